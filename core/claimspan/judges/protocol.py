@@ -1,0 +1,54 @@
+"""The two calls that everything else is built on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from claimspan.verdicts import Claim, VerdictMatrix
+
+__all__ = ["Judge"]
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Takes texts apart into claims, and checks claims against references.
+
+    A judge that fails raises ``JudgeError``; it never makes up a verdict. Judges run on the event
+    loop of a worker, many records at a time: they await their input and output, and do not block.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short and stable, as it appears on the trace: ``lexical``, ``openai``."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the judge may give other verdicts on the same input."""
+        ...
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        """The claims that ``text`` makes, in order; an empty list where it makes none.
+
+        Args:
+            text: A response or a ground truth.
+            question: The question that it answers, where known.
+        """
+        ...
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        """A verdict for every claim against every reference.
+
+        Args:
+            claims: What to check.
+            references: Texts to check against, each on its own.
+            question: The question behind both, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell that could not be
+            decided is None.
+        """
+        ...

@@ -1,0 +1,144 @@
+"""Every attribute, span and event name that claimspan writes or reads. No other file has one.
+
+Three vocabularies stand side by side, because each backend reads another one:
+
+* ``gen_ai.*``: OpenTelemetry's semantic conventions for generative AI (Development stability, so
+  the strings are kept here and not imported from a package that may rename them).
+* OpenInference: what Phoenix, Langfuse and MLflow turn into typed spans with documents.
+* ``claimspan.*``: the scores and everything about how they came to be.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SCOPE: Final = "claimspan"
+"""Instrumentation scope of every span of ours."""
+
+# --- span names: static ASCII, since one lone surrogate in a name loses the whole batch ---
+
+SPAN_ROOT: Final = "invoke_workflow"
+SPAN_RETRIEVER: Final = "retrieval"
+SPAN_GENERATOR: Final = "chat"
+SPAN_EVALUATE: Final = "claimspan.evaluate"
+
+# --- gen_ai: OpenTelemetry ---
+
+GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
+OPERATION_WORKFLOW: Final = "invoke_workflow"
+OPERATION_RETRIEVAL: Final = "retrieval"
+OPERATION_CHAT: Final = "chat"
+OPERATION_EVALUATION: Final = "evaluation"
+GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+GEN_AI_DATA_SOURCE_ID: Final = "gen_ai.data_source.id"
+GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_RETRIEVAL_QUERY: Final = "gen_ai.retrieval.query.text"
+GEN_AI_RETRIEVAL_DOCUMENTS: Final = "gen_ai.retrieval.documents"
+"""JSON array of ``{id, score}``, one for each chunk."""
+GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+ERROR_TYPE: Final = "error.type"
+"""Class of the exception; its message stays out, as it may quote a chunk or a key."""
+
+EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
+"""Log event, one for each score, on the root span's context."""
+GEN_AI_EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+GEN_AI_EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+
+# --- OpenInference ---
+
+OPENINFERENCE_SPAN_KIND: Final = "openinference.span.kind"
+KIND_CHAIN: Final = "CHAIN"
+KIND_RETRIEVER: Final = "RETRIEVER"
+KIND_LLM: Final = "LLM"
+KIND_EVALUATOR: Final = "EVALUATOR"
+INPUT_VALUE: Final = "input.value"
+OUTPUT_VALUE: Final = "output.value"
+OUTPUT_MIME_TYPE: Final = "output.mime_type"
+MIME_JSON: Final = "application/json"
+LLM_MODEL_NAME: Final = "llm.model_name"
+LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
+LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
+
+
+def document(index: int, field: str) -> str:
+    """Name of a field (``id``, ``content``, ``score``, ``metadata``) of one retrieved chunk."""
+    return f"retrieval.documents.{index}.document.{field}"
+
+
+def annotation(index: int, field: str) -> str:
+    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``)."""
+    return f"evaluations.{index}.evaluation.{field}"
+
+
+ANNOTATION_NAME: Final = "name"
+ANNOTATION_SCORE: Final = "score"
+ANNOTATION_KIND: Final = "annotator_kind"
+ANNOTATION_IDENTIFIER: Final = "identifier"
+
+# --- claimspan: scores and what they rest on ---
+
+SCORE_PREFIX: Final = "claimspan.score."
+SCORE_HISTOGRAM: Final = "claimspan.score"
+METRIC_NAME: Final = "claimspan.metric"
+"""Attribute of the histogram: which metric the score is of."""
+
+
+def score(metric: str) -> str:
+    """Name of the attribute that carries a metric, a double."""
+    return SCORE_PREFIX + metric
+
+
+EVALUATION_STATUS: Final = "claimspan.evaluation.status"
+EVALUATION_REASON: Final = "claimspan.evaluation.reason"
+EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
+"""List of ``metric: reason``, for the metrics that have no value."""
+RECORD_ID: Final = "claimspan.record.id"
+GROUND_TRUTH: Final = "claimspan.ground_truth"
+
+CLAIMS_RESPONSE: Final = "claimspan.claims.response.count"
+CLAIMS_GROUND_TRUTH: Final = "claimspan.claims.ground_truth.count"
+CLAIMS_UNKNOWN: Final = "claimspan.claims.unknown.count"
+CLAIMS_RECORDED: Final = "claimspan.claims.recorded"
+CHUNKS_COUNT: Final = "claimspan.chunks.count"
+CHUNKS_RECORDED: Final = "claimspan.chunks.recorded"
+CHUNK_ID_SOURCE: Final = "claimspan.chunk.id_source"
+"""List with one entry a recorded chunk: ``document`` or ``content_hash``."""
+
+JUDGE_NAME: Final = "claimspan.judge.name"
+JUDGE_VERSION: Final = "claimspan.judge.version"
+JUDGE_CALLS: Final = "claimspan.judge.calls"
+JUDGE_TOKENS_INPUT: Final = "claimspan.judge.tokens.input"
+JUDGE_TOKENS_OUTPUT: Final = "claimspan.judge.tokens.output"
+JUDGE_COST: Final = "claimspan.judge.cost_usd"
+JUDGE_SECONDS: Final = "claimspan.judge.seconds"
+
+SAMPLE_RATE: Final = "claimspan.sample.rate"
+SAMPLE_WEIGHT: Final = "claimspan.sample.weight"
+SAMPLE_REASON: Final = "claimspan.sample.reason"
+
+CLAIM_PREFIX: Final = "claimspan.claim."
+GROUND_TRUTH_CLAIM_PREFIX: Final = "claimspan.ground_truth.claim."
+
+CLAIM_TEXT: Final = "text"
+CLAIM_SENTENCE: Final = "sentence"
+"""Written only where it differs from the claim's text."""
+CLAIM_LABEL: Final = "label"
+"""Of a response claim: against the chunks. Of a ground-truth claim: against the response."""
+CLAIM_SUPPORTED_BY: Final = "supported_by"
+"""JSON array of the ids of the chunks that entail the claim."""
+CLAIM_CONTRADICTED_BY: Final = "contradicted_by"
+"""JSON array of the ids of the chunks that contradict the claim."""
+CLAIM_GROUND_TRUTH_LABEL: Final = "ground_truth_label"
+"""Of a response claim: against the ground truth."""
+
+
+def response_claim(index: int, field: str) -> str:
+    """Name of a field of one claim of the response, on the ``claimspan.evaluate`` span."""
+    return f"{CLAIM_PREFIX}{index}.{field}"
+
+
+def ground_truth_claim(index: int, field: str) -> str:
+    """Name of a field of one claim of the ground truth, on the ``claimspan.evaluate`` span."""
+    return f"{GROUND_TRUTH_CLAIM_PREFIX}{index}.{field}"
