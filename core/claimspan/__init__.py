@@ -1,0 +1,71 @@
+"""Claim-level evaluation of RAG answers.
+
+    from claimspan import Chunk, RagRecord, evaluate
+
+    record = RagRecord(query="...", chunks=[Chunk(id="a", text="...")], response="...")
+    evaluate(record).metrics["faithfulness"]
+
+Names are loaded when they are first used, so that ``import claimspan`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from claimspan.evaluation import (
+        Evaluation,
+        aevaluate,
+        aevaluate_many,
+        evaluate,
+        evaluate_many,
+    )
+    from claimspan.ground_truth import GroundTruth
+    from claimspan.records import Chunk, RagRecord
+    from claimspan.usage import Usage
+    from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+
+__all__ = [
+    "Chunk",
+    "Claim",
+    "Evaluation",
+    "GroundTruth",
+    "Label",
+    "RagRecord",
+    "Usage",
+    "Verdict",
+    "VerdictMatrix",
+    "aevaluate",
+    "aevaluate_many",
+    "evaluate",
+    "evaluate_many",
+]
+
+_HOMES: Final = {
+    "Chunk": "records",
+    "Claim": "verdicts",
+    "Evaluation": "evaluation",
+    "GroundTruth": "ground_truth",
+    "Label": "verdicts",
+    "RagRecord": "records",
+    "Usage": "usage",
+    "Verdict": "verdicts",
+    "VerdictMatrix": "verdicts",
+    "aevaluate": "evaluation",
+    "aevaluate_many": "evaluation",
+    "evaluate": "evaluation",
+    "evaluate_many": "evaluation",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
-from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -54,31 +52,3 @@ class RagRecord(BaseModel):
 
     id: str | None = None
     """The caller's own id of the question, for matching results to inputs."""
-
-    @classmethod
-    def from_ragchecker(cls, result: Mapping[str, object]) -> Self:
-        """Read one entry of ``results`` in RAGChecker's file format (``RAGResults`` JSON).
-
-        Args:
-            result: Has ``query``, ``response``, and optionally ``query_id``, ``gt_answer`` and
-                ``retrieved_context`` (a list of ``{doc_id, text}``, or None).
-        """
-        context = result.get("retrieved_context")
-        entries: list[object] = context if isinstance(context, list) else []
-        query_id, ground_truth = result.get("query_id"), result.get("gt_answer")
-        return cls(
-            id=None if query_id is None else str(query_id),
-            query=str(result.get("query", "")),
-            response=str(result.get("response", "")),
-            ground_truth=None if ground_truth is None else str(ground_truth),
-            chunks=tuple(_chunk(entry) for entry in entries),
-        )
-
-
-def _chunk(entry: object) -> Chunk:
-    if not isinstance(entry, Mapping):
-        return Chunk(id=Chunk.content_id(str(entry)), text=str(entry))
-    fields: dict[str, object] = json.loads(json.dumps(dict(entry), default=str))
-    text = str(fields.get("text", ""))
-    doc_id = fields.get("doc_id")
-    return Chunk(id=Chunk.content_id(text) if doc_id is None else str(doc_id), text=text)

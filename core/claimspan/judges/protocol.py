@@ -16,16 +16,13 @@ class Judge(Protocol):
 
     A judge that fails raises ``JudgeError``; it never makes up a verdict. Judges run on the event
     loop of a worker, many records at a time: they await their input and output, and do not block.
+    A judge may also have a ``version`` (string): it changes whenever the judge may give other
+    verdicts on the same input, and stands beside the scores.
     """
 
     @property
     def name(self) -> str:
         """Short and stable, as it appears on the trace: ``lexical``, ``openai``."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Changes whenever the judge may give other verdicts on the same input."""
         ...
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:

@@ -1,0 +1,47 @@
+"""A progress bar on standard error, for work that takes a while."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from claimspan.errors import MissingExtraError
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Callable[[], None]]:
+    """Show a bar while the block runs; yields what advances it by one.
+
+    Args:
+        what: One word before the bar.
+        total: Number of steps.
+        show: True always, False never, None on a terminal where rich is installed.
+
+    Raises:
+        MissingExtraError: ``show`` is True and rich is not installed.
+    """
+    installed = find_spec("rich") is not None
+    if show and not installed:
+        raise MissingExtraError("rich", "report")
+    if show is None:
+        show = installed and sys.stderr.isatty()
+    if not show:
+        yield lambda: None
+        return
+    with _bar(what, total) as advance:
+        yield advance
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Generator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)

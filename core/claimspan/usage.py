@@ -1,0 +1,71 @@
+"""What an evaluation has cost: calls, tokens, money, time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Usage", "add_usage", "metered"]
+
+
+class Usage(BaseModel):
+    """What was spent on judging; usages add up with ``+``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: int = Field(default=0, ge=0)
+    """Requests sent to a model; 0 for a judge that needs none."""
+
+    input_tokens: int = Field(default=0, ge=0)
+    """Prompt tokens, as the endpoint counted them."""
+
+    output_tokens: int = Field(default=0, ge=0)
+    """Completion tokens, as the endpoint counted them."""
+
+    cost_usd: float = Field(default=0.0, ge=0.0)
+    """Price of the tokens in US dollars."""
+
+    seconds: float = Field(default=0.0, ge=0.0)
+    """Wall-clock time from start to end of the evaluation."""
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum, field by field."""
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+class Meter:
+    """Adds up what the judge reports while it is in force."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+
+_meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", default=None)
+
+
+@contextmanager
+def metered() -> Generator[Meter]:
+    """Collect what judges report with ``add_usage`` inside the block, tasks included."""
+    meter = Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def add_usage(usage: Usage) -> None:
+    """Called by a judge after each request, so that the evaluation knows what it has cost."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.usage += usage
