@@ -1,0 +1,19 @@
+"""One callback that puts claim-level scores on the traces of a LangChain pipeline.
+
+from claimspan_langchain import ClaimspanCallbackHandler
+
+chain.invoke(question, config={"callbacks": [ClaimspanCallbackHandler()]})
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from claimspan.errors import MissingExtraError
+
+if find_spec("langchain_core") is None:
+    raise MissingExtraError("langchain-core", "langchain")
+
+from claimspan_langchain._handler import ClaimspanCallbackHandler
+
+__all__ = ["ClaimspanCallbackHandler"]

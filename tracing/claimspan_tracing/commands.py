@@ -1,0 +1,43 @@
+"""Commands of the command line that read traces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from claimspan.errors import ConfigError
+from claimspan.report import render_report, summarise
+from claimspan_tracing.trace_file import read_trace_file
+
+__all__ = ["report"]
+
+
+def report(
+    trace_file: Annotated[Path, typer.Argument(help="OTLP JSON lines, one export a line.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path(
+        "claimspan-report.html"
+    ),
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Turn a trace file into one HTML page that opens offline."""
+    entries = read_trace_file(trace_file)
+    _write(output, render_report(entries, title=trace_file.stem))
+    means = {summary.metric.name: summary.mean for summary in summarise(entries)}
+    if as_json:
+        typer.echo(json.dumps({"report": str(output), "entries": len(entries), "means": means}))
+    else:
+        typer.echo(f"{output}: {len(entries)} records")
+    if show:
+        typer.launch(output.resolve().as_uri())
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigError(f"cannot write {path}: {reason}; give another path with -o") from None

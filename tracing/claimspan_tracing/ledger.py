@@ -1,0 +1,104 @@
+"""The books: every record that was produced ends in one state, or is pending."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from claimspan_tracing.status import DROPPED, Status
+
+__all__ = ["Ledger", "Stats"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What became of the records: ``produced = evaluated + skipped + dropped + pending``."""
+
+    produced: int
+    """Records whose root has ended."""
+
+    evaluated: int
+    """Records whose scores are on their spans."""
+
+    skipped: Mapping[str, int]
+    """By status: records that were not to be evaluated."""
+
+    dropped: Mapping[str, int]
+    """By status: records that should have been evaluated and were not."""
+
+    pending: int
+    """Records that wait in the queue or are under evaluation."""
+
+    late: int
+    """Records dropped by ``timeout`` whose scores went to a carrier span afterwards."""
+
+    faults: int
+    """Errors inside claimspan that were swallowed."""
+
+
+class Ledger:
+    """Counts records in and out; safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.RLock())
+        self._produced = 0
+        self._finished: Counter[Status] = Counter()
+        self._late = 0
+        self._running = 0
+
+    def produced(self) -> None:
+        """A record has come in."""
+        with self._changed:
+            self._produced += 1
+
+    def finished(self, status: Status) -> None:
+        """A record has reached its state."""
+        with self._changed:
+            self._finished[status] += 1
+            self._changed.notify_all()
+
+    def evaluation_started(self) -> None:
+        """A judge is at work, which may outlast its record."""
+        with self._changed:
+            self._running += 1
+
+    def evaluation_ended(self, *, late: bool) -> None:
+        """A judge is done; ``late`` when its scores went to a carrier."""
+        with self._changed:
+            self._running -= 1
+            self._late += late
+            self._changed.notify_all()
+
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait until nothing is pending; False when something still is after ``timeout`` s."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while self._pending() or self._running:
+                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                    return not (self._pending() or self._running)
+            return True
+
+    def dropped(self) -> int:
+        """Number of records lost so far."""
+        with self._changed:
+            return sum(self._finished[status] for status in DROPPED)
+
+    def stats(self, faults: int) -> Stats:
+        """The counts at this moment."""
+        with self._changed:
+            rest = {s: n for s, n in self._finished.items() if s is not Status.EVALUATED}
+            return Stats(
+                produced=self._produced,
+                evaluated=self._finished[Status.EVALUATED],
+                skipped={s.value: n for s, n in rest.items() if s not in DROPPED},
+                dropped={s.value: n for s, n in rest.items() if s in DROPPED},
+                pending=self._pending(),
+                late=self._late,
+                faults=faults,
+            )
+
+    def _pending(self) -> int:
+        return self._produced - self._finished.total()

@@ -1,0 +1,148 @@
+"""Spans as lines of OTLP JSON in a local file, for those who have no backend at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.shapes import is_list, is_mapping
+
+__all__ = ["OtlpFileExporter", "encode"]
+
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
+"""A file that has grown beyond is moved to ``NAME.1``, over the one before it."""
+
+Json = dict[str, object]
+
+
+class OtlpFileExporter(SpanExporter):
+    """Appends each batch as one line of OTLP JSON (opentelemetry-proto, JSON encoding).
+
+    The file is readable by its owner alone, since it holds questions and answers.
+    """
+
+    def __init__(self, path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> None:
+        """Open the file for appending.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        self._path = Path(path)
+        self._max_bytes = max_bytes
+        self._lock = threading.RLock()
+        try:
+            self._append("")
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write traces to {str(path)!r} ({type(error).__name__}): give another file"
+            ) from error
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Append one line."""
+        line = json.dumps(encode(spans), ensure_ascii=False, separators=(",", ":")) + "\n"
+        try:
+            with self._lock:
+                self._append(line)
+        except OSError:
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Every line is written when ``export`` returns."""
+        return True
+
+    def _append(self, line: str) -> None:
+        data = line.encode("utf-8", "replace")
+        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(handle, data)
+            grown = os.fstat(handle).st_size > self._max_bytes
+        finally:
+            os.close(handle)
+        if grown:
+            self._path.replace(self._path.with_name(self._path.name + ".1"))
+
+
+def encode(spans: Sequence[ReadableSpan]) -> Json:
+    """The spans as one ``ExportTraceServiceRequest`` in JSON: ids in hex, int64 as text."""
+    groups: dict[tuple[int, InstrumentationScope | None], tuple[Resource, list[Json]]] = {}
+    for span in spans:
+        key = (id(span.resource), span.instrumentation_scope)
+        groups.setdefault(key, (span.resource, []))[1].append(_span(span))
+    return {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": _attributes(resource.attributes)},
+                "scopeSpans": [{"scope": _scope(scope), "spans": encoded}],
+            }
+            for (_, scope), (resource, encoded) in groups.items()
+        ]
+    }
+
+
+def _scope(scope: InstrumentationScope | None) -> Json:
+    return {} if scope is None else {"name": scope.name, "version": scope.version or ""}
+
+
+def _span(span: ReadableSpan) -> Json:
+    encoded: Json = _ids(span.get_span_context())
+    if span.parent is not None:
+        encoded["parentSpanId"] = f"{span.parent.span_id:016x}"
+    return encoded | {
+        "name": span.name,
+        "kind": span.kind.value + 1,  # OTLP counts from 1, 0 being "unspecified"
+        "startTimeUnixNano": str(span.start_time or 0),
+        "endTimeUnixNano": str(span.end_time or 0),
+        "attributes": _attributes(span.attributes),
+        "droppedAttributesCount": span.dropped_attributes,
+        "events": [_event(event) for event in span.events],
+        "links": [_link(link) for link in span.links],
+        "status": {"code": span.status.status_code.value, "message": span.status.description or ""},
+    }
+
+
+def _ids(context: SpanContext | None) -> Json:
+    if context is None:
+        return {}
+    return {"traceId": f"{context.trace_id:032x}", "spanId": f"{context.span_id:016x}"}
+
+
+def _event(event: Event) -> Json:
+    return {
+        "name": event.name,
+        "timeUnixNano": str(event.timestamp),
+        "attributes": _attributes(event.attributes),
+    }
+
+
+def _link(link: Link) -> Json:
+    return _ids(link.context) | {"attributes": _attributes(link.attributes)}
+
+
+def _attributes(attributes: Mapping[str, object] | None) -> list[Json]:
+    return [{"key": key, "value": _value(value)} for key, value in (attributes or {}).items()]
+
+
+def _value(value: object) -> Json:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value if value - value == 0 else str(value)}
+    if is_mapping(value):
+        return {"kvlistValue": {"values": _attributes({str(k): v for k, v in value.items()})}}
+    if is_list(value):
+        return {"arrayValue": {"values": [_value(item) for item in value]}}
+    return {"stringValue": str(value)}

@@ -1,0 +1,112 @@
+"""Where spans go: the provider given, the application's global one, or one of our own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import trace
+from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
+
+from claimspan.errors import ConfigError, MissingExtraError
+from claimspan_tracing import semconv
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+__all__ = ["TracerSource", "configure"]
+
+DEFAULT_FILE: Final = "claimspan-traces.jsonl"
+
+_ENDPOINT_VARIABLES: Final = (
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+)
+
+
+def configure(
+    *,
+    endpoint: str | None = None,
+    file: str | Path | None = None,
+    service_name: str | None = None,
+) -> TracerProvider:
+    """A tracer provider for applications that have none. It does not become the global one.
+
+    With ``endpoint``, or where ``OTEL_EXPORTER_OTLP_ENDPOINT`` is set, spans are sent there by
+    OTLP over HTTP; else they are appended to a local file of OTLP JSON lines, which
+    ``claimspan report`` reads.
+
+    Args:
+        endpoint: Full URL for traces, such as ``http://localhost:6006/v1/traces``; wins over the
+            environment.
+        file: Path of the file; wins over the environment, and excludes ``endpoint``. Default
+            ``claimspan-traces.jsonl`` in the working directory.
+        service_name: Resource attribute ``service.name``; ``OTEL_SERVICE_NAME`` where None.
+
+    Raises:
+        ConfigError: Both ``endpoint`` and ``file`` are given, or the file cannot be written.
+        MissingExtraError: The OTLP exporter is not installed.
+    """
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    from claimspan_tracing.otlp_file import OtlpFileExporter
+
+    if endpoint is not None and file is not None:
+        raise ConfigError("endpoint and file are both given: spans go to one or the other")
+    exporter: SpanExporter
+    if endpoint is not None or (file is None and any(map(os.environ.get, _ENDPOINT_VARIABLES))):
+        exporter = _otlp_exporter(endpoint)
+    else:
+        exporter = OtlpFileExporter(file or DEFAULT_FILE)
+    attributes = {"service.name": service_name} if service_name else {}
+    provider = SdkTracerProvider(resource=Resource.create(attributes))
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def _otlp_exporter(endpoint: str | None) -> SpanExporter:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    except ImportError as error:
+        raise MissingExtraError("opentelemetry-exporter-otlp-proto-http", "otlp") from error
+    return OTLPSpanExporter(endpoint=endpoint)
+
+
+class TracerSource:
+    """Finds the tracer for each span; cheap to ask for every query."""
+
+    def __init__(self, provider: TracerProvider | None) -> None:
+        self._given = provider
+        self._own: TracerProvider | None = None
+        self._cached: tuple[TracerProvider, Tracer] | None = None
+        self._lock = threading.RLock()
+
+    def tracer(self) -> Tracer:
+        """A tracer of the provider that is in force now."""
+        provider = self._provider()
+        if self._cached is None or self._cached[0] is not provider:
+            self._cached = (provider, provider.get_tracer(semconv.SCOPE))
+        return self._cached[1]
+
+    def force_flush(self) -> bool:
+        """Ask the provider to export what has ended; True where there is nothing to ask."""
+        if self._cached is None:
+            return True
+        flush = getattr(self._cached[0], "force_flush", None)
+        return True if flush is None else bool(flush())
+
+    def _provider(self) -> TracerProvider:
+        """The one given; else the global one as soon as it is set; else one of our own."""
+        if self._given is not None:
+            return self._given
+        current = trace.get_tracer_provider()
+        if not isinstance(current, ProxyTracerProvider):
+            return current
+        with self._lock:
+            if self._own is None:
+                self._own = configure()
+            return self._own

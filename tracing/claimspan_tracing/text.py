@@ -1,0 +1,75 @@
+"""Text as it comes, made fit to be exported: cleaned once, cut to a known size."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Final
+
+from pydantic import JsonValue
+
+from claimspan_tracing.shapes import is_list, is_mapping
+
+__all__ = ["clean", "cut", "json_text", "to_json"]
+
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+_UNENCODABLE: Final = {code: REPLACEMENT for code in (0, *range(0xD800, 0xE000))}
+
+MAX_DEPTH: Final = 6
+MAX_ITEMS: Final = 64
+
+
+def clean(value: object) -> str:
+    """Any value as a text that every exporter can encode.
+
+    None is the empty text, bytes are read as UTF-8, anything else by ``str``. Lone surrogates and
+    NUL become U+FFFD: the first lose an attribute or a whole batch in the OTLP encoder, the
+    second is refused by PostgreSQL. A value that cannot be read is the empty text.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bytes | bytearray):
+        value = value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        value = _str(value)
+    # str.__str__ takes subclasses, such as LangChain's TextAccessor, back to a plain string.
+    text = str.__str__(value)
+    return text if text.isascii() and "\0" not in text else text.translate(_UNENCODABLE)
+
+
+def _str(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a broken __str__ of the user's is not worth the trace
+        return ""
+
+
+def cut(text: str, max_bytes: int) -> str:
+    """The longest start of ``text`` that takes at most ``max_bytes`` in UTF-8."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    encoded = text.encode("utf-8")
+    if len(encoded) <= max_bytes:
+        return text
+    return encoded[:max_bytes].decode("utf-8", "ignore")
+
+
+def to_json(value: object, depth: int = MAX_DEPTH) -> JsonValue:
+    """Any value as JSON: what has no JSON form becomes its text, what is too deep is left out."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth == 0:
+        return None
+    if is_mapping(value):
+        items = list(value.items())[:MAX_ITEMS]
+        return {clean(key): to_json(item, depth - 1) for key, item in items}
+    if is_list(value):
+        return [to_json(item, depth - 1) for item in value[:MAX_ITEMS]]
+    return clean(value)
+
+
+def json_text(value: object) -> str:
+    """JSON text of any value, in as few bytes as there can be."""
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
