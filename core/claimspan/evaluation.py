@@ -275,12 +275,15 @@ async def _matrix(
 
 
 async def _guarded(judge: Judge, call: Awaitable[_T]) -> _T:
-    """Turn whatever a judge raises into a ``JudgeError`` that names only its class."""
+    """Turn whatever a judge raises into a ``JudgeError`` that names only its class.
+
+    Even ``SystemExit``: it would leave the event loop, and take every other evaluation with it.
+    """
     try:
         return await call
     except JudgeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
 
 

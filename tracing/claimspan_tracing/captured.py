@@ -173,12 +173,12 @@ def _outcome(
     root = tree.root
     if interrupted or isinstance(root.error, asyncio.CancelledError):
         return Status.INTERRUPTED, ""
-    if root.error is not None:
-        return Status.APP_ERROR, ""
     if root.end is None:
         return Status.ABANDONED, "the run never ended"
     if _abandoned(tree):
         return Status.ABANDONED, "the stream was not read to its end"
+    if root.error is not None:
+        return Status.APP_ERROR, ""
     if not retrievals:
         return Status.NO_CONTEXT, "no retriever ran"
     if not any(retrieval.chunks for retrieval in retrievals):
@@ -189,6 +189,8 @@ def _outcome(
 
 
 def _abandoned(tree: RunTree) -> bool:
-    """The root ended well while a generator was still at work: its reader went away."""
-    running = any(run.end is None for run in tree.of_kind(RunKind.GENERATOR))
-    return running or tree.root.outputs is None
+    """The reader of a stream went away: its generator was closed, or is still at work."""
+    root = tree.root
+    if root.error is not None:
+        return isinstance(root.error, GeneratorExit)
+    return root.outputs is None or any(r.end is None for r in tree.of_kind(RunKind.GENERATOR))

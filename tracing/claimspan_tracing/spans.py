@@ -32,6 +32,12 @@ MAX_METADATA_BYTES: Final = 1024
 
 Attributes = dict[str, AttributeValue]
 
+BARE_ROOT: Final[Attributes] = {
+    semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_WORKFLOW,
+    semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_CHAIN,
+}
+"""What a root has that was ended before anything could be read for it."""
+
 
 class CapturedSpans:
     """The spans of one query, held open until it is known what to write on them."""
@@ -91,19 +97,18 @@ def _start(part: CapturedRetrieval | CapturedGeneration, tracer: Tracer, context
 
 
 def _set_error(span: Span, run: Run) -> None:
-    if run.error is not None:
+    # A closed stream and a cancelled task end in a BaseException, and are no errors.
+    if isinstance(run.error, Exception):
         span.set_attribute(semconv.ERROR_TYPE, clean(type(run.error).__qualname__))
         span.set_status(SpanStatus(StatusCode.ERROR, "the application raised an exception"))
 
 
 def _root_attributes(captured: Captured) -> Attributes:
     chunks = captured.chunks
-    return {
-        semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_WORKFLOW,
+    return BARE_ROOT | {
         semconv.GEN_AI_WORKFLOW_NAME: cut(clean(captured.tree.root.name), MAX_METADATA_BYTES),
         semconv.CHUNKS_COUNT: sum(retrieval.found for retrieval in captured.retrievals),
         semconv.CHUNKS_RECORDED: len(chunks),
-        semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_CHAIN,
         semconv.OUTPUT_VALUE: cut(captured.response, MAX_VALUE_BYTES),
         semconv.INPUT_VALUE: cut(captured.query, MAX_VALUE_BYTES),
     }

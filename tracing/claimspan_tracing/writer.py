@@ -14,7 +14,7 @@ from claimspan_tracing.ledger import Ledger
 from claimspan_tracing.runs import RunTree
 from claimspan_tracing.scores import write_carrier, write_scores
 from claimspan_tracing.signals import Signals
-from claimspan_tracing.spans import CapturedSpans
+from claimspan_tracing.spans import BARE_ROOT, CapturedSpans
 from claimspan_tracing.status import Status
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.waiting import RecordQueue
@@ -103,7 +103,9 @@ class Writer:
     ) -> None:
         with self._guard:
             _write_state(tree.span, tree, status, reason)
-            if spans is not None and evaluation is not None:
+            if spans is None:
+                tree.span.set_attributes(BARE_ROOT)
+            elif evaluation is not None:
                 write_scores(spans, evaluation, self._tracer())
                 self._signals.emit(evaluation, tree.span)
         with self._guard:
@@ -113,9 +115,7 @@ class Writer:
                 spans.end()
 
     def _end_root(self, tree: RunTree, status: Status) -> None:
-        with self._guard:
-            _write_state(tree.span, tree, status, "")
-            tree.span.end(end_time=tree.root.end)
+        self._write(tree, None, status, "", None)
         self._ledger.finished(status)
 
 

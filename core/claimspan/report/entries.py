@@ -49,11 +49,17 @@ class ReportEntry(BaseModel):
     chunks: tuple[Chunk, ...] = ()
     """What the retriever found, in its order."""
 
+    chunks_left_out: int = 0
+    """Chunks that were retrieved but not recorded, for want of room."""
+
     response_claims: tuple[ReportClaim, ...] = ()
     """In the order of the response."""
 
     ground_truth_claims: tuple[ReportClaim, ...] = ()
     """In the order of the ground truth."""
+
+    claims_left_out: int = 0
+    """Claims that were judged but not recorded, for want of room; they count in the scores."""
 
     scores: Mapping[str, float] = Field(default_factory=dict[str, float])
     """Name to value; an undefined metric is absent."""

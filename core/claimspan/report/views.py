@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from claimspan.records import Chunk
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.report.glossary import GLOSSARY, GROUPS, Metric, describe
 from claimspan.report.highlight import highlight
+from claimspan.report.summary import BINS, MetricSummary
 from claimspan.verdicts import Label
 
 __all__ = [
     "UNDECIDED",
+    "BarView",
     "ChunkView",
     "ClaimView",
     "RecordView",
     "ScoreView",
     "SegmentView",
+    "TileView",
     "badness",
     "view_record",
     "view_score",
+    "view_tile",
 ]
 
 UNDECIDED: Final = "undecided"
 """The word for a label that is None."""
+
+_TILE_HEIGHT: Final = 30
 
 _WORST_FIRST: Final = (Label.CONTRADICTED, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
 
@@ -48,6 +54,23 @@ class ScoreView:
     def goodness(self) -> float:
         """1 at the good end of the scale, 0 at the other."""
         return round(1.0 - self.fill, 3) if self.metric.lower_is_better else self.fill
+
+
+class BarView(NamedTuple):
+    """One bar of a histogram; empty ones are left out."""
+
+    place: int
+    n: int
+    height: float
+    goodness: float | None
+    """As of a score in the middle of the bar; None where neither end is better."""
+
+
+class TileView(NamedTuple):
+    """The summary of a metric and its histogram."""
+
+    summary: MetricSummary
+    bars: tuple[BarView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +135,11 @@ class RecordView:
     groups: Mapping[str, Sequence[ScoreView]] = field(default_factory=dict[str, list[ScoreView]])
 
     @property
+    def sortable(self) -> dict[str, float]:
+        """The scores as the page's script sorts by them; nobody sees the fifth decimal."""
+        return {name: round(value, 4) for name, value in self.entry.scores.items()}
+
+    @property
     def labels(self) -> str:
         """The labels that occur in the response, for filtering."""
         return " ".join(sorted({claim.label for claim in self.claims}))
@@ -121,6 +149,19 @@ def badness(entry: ReportEntry) -> tuple[float, float]:
     """Sorts the worst record first: lowest faithfulness or f1, then lowest mean of both."""
     values = [entry.scores[name] for name in ("faithfulness", "f1") if name in entry.scores]
     return (min(values), sum(values) / len(values)) if values else (float("inf"), 0.0)
+
+
+def view_tile(summary: MetricSummary) -> TileView:
+    """Draw a summary: the fullest bar is as high as the tile allows."""
+    peak, lower_is_better = max(summary.bins), summary.metric.lower_is_better
+    bars: list[BarView] = []
+    for place, n in enumerate(summary.bins):
+        share = place / (BINS - 1)
+        goodness = None if lower_is_better is None else 1 - share if lower_is_better else share
+        if n:
+            height = max(round(_TILE_HEIGHT * n / peak, 1), 1.0)
+            bars.append(BarView(place, n, height, goodness and round(goodness, 2)))
+    return TileView(summary, tuple(bars))
 
 
 def view_score(entry: ReportEntry, name: str) -> ScoreView:

@@ -1,0 +1,64 @@
+"""What every test stands on: no phone-home, spans in memory, monitors that are put away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from support import MonitorFactory, Spans
+
+ABSENT_DATA = "shared data"
+"""The one reason to skip that a continuous integration may have: data that stays outside."""
+
+_skipped: list[str] = []
+
+# LangSmith looks at its switches with every run; nothing here may leave the machine.
+os.environ["LANGSMITH_TRACING"] = "false"
+os.environ["LANGCHAIN_TRACING_V2"] = "false"
+for variable in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
+    os.environ.pop(variable, None)
+
+
+@pytest.fixture
+def spans() -> Spans:
+    """The spans that were exported, in memory."""
+    return Spans(InMemorySpanExporter())
+
+
+@pytest.fixture
+def provider(spans: Spans) -> Iterator[TracerProvider]:
+    """A tracer provider of the application, as its authors would set one up."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans.exporter))
+    yield provider
+    provider.shutdown()
+
+
+@pytest.fixture
+def make_monitor(provider: TracerProvider) -> Iterator[MonitorFactory]:
+    """Makes monitors that evaluate everything; no fault of ours may go unnoticed."""
+    factory = MonitorFactory(provider)
+    yield factory
+    for monitor in factory.made:
+        monitor.shutdown(timeout=2.0)
+        assert monitor.stats.faults == factory.expected_faults
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if ABSENT_DATA not in reason:
+            _skipped.append(f"{report.nodeid}: {reason}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """On a continuous integration a skipped test is a failed one."""
+    if os.environ.get("CI") and _skipped:
+        print("\nskipped, which fails here:", *_skipped, sep="\n  ")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

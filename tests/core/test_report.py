@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claimspan import Chunk, Claim, Label
+from claimspan.errors import MissingExtraError
+from claimspan.metrics import METRICS
+from claimspan.report import ReportClaim, ReportEntry, render_report, summarise
+from claimspan.report.glossary import GLOSSARY, GROUPS, MAIN_METRICS
+from claimspan.report.highlight import highlight
+
+CHUNKS = (
+    Chunk(id="finally", text="The saved exception is discarded.", score=7.25),
+    Chunk(id="else", text="The else clause runs when nothing was raised."),
+)
+EVIL = "</style></script><script>alert(1)</script>{{ 7 * 6 }}{% raw %}<img src=http://x.test/>'\"&"
+
+
+def make_entry(**fields: object) -> ReportEntry:
+    defaults: dict[str, object] = {
+        "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+        "query": "What happens in finally?",
+        "response": "It is discarded. It is printed.",
+        "chunks": CHUNKS,
+        "response_claims": (
+            ReportClaim(text="It is discarded.", label=Label.ENTAILED, supported_by=("finally",)),
+            ReportClaim(text="It is printed.", label=Label.NEUTRAL),
+        ),
+        "scores": {"faithfulness": 0.5},
+        "status": "evaluated",
+        "judge": "lexical",
+        "started": datetime(2026, 3, 1, 12, 30, tzinfo=UTC),
+        "seconds": 1.5,
+    }
+    return ReportEntry.model_validate(defaults | fields)
+
+
+class Page(HTMLParser):
+    """The elements of a page, as a browser would find them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    def all(self, name: str, **wanted: str) -> list[dict[str, str | None]]:
+        return [a for tag, a in self.tags if tag == name and wanted.items() <= a.items()]
+
+
+def claims(*texts: str) -> list[Claim]:
+    return [Claim(text=text) for text in texts]
+
+
+# --- the page ---
+
+
+def test_a_page_shows_question_answer_chunks_and_scores() -> None:
+    page = Page(render_report([make_entry()], title="Nightly"))
+    for text in ("Nightly", "What happens in finally?", CHUNKS[0].text, "7.25", "0.50", "lexical"):
+        assert text in page.text
+    assert "It is discarded." in page.text
+
+
+def test_text_of_a_record_is_never_markup() -> None:
+    claim = ReportClaim(text=EVIL, sentence=EVIL, label=Label.ENTAILED, supported_by=(EVIL,))
+    chunk = Chunk(id=EVIL, text=EVIL, metadata={EVIL: EVIL})
+    entry = make_entry(
+        **dict.fromkeys(("query", "response", "ground_truth", "status", "reason", "judge"), EVIL),
+        **{"trace_id": EVIL, "chunks": (chunk,), "response_claims": (claim,)},
+        **{"ground_truth_claims": (claim,), "undefined": {EVIL: EVIL}, "scores": {EVIL: 1.0}},
+    )
+    evil, good = (Page(render_report([e], title=EVIL)) for e in (entry, make_entry()))
+    assert len(evil.all("script")) == len(good.all("script")) == 1
+    assert len(evil.all("style")) == len(good.all("style")) == 1
+    assert not evil.all("img")
+    assert evil.text.count("{{ 7 * 6 }}") >= 8
+
+
+def test_a_page_refers_to_nothing_outside_itself() -> None:
+    page = render_report([make_entry()])
+    assert not re.findall(r"https?://|//[a-z]|@import|url\(", page)
+    references = [
+        value
+        for _, attributes in Page(page).tags
+        for name, value in attributes.items()
+        if name in {"src", "href", "srcset", "action", "poster", "data"}
+    ]
+    assert references
+    assert all(value and value.startswith("#") for value in references)
+
+
+def test_a_page_forbids_every_script_but_its_own() -> None:
+    page = Page(render_report([make_entry()]))
+    (policy,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
+    assert "default-src 'none'" in (policy["content"] or "")
+    assert re.search(r"script-src 'sha256-[\w+/]{43}='", policy["content"] or "")
+
+
+def test_every_link_of_a_page_leads_somewhere() -> None:
+    truth = ReportClaim(text="It is discarded.", label=Label.ENTAILED, supported_by=("finally",))
+    entry = make_entry(ground_truth="It is discarded.", ground_truth_claims=(truth,))
+    page = Page(render_report([entry, entry]))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {(a["href"] or "")[1:] for a in page.all("a")} <= set(ids)
+
+
+def test_an_undefined_metric_shows_its_reason_and_no_number() -> None:
+    page = Page(render_report([make_entry(undefined={"precision": "no ground truth"})]))
+    assert "undefined: no ground truth" in page.text
+    assert "0.00" not in page.text
+
+
+def test_a_claim_is_marked_in_the_answer_by_its_label() -> None:
+    page = Page(render_report([make_entry()]))
+    assert [(m["class"], m["title"]) for m in page.all("mark")] == [
+        ("entailed", "Claim 1: entailed"),
+        ("neutral", "Claim 2: neutral"),
+    ]
+
+
+def test_a_stretch_with_several_claims_shows_the_worst_label() -> None:
+    both = "It is discarded. It is printed."
+    labelled = [
+        ReportClaim(text=text, sentence=both, label=label)
+        for text, label in (("One", Label.ENTAILED), ("Two", None), ("Three", Label.CONTRADICTED))
+    ]
+    for n, worst in enumerate(("entailed", "undecided", "contradicted"), start=1):
+        page = Page(render_report([make_entry(response_claims=tuple(labelled[:n]))]))
+        assert [mark["class"] for mark in page.all("mark")] == [worst]
+
+
+def test_a_claim_that_is_not_in_the_answer_is_listed_below_it() -> None:
+    claim = ReportClaim(text="Nobody knows.", label=Label.CONTRADICTED)
+    page = Page(render_report([make_entry(response_claims=(claim,))]))
+    assert not page.all("mark")
+    assert "Nobody knows." in page.text
+    assert "not found word for word in the answer" in page.text
+
+
+def test_chunks_and_claims_point_at_each_other() -> None:
+    page = Page(render_report([make_entry()]))
+    (claim,) = page.all("li", id="e0-r0")
+    (chunk,) = page.all("article", id="e0-k0")
+    assert claim["data-links"] == "k0"
+    assert chunk["data-links"] == "r0"
+
+
+def test_records_come_worst_first_and_those_without_scores_last() -> None:
+    scores = {"good": {"faithfulness": 1.0}, "none": {}, "bad": {"faithfulness": 0.9, "f1": 0.1}}
+    entries = [make_entry(query=name, scores=found) for name, found in scores.items()]
+    page = render_report(entries)
+    assert re.findall(r'class="query">(\w+)<', page) == ["bad", "good", "none"]
+
+
+def test_lower_is_better_is_said_where_it_is_so() -> None:
+    def tile(name: str) -> str:
+        page = render_report([make_entry(scores={name: 0.25})])
+        return page[page.index("<article") : page.index("</article>")]
+
+    assert "lower is better" in tile("hallucination")
+    assert "higher is better" in tile("faithfulness")
+    assert "neither end is better" in tile("self_knowledge")
+
+
+@pytest.mark.parametrize("status", ["judge_error", "timeout"])
+def test_a_record_without_evaluation_says_why(status: str) -> None:
+    entry = make_entry(status=status, reason="429 five times", scores={}, response_claims=())
+    text = Page(render_report([entry])).text
+    assert status in text
+    assert "429 five times" in text
+
+
+def test_what_was_left_out_is_said() -> None:
+    text = Page(render_report([make_entry(chunks_left_out=3, claims_left_out=4)])).text
+    assert "2 of 5 retrieved" in text
+    assert "4 more claims were judged" in text
+
+
+def test_a_page_without_records_is_a_page() -> None:
+    assert "0 records" in Page(render_report([])).text
+
+
+def test_a_page_is_small() -> None:
+    assert len(render_report([]).encode()) < 20_000
+
+
+def test_a_missing_jinja2_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=re.escape("claimspan[report]")):
+        render_report([])
+
+
+# --- the numbers ---
+
+
+def test_a_mean_covers_the_records_in_which_the_metric_is_defined() -> None:
+    entries = [make_entry(scores=s) for s in ({"f1": 0.0}, {"f1": 1.0}, {})]
+    (summary,) = summarise(entries)
+    assert (summary.mean, summary.n) == (0.5, 2)
+    assert summary.bins == (1, 0, 0, 0, 0, 0, 0, 0, 0, 1)
+
+
+def test_an_unknown_metric_is_summarised_after_ours() -> None:
+    names = [s.metric.name for s in summarise([make_entry(scores={"mrr": 0.5, "alignment": 1.0})])]
+    assert names == ["alignment", "mrr"]
+
+
+def test_every_metric_is_explained() -> None:
+    assert tuple(GLOSSARY) == METRICS
+    assert {metric.group for metric in GLOSSARY.values()} <= set(GROUPS)
+    assert set(MAIN_METRICS) <= set(GLOSSARY)
+
+
+# --- claims in the answer ---
+
+
+def found(text: str, wanted: Sequence[Claim]) -> list[tuple[str, tuple[int, ...]]]:
+    return [(segment.text, segment.claims) for segment in highlight(text, wanted)]
+
+
+def test_spaces_case_and_full_stop_do_not_matter() -> None:
+    assert found("So: it is\n  late, friend", claims("It is late.")) == [
+        ("So: ", ()),
+        ("it is\n  late", (0,)),
+        (", friend", ()),
+    ]
+
+
+def test_repeated_sentences_belong_to_repeated_claims_in_turn() -> None:
+    assert found("Yes. No. Yes.", claims("Yes.", "No.", "Yes.")) == [
+        ("Yes.", (0,)),
+        (" ", ()),
+        ("No.", (1,)),
+        (" ", ()),
+        ("Yes.", (2,)),
+    ]
+
+
+def test_claims_of_one_sentence_share_it() -> None:
+    sentence = "Rome is old and big."
+    both = [
+        Claim(text="Rome is old", sentence=sentence),
+        Claim(text="Big it is", sentence=sentence),
+    ]
+    assert found(f"{sentence} Yes.", both) == [
+        ("Rome is old", (0, 1)),
+        (" and big.", (1,)),
+        (" Yes.", ()),
+    ]
+
+
+def test_words_are_looked_for_inside_their_own_sentence() -> None:
+    claim = Claim(text="it works", sentence="Here it works.")
+    assert found("It works. Here it works.", [claim]) == [
+        ("It works. Here ", ()),
+        ("it works.", (0,)),
+    ]
+
+
+def test_overlapping_claims_split_where_they_overlap() -> None:
+    assert found("a b c", claims("a b", "b c")) == [("a ", (0,)), ("b", (0, 1)), (" c", (1,))]
+
+
+def test_a_claim_out_of_order_is_still_found() -> None:
+    assert found("One. Two.", claims("Two.", "One.")) == [("One.", (1,)), (" ", ()), ("Two.", (0,))]
+
+
+@given(
+    st.text(alphabet="ab .\n。İß(", max_size=30),
+    st.lists(st.text(alphabet="ab .。İß(", min_size=1, max_size=6), max_size=6),
+)
+def test_segments_joined_are_the_text(text: str, words: list[str]) -> None:
+    segments = highlight(text, claims(*words))
+    assert "".join(segment.text for segment in segments) == text
+    assert all(segment.text for segment in segments)
+
+
+@given(st.lists(st.sampled_from(["It rains.", "It is wet.", "Go in."]), min_size=1, max_size=6))
+def test_every_sentence_of_a_text_is_found_in_its_place(sentences: list[str]) -> None:
+    marked = [s.claims for s in highlight(" ".join(sentences), claims(*sentences)) if s.claims]
+    assert marked == [(i,) for i in range(len(sentences))]

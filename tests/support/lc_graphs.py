@@ -1,0 +1,65 @@
+"""LangGraph pipelines, behind a plain type: langgraph's own generics stay partly unknown."""
+
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# langgraph ships neither stubs nor fully known generics; what leaves this file is typed.
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Annotated, TypedDict, cast
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import Runnable
+from langgraph.graph import END, START, StateGraph
+
+from lc_pipelines import Echo, Shelf, answer_to
+
+__all__ = ["Graph", "messages_graph", "state_graph"]
+
+Graph = Runnable[Mapping[str, object], Mapping[str, object]]
+
+
+class _State(TypedDict):
+    question: str
+    docs: list[Document]
+    answer: str
+
+
+class _Messages(TypedDict):
+    messages: Annotated[list[AnyMessage], operator.add]
+
+
+def state_graph() -> Graph:
+    """Retrieves in one node, answers in the next; neither node passes the config on."""
+
+    def retrieve(state: _State) -> dict[str, object]:
+        return {"docs": Shelf().invoke(state["question"])}
+
+    def generate(state: _State) -> dict[str, object]:
+        prompt = f"{state['docs'][0].page_content}\n{state['question']}"
+        return {"answer": str(Echo().invoke(prompt).content)}
+
+    builder = StateGraph(_State)
+    builder.add_node("retrieve", retrieve)
+    builder.add_node("generate", generate)
+    builder.add_edge(START, "retrieve")
+    builder.add_edge("retrieve", "generate")
+    builder.add_edge("generate", END)
+    return cast(Graph, builder.compile())
+
+
+def messages_graph() -> Graph:
+    """Answers the last message of a conversation."""
+
+    def respond(state: _Messages) -> dict[str, object]:
+        question = str(state["messages"][-1].content)
+        Shelf().invoke(question)
+        return {"messages": [AIMessage(answer_to(question))]}
+
+    builder = StateGraph(_Messages)
+    builder.add_node("respond", respond)
+    builder.add_edge(START, "respond")
+    builder.add_edge("respond", END)
+    return cast(Graph, builder.compile())

@@ -1,0 +1,106 @@
+"""LangChain pipelines as their authors write them, with a retriever and a model that are known."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+
+__all__ = ["Echo", "Shelf", "answer_to", "documents_for", "rag_chain"]
+
+
+def documents_for(query: str) -> list[Document]:
+    """Two documents that only this query gets: one with id and score, one with neither."""
+    return [
+        Document(
+            id=f"doc-{query}",
+            page_content=f"Answer to {query}. More on {query}",
+            metadata={"source": "shelf", "score": 0.75},
+        ),
+        Document(page_content=f"Something else about {query}"),
+    ]
+
+
+def answer_to(query: str) -> str:
+    """What the model says: one claim that the first document supports, one that none does."""
+    return f"Answer to {query}. Invented for {query}."
+
+
+class Shelf(BaseRetriever):
+    """Finds the two documents of the query, or fails."""
+
+    error: Exception | None = None
+    documents: list[Document] | None = None
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        if self.error is not None:
+            raise self.error
+        return documents_for(query) if self.documents is None else self.documents
+
+
+class Echo(BaseChatModel):
+    """Answers the last line of the prompt, at once or word by word, or fails."""
+
+    error: Exception | None = None
+    silent: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "echo"
+
+    def _answer(self, messages: list[BaseMessage]) -> str:
+        if self.error is not None:
+            raise self.error
+        return "" if self.silent else answer_to(str(messages[-1].content).splitlines()[-1])
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        message = AIMessage(
+            self._answer(messages),
+            usage_metadata={"input_tokens": 11, "output_tokens": 7, "total_tokens": 18},
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for word in self._answer(messages).split(" "):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=word + " "))
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in self._stream(*args, **{**kwargs, "run_manager": None}):
+            yield chunk
+
+
+def _join(documents: list[Document]) -> str:
+    return "\n".join(document.page_content for document in documents)
+
+
+def rag_chain(
+    retriever: BaseRetriever | None = None, model: BaseChatModel | None = None
+) -> Runnable[str, str]:
+    """The chain of LangChain's own documentation."""
+    prompt = ChatPromptTemplate.from_messages([("human", "{context}\n{question}")])
+    question: Runnable[str, str] = RunnablePassthrough()
+    inputs = {"context": (retriever or Shelf()) | RunnableLambda(_join), "question": question}
+    return inputs | prompt | (model or Echo()) | StrOutputParser()
