@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -100,8 +101,11 @@ async def aevaluate(
         max_claims: Claims judged per text; what is beyond is counted in ``claims_dropped``.
 
     Raises:
-        JudgeError: The judge failed, or returned a matrix of another shape than was asked for.
+        JudgeError: The judge failed, or returned something else than was asked for.
+        ConfigError: ``max_claims`` is not positive.
     """
+    if max_claims < 1:
+        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
     judge = judge or _default_judge()
     started = time.perf_counter()
     with metered() as meter:
@@ -121,7 +125,7 @@ async def aevaluate(
         ground_truth_claims=tuple(claims[1]),
         claims_dropped=dropped,
         judge_name=judge.name,
-        judge_version=str(getattr(judge, "version", "")),
+        judge_version=_version(judge),
         usage=meter.usage + Usage(seconds=time.perf_counter() - started),
         response_vs_chunks=matrices.get("response_vs_chunks"),
         response_vs_ground_truth=matrices.get("response_vs_ground_truth"),
@@ -165,7 +169,7 @@ async def aevaluate_many(
         ``error`` says why.
 
     Raises:
-        ConfigError: ``concurrency`` is not positive.
+        ConfigError: ``concurrency`` or ``max_claims`` is not positive.
         MissingExtraError: ``progress=True`` without rich.
     """
     if concurrency < 1:
@@ -176,14 +180,17 @@ async def aevaluate_many(
 
         async def one(record: RagRecord) -> Evaluation:
             async with gate:
-                try:
-                    return await aevaluate(
-                        record, judge=judge, undefined=undefined, max_claims=max_claims
-                    )
-                except JudgeError as error:
-                    return _failed(judge, str(error))
-                finally:
-                    advance()
+                started = time.perf_counter()
+                with metered() as meter:
+                    try:
+                        return await aevaluate(
+                            record, judge=judge, undefined=undefined, max_claims=max_claims
+                        )
+                    except JudgeError as error:
+                        seconds = Usage(seconds=time.perf_counter() - started)
+                        return _failed(judge, str(error), meter.usage + seconds)
+                    finally:
+                        advance()
 
         return list(await asyncio.gather(*(one(record) for record in records)))
 
@@ -216,26 +223,46 @@ def _default_judge() -> Judge:
     return default_judge()
 
 
-def _failed(judge: Judge, error: str) -> Evaluation:
+def _failed(judge: Judge, error: str, usage: Usage) -> Evaluation:
     return Evaluation(
-        undefined=dict.fromkeys(METRICS, "the judge failed"), judge_name=judge.name, error=error
+        undefined=dict.fromkeys(METRICS, "the judge failed"),
+        judge_name=judge.name,
+        judge_version=_version(judge),
+        usage=usage,
+        error=error,
     )
+
+
+def _version(judge: Judge) -> str:
+    return str(getattr(judge, "version", ""))
 
 
 async def _extract(
     judge: Judge, record: RagRecord, max_claims: int
 ) -> tuple[tuple[list[Claim], list[Claim]], int]:
     """The claims of response and ground truth, and how many were beyond the cap."""
-    texts = (record.response, record.ground_truth or "")
+    texts = (record.response, _ground_truth(record) or "")
     found = await _together([_claims_of(judge, text, record.query) for text in texts])
     kept = [claims[:max_claims] for claims in found]
     return (kept[0], kept[1]), sum(len(claims) for claims in found) - sum(map(len, kept))
 
 
+def _ground_truth(record: RagRecord) -> str | None:
+    """A blank ground truth is none: nothing could be entailed by it."""
+    return record.ground_truth if record.ground_truth and record.ground_truth.strip() else None
+
+
 async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
     if not text.strip():
         return []
-    return await _guarded(judge, judge.extract_claims(text, question=question))
+    claims = await _guarded(judge, lambda: judge.extract_claims(text, question=question))
+    if not _are_claims(claims):
+        raise JudgeError(f"judge {judge.name!r} returned something else than a list of Claim")
+    return list(claims)
+
+
+def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
+    return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - what it is made of is the question
 
 
 async def _check(
@@ -247,9 +274,10 @@ async def _check(
     """Every matrix that the record allows, by the name of its field in ``Evaluation``."""
     chunks = [chunk.text for chunk in record.chunks]
     wanted = {"response_vs_chunks": (response_claims, chunks)}
-    if record.ground_truth is not None:
+    ground_truth = _ground_truth(record)
+    if ground_truth is not None:
         wanted |= {
-            "response_vs_ground_truth": (response_claims, [record.ground_truth]),
+            "response_vs_ground_truth": (response_claims, [ground_truth]),
             "ground_truth_vs_response": (ground_truth_claims, [record.response]),
             "ground_truth_vs_chunks": (ground_truth_claims, chunks),
         }
@@ -265,43 +293,44 @@ async def _matrix(
     wanted = (len(claims), len(references))
     if 0 in wanted:
         return VerdictMatrix.of([[] for _ in claims], n_references=len(references))
-    matrix = await _guarded(judge, judge.check(claims, references, question=question))
-    if matrix.shape != wanted:
-        raise JudgeError(
-            f"judge {judge.name!r} returned a matrix of shape {matrix.shape}, not {wanted}: "
-            "it needs one row a claim and one cell a reference"
-        )
-    return matrix
+    matrix = await _guarded(judge, lambda: judge.check(claims, references, question=question))
+    if isinstance(matrix, VerdictMatrix) and matrix.shape == wanted:
+        return matrix
+    got = matrix.shape if isinstance(matrix, VerdictMatrix) else type(matrix).__name__
+    raise JudgeError(
+        f"judge {judge.name!r} returned a matrix of shape {got}, not {wanted}: "
+        "it needs one row a claim and one cell a reference"
+    )
 
 
-async def _guarded(judge: Judge, call: Awaitable[_T]) -> _T:
+async def _guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object:
     """Turn whatever a judge raises into a ``JudgeError`` that names only its class.
 
-    Even ``SystemExit``: it would leave the event loop, and take every other evaluation with it.
+    Even ``SystemExit``, which would leave the event loop and take every other evaluation with it,
+    and a ``CancelledError`` of the judge's own, which nobody asked for.
     """
     try:
-        return await call
+        return await call()
     except JudgeError:
         raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise JudgeError(f"judge {judge.name!r} cancelled itself") from error
     except (Exception, SystemExit) as error:
         raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
 
 
 async def _together(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
     """Run the calls at once; when one fails, the others are cancelled and awaited."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except* JudgeError as errors:
-        raise _first(errors) from errors
-    return [task.result() for task in tasks]
-
-
-def _first(group: BaseExceptionGroup[JudgeError]) -> JudgeError:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return JudgeError(str(error))
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _column(matrix: VerdictMatrix | None) -> list[Label | None] | None:
@@ -327,7 +356,9 @@ def _run(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread, whatever it is
             errors.append(error)
 
-    thread = threading.Thread(target=body, name="claimspan-evaluate")
+    # In the caller's context: what it has set there, such as a suppressed tracing, holds on.
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(body,), name="claimspan-evaluate")
     thread.start()
     thread.join()
     if errors:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,9 @@ ID_KEYS: Final = ("ground_truth_id", "query_id", "question_id", "id")
 """Where an id is looked for: in the fields of a file, and in the metadata of a run."""
 
 QUERY_KEYS: Final = ("query", "question", "input")
+SPEAKING: Final = frozenset("#%&@*/\\_")
+"""Punctuation that is part of a name or a quantity."""
+
 ANSWER_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "reference", "answer")
 
 
@@ -79,6 +81,10 @@ class GroundTruth:
         """Number of ground truths known beforehand; 0 for a callable."""
         return max(len(self._by_id), len(self._by_query))
 
+    def __bool__(self) -> bool:
+        """True, also for a callable, whose number of ground truths nobody knows."""
+        return True
+
     def find(self, query: str, metadata: Mapping[str, object] | None = None) -> str | None:
         """The ground truth of a query, or None where there is none.
 
@@ -105,12 +111,21 @@ class GroundTruth:
             if entry.query is not None:
                 self._by_query.setdefault(entry.query, entry.answer)
                 self._by_normalised.setdefault(normalise(entry.query), entry.answer)
+        self._by_normalised.pop("", None)
 
 
 def normalise(query: str) -> str:
-    """A query without what does not change it: case, punctuation, white space, Unicode form."""
+    """A query without what does not change it: case, punctuation, white space, Unicode form.
+
+    Marks and symbols stay, since they tell words apart ("C++", Devanagari vowels), and so do the
+    signs of ``SPEAKING`` ("C#", "50 %").
+    """
     text = unicodedata.normalize("NFKC", query).casefold()
-    return " ".join(re.sub(r"[^\w\s]", " ", text).split())
+    return " ".join("".join(c if _speaks(c) else " " for c in text).split())
+
+
+def _speaks(character: str) -> bool:
+    return character in SPEAKING or unicodedata.category(character)[0] in "LMNS"
 
 
 def _entries(mapping: Mapping[str, str]) -> Iterator[_Entry]:
@@ -124,7 +139,7 @@ def _read(path: Path) -> Iterator[_Entry]:
             rows = list(
                 _csv_rows(file) if path.suffix.lower() == ".csv" else _json_rows(file, path)
             )
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise GroundTruthError(
             f"cannot read ground truths from {str(path)!r} ({type(error).__name__}): "
             "give an existing JSON-lines or CSV file in UTF-8"
@@ -143,7 +158,7 @@ def _json_rows(file: TextIO, path: Path) -> Iterator[tuple[int, Mapping[str, obj
             continue
         try:
             row: object = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise GroundTruthError(
                 f"{str(path)!r} line {number} is not JSON: write one JSON object a line"
             ) from error
@@ -155,7 +170,10 @@ def _json_rows(file: TextIO, path: Path) -> Iterator[tuple[int, Mapping[str, obj
 
 
 def _entry(row: Mapping[str, object], path: Path, line: int) -> _Entry:
-    answer, query, id_ = (_first(row, keys) for keys in (ANSWER_KEYS, QUERY_KEYS, ID_KEYS))
+    try:
+        answer, query, id_ = (_first(row, keys) for keys in (ANSWER_KEYS, QUERY_KEYS, ID_KEYS))
+    except TypeError as error:
+        raise GroundTruthError(f"{str(path)!r} line {line}: {error}") from error
     if answer is None or (query is None and id_ is None):
         raise GroundTruthError(
             f"{str(path)!r} line {line} needs a ground truth ({', '.join(ANSWER_KEYS)}) "
@@ -165,4 +183,11 @@ def _entry(row: Mapping[str, object], path: Path, line: int) -> _Entry:
 
 
 def _first(row: Mapping[str, object], keys: tuple[str, ...]) -> str | None:
-    return next((str(row[key]) for key in keys if row.get(key) not in (None, "")), None)
+    for key in keys:
+        value = row.get(key)
+        if value in (None, ""):
+            continue
+        if not isinstance(value, str | int | float):
+            raise TypeError(f"{key} is a {type(value).__name__}; write a text")
+        return str(value)
+    return None

@@ -115,6 +115,8 @@ def measure(
     undefined: Undefined = "omit",
 ) -> Measurement:
     """As ``compute_metrics``, with the reason for each metric that has no value."""
+    if undefined not in ("omit", "zero"):
+        raise ValueError(f"undefined is {undefined!r}: give 'omit' or 'zero'")
     labels = _LabelSet(
         a=_parse_row(response_vs_ground_truth),
         b=_parse_row(ground_truth_vs_response),
@@ -255,8 +257,12 @@ def _by_chunk(matrix: Sequence[Sequence[Label | None]], of: str) -> list[list[Tr
     return rows
 
 
-def _parse(label: Label | str | None) -> Label | None:
-    return Label.parse(label) if isinstance(label, str) else label
+def _parse(label: object) -> Label | None:
+    if label is None:
+        return None
+    if not isinstance(label, str):
+        raise ValueError(f"a label is a {type(label).__name__}: give a Label, a str or None")
+    return Label.parse(label)
 
 
 def _parse_row(labels: Labels | None) -> list[Label | None] | None:
@@ -296,9 +302,10 @@ def _context_precision(labels: _LabelSet) -> float:
 
 def _context_utilization(labels: _LabelSet) -> float:
     """Share of the retrieved ground-truth claims that the response uses."""
-    pairs = zip(labels.retrieved(), labels.entailed_by_response(), strict=True)
+    found = labels.retrieved()
+    pairs = zip(found, labels.entailed_by_response(), strict=True)
     used = [in_response for retrieved, in_response in pairs if retrieved]
-    if not used:
+    if not used and None not in found:
         raise _EmptyError("no ground truth claim was retrieved")
     return _share(used)
 

@@ -55,13 +55,18 @@ _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", de
 
 @contextmanager
 def metered() -> Generator[Meter]:
-    """Collect what judges report with ``add_usage`` inside the block, tasks included."""
-    meter = Meter()
+    """Collect what judges report with ``add_usage`` inside the block, tasks included.
+
+    Blocks nest: what an inner one has collected counts in the outer one too.
+    """
+    meter, outer = Meter(), _meter.get()
     token = _meter.set(meter)
     try:
         yield meter
     finally:
         _meter.reset(token)
+        if outer is not None:
+            outer.usage += meter.usage
 
 
 def add_usage(usage: Usage) -> None:

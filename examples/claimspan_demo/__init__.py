@@ -1,0 +1,1 @@
+"""A real RAG pipeline over the Python language reference, evaluated by claimspan."""

@@ -183,6 +183,8 @@ class Monitor:
             return
         if not self._writer.accept(tree):
             return
+        if self._exit_hook is None:
+            self._drain_at_exit()
         try:
             self._worker.wake()
         except RuntimeError:
@@ -195,7 +197,6 @@ class Monitor:
 
     def _processor(self) -> Callable[[RunTree], None]:
         """Runs on the worker's thread, once."""
-        self._drain_at_exit()
         return Evaluator(
             judge=self._judge,
             ground_truth=self._ground_truth,

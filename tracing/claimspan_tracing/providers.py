@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import trace
 from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import MissingExtraError
 from claimspan_tracing import semconv
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
 __all__ = ["TracerSource", "configure"]
@@ -31,22 +32,21 @@ def configure(
     endpoint: str | None = None,
     file: str | Path | None = None,
     service_name: str | None = None,
-) -> TracerProvider:
+) -> SdkTracerProvider:
     """A tracer provider for applications that have none. It does not become the global one.
 
     With ``endpoint``, or where ``OTEL_EXPORTER_OTLP_ENDPOINT`` is set, spans are sent there by
     OTLP over HTTP; else they are appended to a local file of OTLP JSON lines, which
-    ``claimspan report`` reads.
+    ``claimspan report`` reads. Where ``file`` is given, it is written in either case.
 
     Args:
         endpoint: Full URL for traces, such as ``http://localhost:6006/v1/traces``; wins over the
             environment.
-        file: Path of the file; wins over the environment, and excludes ``endpoint``. Default
-            ``claimspan-traces.jsonl`` in the working directory.
+        file: Path of the file. Default ``claimspan-traces.jsonl`` in the working directory.
         service_name: Resource attribute ``service.name``; ``OTEL_SERVICE_NAME`` where None.
 
     Raises:
-        ConfigError: Both ``endpoint`` and ``file`` are given, or the file cannot be written.
+        ConfigError: The file cannot be written.
         MissingExtraError: The OTLP exporter is not installed.
     """
     from opentelemetry.sdk.resources import Resource
@@ -55,16 +55,15 @@ def configure(
 
     from claimspan_tracing.otlp_file import OtlpFileExporter
 
-    if endpoint is not None and file is not None:
-        raise ConfigError("endpoint and file are both given: spans go to one or the other")
-    exporter: SpanExporter
-    if endpoint is not None or (file is None and any(map(os.environ.get, _ENDPOINT_VARIABLES))):
-        exporter = _otlp_exporter(endpoint)
-    else:
-        exporter = OtlpFileExporter(file or DEFAULT_FILE)
+    exporters: list[SpanExporter] = []
+    if endpoint is not None or any(map(os.environ.get, _ENDPOINT_VARIABLES)):
+        exporters.append(_otlp_exporter(endpoint))
+    if file is not None or not exporters:
+        exporters.append(OtlpFileExporter(file or DEFAULT_FILE))
     attributes = {"service.name": service_name} if service_name else {}
     provider = SdkTracerProvider(resource=Resource.create(attributes))
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    for exporter in exporters:
+        provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
 

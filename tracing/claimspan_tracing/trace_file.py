@@ -40,7 +40,7 @@ _Key = tuple[str, str]
 """Trace id and span id."""
 
 
-def read_trace_file(path: Path) -> list[ReportEntry]:
+def read_trace_file(path: str | Path) -> list[ReportEntry]:
     """Read every record of a file of OTLP JSON lines, in the order in which they began.
 
     Args:
@@ -49,7 +49,7 @@ def read_trace_file(path: Path) -> list[ReportEntry]:
     Raises:
         ConfigError: The file cannot be read, a line is broken, or no span is a record's root.
     """
-    spans = {span.key: span for span in _spans(path)}
+    spans = {span.key: span for span in _spans(Path(path))}
     roots = [s for s in spans.values() if semconv.EVALUATION_STATUS in s.attributes]
     if not roots:
         raise ConfigError(

@@ -8,11 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
-from sentencex import segment
+from sentencex import segment  # type: ignore[import-untyped]  # compiled, without stubs
 
-__all__ = ["Piece", "asserts_something", "clauses", "sentence_pieces", "split_prose"]
+__all__ = [
+    "Piece",
+    "assertions",
+    "asserts_something",
+    "clauses",
+    "every_sentence",
+    "sentence_pieces",
+    "split_prose",
+]
 
 
 class Piece(NamedTuple):
@@ -53,12 +61,16 @@ def split_prose(text: str, language: str) -> list[str]:
         language: Language code for text in Latin script; other scripts tell their own.
     """
     merged: list[str] = []
-    for piece in segment(_language_of(text, language), text):
+    for piece in _segment(_language_of(text, language), text):
         if merged and piece[:1].islower() and _FALSE_END.search(merged[-1]):
             merged[-1] += piece
         else:
             merged.append(piece)
     return [stripped for piece in merged if (stripped := piece.strip())]
+
+
+def _segment(language: str, text: str) -> list[str]:
+    return cast("list[str]", segment(language, text))
 
 
 def _language_of(text: str, default: str) -> str:
@@ -180,6 +192,23 @@ def sentence_pieces(text: str, language: str) -> Iterator[Piece]:
             lead = _lead_in(block)
 
 
+def every_sentence(text: str, language: str) -> Iterator[str]:
+    """All of a text, sentence by sentence: markers, headings and table headers, too.
+
+    Args:
+        text: Prose or Markdown in any language.
+        language: Language code for text in Latin script; other scripts tell their own.
+    """
+    last = 0
+    for kind, _, end in _blocks(text):
+        block, last = text[last:end], end
+        if kind in ("code", "table"):
+            yield from block.split("\n")
+        else:
+            yield from split_prose(block, language)
+    yield text[last:]
+
+
 def _plain(sentence: str) -> str:
     return " ".join(_MARKUP.sub("", sentence).split()) or sentence
 
@@ -219,24 +248,40 @@ def _labelled(cells: Sequence[str], headers: Sequence[str]) -> str:
 
 # Clauses -------------------------------------------------------------------------------------
 
-_AUXILIARY: Final = "is|are|was|were|has|had|have|will|would|can|could|may|might|must|should|does|did"
-_IRREGULAR: Final = (
-    "became|began|began|bought|brought|built|came|chose|cost|died|fell|felt|fought|found|gave|got|"
-    "grew|held|kept|knew|led|left|lost|made|meant|met|paid|ran|rose|said|sang|saw|sent|sold|spent|"
-    "spoke|stood|took|taught|told|went|wins|won|wore|wrote|becomes|contains|includes|lies|lives|"
-    "moves|remains|runs|works"
+_AUXILIARY: Final = (
+    r"is|are|was|were|has|had|have|will|would|can|could|may|might|must|should|does|did"
 )
-_VERB: Final = re.compile(rf"(?:{_AUXILIARY}|{_IRREGULAR}|[a-z]{{2,}}ed)", re.IGNORECASE)
-_PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|been|being)\s+(?:\w+ly\s+)?(?!born\b)\w+(?:ed|en)\b")
-_JOINT: Final = re.compile(r"\s*;\s+|,?\s+(?:and|but)\s+", re.IGNORECASE)
+_FINITE: Final = (
+    rf"{_AUXILIARY}|became|becomes|began|bought|brought|built|came|chose|contains|died|fought|"
+    "gave|got|grew|includes|kept|knew|made|paid|ran|rose|sang|sent|sold|spent|spoke|taught|told|"
+    "took|went|won|wrote"
+)
+_FINITE_VERB: Final = re.compile(rf"\b(?:{_FINITE})\b")
+_PAST_VERB: Final = re.compile(r"\b(?!hundred\b|sacred\b)[a-z]{2,}[^\We]ed\b")
+_STARTS_WITH_AUXILIARY: Final = re.compile(rf"(?:{_AUXILIARY})\b")
+_STARTS_WITH_VERB: Final = re.compile(rf"(?:{_FINITE}|[a-z]{{2,}}[^\We]ed)\b")
+_OWN_SUBJECT: Final = re.compile(
+    rf"(?:(?:he|she|it|they|we|this|these|that|those)|(?:the\s+|its\s+|[A-Z])[^,;]{{1,40}}?)"
+    rf"\s+(?:{_FINITE})\b"
+)
+_PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|been|being)\s+(?!born\b)\w+(?:ed|en|t)\b")
+_JOINT: Final = re.compile(r"\s*;\s+|,?\s+(?:and|but)\s+")
 # What hangs on another clause cannot be cut at its "and": reports, conditions, choices, quotations.
 _DEPENDENT: Final = re.compile(
     r"\b(?:if|when|while|although|though|because|since|unless|until|whether|that|which|who|whom|"
-    r"whose|where|either|neither|both|between|not|never|said|says)\b|[\"“”«»]",
+    r"whose|where|either|neither|both|between)\b|[\"“”«»]",
+    re.IGNORECASE,
+)
+_NEGATION: Final = re.compile(r"\b(?:not|never|no)\b|n['’]t\b", re.IGNORECASE)
+_NO_SUBJECT: Final = re.compile(
+    r"(?:in|on|at|by|after|before|during|for|from|to|with|as|however|then|there|also)\b|"
+    r".*(?:,|\b(?:a|an|the|of|and|or|to|in)$)",
     re.IGNORECASE,
 )
 _MIN_CLAUSE_WORDS: Final = 3
 _MAX_SUBJECT_WORDS: Final = 6
+# Nobody writes such a sentence; it is a list or a dump, and searching it would take quadratic time.
+_MAX_SENTENCE_LENGTH: Final = 600
 
 
 def clauses(sentence: str) -> list[str]:
@@ -245,17 +290,104 @@ def clauses(sentence: str) -> list[str]:
     ``X was born in 1950 and moved to Y`` gives ``X was born in 1950`` and ``X moved to Y``. What
     would lose its subject, a condition or a negation stays whole.
     """
-    if not sentence.isascii() and _language_of(sentence, "en") != "en":
+    if len(sentence) > _MAX_SENTENCE_LENGTH:
         return [sentence]
     found: list[str] = []
-    start = 0
-    subject = _subject(sentence)
+    rest = sentence
+    while cut := _first_cut(rest):
+        left, rest = cut
+        found.append(left)
+    return [*found, rest]
+
+
+def _first_cut(sentence: str) -> tuple[str, str] | None:
     for joint in _JOINT.finditer(sentence):
-        left, right = sentence[start : joint.start()], sentence[joint.end() :]
-        standing = _standing(left, right, subject, is_semicolon=";" in joint.group())
-        if standing is None:
+        left, right = sentence[: joint.start()], sentence[joint.end() :]
+        if min(len(left.split()), len(right.split())) < _MIN_CLAUSE_WORDS:
             continue
-        found.append(left if start == 0 or not found else left)
-        start = joint.end()
-    found.append(sentence[start:])
-    return found
+        standing = _standing(left, right, is_semicolon=";" in joint.group())
+        if standing:
+            return left, standing
+    return None
+
+
+def _standing(left: str, right: str, *, is_semicolon: bool) -> str | None:
+    """``right`` as a sentence of its own; None where it needs ``left``."""
+    verb = _FINITE_VERB.search(left) or _PAST_VERB.search(left)
+    if not verb:
+        return None
+    if is_semicolon:
+        return right if _FINITE_VERB.search(right) else None
+    if _DEPENDENT.search(left) and not _ABSTENTION.match(left):
+        return None
+    if _OWN_SUBJECT.match(right):
+        return right
+    subject = left[: verb.start()].strip()
+    return f"{subject} {right}" if _shares_subject(subject, left, right) else None
+
+
+def _shares_subject(subject: str, left: str, right: str) -> bool:
+    if not 0 < len(subject.split()) <= _MAX_SUBJECT_WORDS or _NO_SUBJECT.match(subject):
+        return False
+    if _NEGATION.search(left):  # it may reach over the "and"
+        return False
+    if _STARTS_WITH_AUXILIARY.match(right):
+        return True
+    # "was tried and acquitted" shares its auxiliary as well.
+    return bool(_STARTS_WITH_VERB.match(right)) and not _PASSIVE.search(left)
+
+
+# Assertions ----------------------------------------------------------------------------------
+
+_QUESTION: Final = re.compile(r"[?？؟][\"'”’»)\]*_]*$")
+_FILLER: Final = re.compile(
+    r"(?:here(?:'s|’s| is| are)\b|below (?:is|are)\b|sure\b[!,.]?|certainly\b|of course\b|"
+    r"absolutely\b|great question|thank|i hope|hope this|let me know|feel free|please let|"
+    r"yes[.!]*$|no[.!]*$|(?:the )?answer:?$)",
+    re.IGNORECASE,
+)
+# "Sure, X is Y" asserts that X is Y: only a short sentence is filler as a whole.
+_MAX_FILLER_WORDS: Final = 9
+_SOURCE: Final = (
+    r"(?:(?:the|this|that|these|any|your) )?(?:\w+ )?"
+    r"(?:context|texts?|documents?|passages?|information|sources?|articles?|chunks?|data)"
+)
+_ABSTENTION: Final = re.compile(
+    r"(?:(?:i(?:'m| am) (?:sorry|afraid)|sorry|unfortunately|based on [^,]*)[,.]?\s*(?:but )?)?"
+    r"(?:i (?:do not|don't|cannot|can't|could not|couldn't) "
+    r"(?:\w+ )?(?:know|answer|find|determine|have|say|tell|see)\b"
+    r"|i(?:'m| am) (?:not (?:able|sure)|unable)\b"
+    rf"|{_SOURCE} (?:given |provided )?(?:does not|doesn't|do not|don't) "
+    r"(?:\w+ )?(?:say|mention|contain|provide|specify|include|state|give|answer|tell)\b"
+    rf"|(?:there is |there's )?(?:no|not enough|insufficient) (?:\w+ )?information\b"
+    rf"|(?:it|this|that|the answer) is not (?:\w+ )?(?:in|by) {_SOURCE}"
+    r"|ne vem\b)",
+    re.IGNORECASE,
+)
+_APOLOGY: Final = re.compile(r"(?:i(?:'m| am) )?(?:sorry|afraid)[.!]?$", re.IGNORECASE)
+
+
+def assertions(sentence: str) -> list[str]:
+    """The clauses of a sentence that assert something; none of a question."""
+    if not _is_closed(sentence):
+        return []
+    return [clause for clause in clauses(sentence) if asserts_something(clause)]
+
+
+def asserts_something(text: str) -> bool:
+    """Whether a sentence says anything that could be true or false.
+
+    Questions, lead-ins that end in a colon, pleasantries and abstentions ("I don't know", "The
+    context does not say") do not.
+    """
+    said = text.strip().replace("’", "'")
+    if not _is_closed(said) or _ABSTENTION.match(said) or _APOLOGY.match(said):
+        return False
+    return not (_FILLER.match(said) and len(said.split()) <= _MAX_FILLER_WORDS)
+
+
+def _is_closed(text: str) -> bool:
+    """Whether it has words, and neither asks nor announces."""
+    said = text.strip()
+    has_words = any(character.isalnum() for character in said)
+    return has_words and not said.endswith((":", "：")) and not _QUESTION.search(said)

@@ -1,31 +1,153 @@
-"""The judge that needs no weights and no network."""
+"""The judge that needs no weights, no key and no network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import math
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
-from claimspan.verdicts import Claim, VerdictMatrix
+from claimspan.judges._conflicts import find_conflicts, restated
+from claimspan.judges._coverage import Corpus, Reference, Support, Token, tokenize
+from claimspan.judges._sentences import assertions, sentence_pieces
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["LexicalJudge"]
 
+# On the tune halves of the development sets, every set and both answers in it weighted alike: the
+# slope of a logistic regression of "entailed" on coverage, and the midpoint with the best mean
+# balanced accuracy of the label (.475 to .60 differ by less than .008).
+_STEEPNESS: Final = 2.85
+_MIDPOINT: Final = 0.55
+
+# Below this coverage two texts speak of different matters, and no conflict counts; .3 did no worse
+# than none on any tune half, .4 and more did.
+_ON_TOPIC: Final = 0.3
+
+# How much a conflict of each kind tells against "entailed": the share of claims that people did
+# not call entailed where it fires on a covered claim of the tune halves, two imagined cases added
+# to either side. Denial, opposite and unit fire too seldom there (4, 10 and 1 times) and are set
+# by hand, so that one such change to a copied sentence makes it contradicted.
+_DOUBT: Final = {
+    "number": 0.9,
+    "date": 0.93,
+    "unit": 0.8,
+    "negation": 0.85,
+    "denial": 0.8,
+    "opposite": 0.75,
+    "nationality": 0.92,
+    "entity": 0.85,
+}
+
 
 class LexicalJudge:
-    """Being written."""
+    """The honest floor: how much of a claim a reference says word by word, and what it denies.
 
-    name: Final = "lexical"
-    version: Final = "0"
+    Claims are the sentences and clauses of a text. A verdict comes from the coverage of the
+    claim's words, weighted by idf among the references of the call, in the best window of 120
+    words; another number, date, unit, nationality or name in the same place, a negation or an
+    opposite turns a claim that is otherwise covered into a contradiction. Every cell is decided;
+    an empty reference is neutral to everything.
+
+    Agreement with people on claims that no constant was chosen on, as
+    ``python tests/benchmarks/lexical_agreement.py`` measures it: AUROC of coverage alone and of
+    the judge's ``entailed``, the same for entailed against contradicted claims only, and balanced
+    accuracy of "entailed or not" by the judge's label and by a threshold of the set's own::
+
+        set                      n   coverage      judge     E vs C      label  threshold
+        refchecker_msmarco    1078      0.739      0.747      0.736      0.645      0.650
+        lfqa_verification      632      0.883      0.889          -      0.814      0.813
+        factcheckgpt_stance    925      0.772      0.771      0.550      0.696      0.709
+        begin_dev              587      0.944      0.935          -      0.859      0.850
+        fever_sym_dev          348      0.700      0.784      0.784      0.687      0.670
+        fm2_dev                585      0.610      0.658      0.658      0.544      0.612
+        healthver_dev          421      0.613      0.622      0.508      0.494      0.602
+        wice_claim_dev         157      0.798      0.799          -      0.740      0.692
+        qags_xsum              119      0.642      0.670          -      0.574      0.614
+        ling_val              1552      0.651      0.676      0.641      0.599      0.615
+
+    Differences below .03 are noise in most sets. The gain is where numbers, names and negation
+    decide (fever_sym, fm2); on begin_dev the checks cost .01. Claims written to fool word overlap
+    (fm2, healthver) stay near chance by label, contradictions are found only where a check fires,
+    and most of the checks know English only.
+
+    It punishes fluent paraphrase: ranked by it, language models come out in the wrong order. Use
+    it to compare the answers of one system, never one model with another.
+    """
 
     def __init__(self, *, language: str = "en") -> None:
-        """Being written."""
+        """Make a judge; nothing is loaded.
+
+        Args:
+            language: Code of the language (``en``, ``sl``, ``de`` ...) whose abbreviations the
+                sentence splitter knows. Texts in other scripts than Latin are recognised.
+        """
         self._language = language
 
+    @property
+    def name(self) -> str:
+        """``lexical``."""
+        return "lexical"
+
+    @property
+    def version(self) -> str:
+        """Changes with every constant that may change a verdict."""
+        return "1"
+
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """Being written."""
-        raise NotImplementedError
+        """The clauses of the text that assert something, in order."""
+        return [
+            Claim(text=clause, sentence=piece.sentence)
+            for piece in sentence_pieces(text, self._language)
+            for clause in assertions(piece.text)
+        ]
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """Being written."""
-        raise NotImplementedError
+        """A decided verdict for every cell; an empty reference is neutral to everything."""
+        corpus = Corpus(references, self._language)
+        rows: list[list[Verdict]] = []
+        for claim in claims:
+            # Other records run on the same event loop: let them in between claims.
+            await asyncio.sleep(0)
+            words = tokenize(claim.text)
+            weights = corpus.weights(words)
+            rows.append([_verdict(words, weights, each) for each in corpus.references])
+        return VerdictMatrix.of(rows, len(references))
+
+
+def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:
+    support = reference.support(weights)
+    same = restated(claim, support)
+    coverage = support.coverage + _missing_share(same, weights, support)
+    conflicts = find_conflicts(claim, support)
+    # A slot that is filled otherwise is about the same matter.
+    contested = {conflict.contested for conflict in conflicts}
+    on_topic = support.coverage + _missing_share(same | contested, weights, support)
+    is_on_topic = on_topic >= _ON_TOPIC
+    doubt = 1 - math.prod(1 - _DOUBT[conflict.check] for conflict in conflicts if is_on_topic)
+    entailed = _supported(coverage) * (1 - doubt)
+    contradicted = _supported(on_topic) * doubt
+    neutral = 1 - entailed - contradicted
+    probabilities = {
+        Label.ENTAILED: entailed,
+        Label.NEUTRAL: neutral,
+        Label.CONTRADICTED: contradicted,
+    }
+    return Verdict(
+        label=max(probabilities, key=probabilities.__getitem__),
+        entailed=entailed,
+        neutral=neutral,
+        contradicted=contradicted,
+    )
+
+
+def _missing_share(words: Set[str], weights: Mapping[str, float], support: Support) -> float:
+    """Share of the claim's weight in those of the words that the window lacks."""
+    missing = words - {token.stem for token in support.window}
+    return sum(weights.get(word, 0.0) for word in missing) / (sum(weights.values()) or 1.0)
+
+
+def _supported(coverage: float) -> float:
+    return 1 / (1 + math.exp(-_STEEPNESS * (coverage - _MIDPOINT)))

@@ -1,0 +1,110 @@
+"""``claimspan demo``: a real pipeline, a real model, every answer judged claim by claim."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from claimspan.errors import ConfigError
+from claimspan.progress import progress_bar
+from claimspan.report import ReportEntry, render_report, summarise
+
+if TYPE_CHECKING:
+    from claimspan_demo.questions import Question
+
+__all__ = ["demo"]
+
+
+class _Model(NamedTuple):
+    base_url: str
+    name: str
+    api_key: str
+
+
+def demo(
+    questions: Annotated[
+        int | None, typer.Option("--questions", "-n", min=1, help="Ask only the first N.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model of OPENAI_BASE_URL to ask, instead of the one that is included."),
+    ] = None,
+    traces: Annotated[Path, typer.Option(help="Where the traces go; overwritten.")] = Path(
+        "claimspan-demo.jsonl"
+    ),
+    report: Annotated[Path, typer.Option(help="Where the page goes.")] = Path(
+        "claimspan-demo.html"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Ask a real RAG pipeline about Python, and look at what its answers are worth.
+
+    Retrieves from Python's own language reference by BM25, answers with SmolLM2-135M on this
+    machine (or with --model on the endpoint of OPENAI_BASE_URL and OPENAI_API_KEY), judges every
+    answer against chunks and ground truth, and writes traces and a report. With
+    OTEL_EXPORTER_OTLP_ENDPOINT set the traces are sent there as well.
+    """
+    from claimspan_demo.display import show
+    from claimspan_demo.questions import load_questions
+
+    traces.unlink(missing_ok=True)
+    with _served(model) as served:
+        entries = _ask(load_questions()[:questions], served, traces, quiet=as_json)
+    report.write_text(render_report(entries, title="Python reference demo"), encoding="utf-8")
+    if as_json:
+        means = {summary.metric.name: summary.mean for summary in summarise(entries)}
+        result = {"records": len(entries), "model": served.name, "means": means}
+        typer.echo(json.dumps(result | {"traces": str(traces), "report": str(report)}))
+        return
+    show(entries, model=served.name)
+    typer.echo(f"\ntraces: {traces}\nreport: {report}   (open it in a browser)")
+
+
+@contextmanager
+def _served(model: str | None) -> Generator[_Model]:
+    """The included model on loopback, or the one that the user named at their own endpoint."""
+    if model is None:
+        from claimspan_demo.model import MODEL_NAME, serve_model
+
+        with serve_model() as base_url:
+            yield _Model(base_url, MODEL_NAME, "none")
+        return
+    api_key = os.environ.get("OPENAI_API_KEY")
+    if not api_key:
+        raise ConfigError("--model needs OPENAI_API_KEY: set it, or leave --model out")
+    yield _Model(os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1"), model, api_key)
+
+
+def _ask(
+    questions: Sequence[Question], model: _Model, traces: Path, *, quiet: bool
+) -> Sequence[ReportEntry]:
+    """Run the pipeline on every question with the callback attached, and read the traces back."""
+    from claimspan_demo.corpus import load_corpus
+    from claimspan_demo.pipeline import build_chain, chat_model
+    from claimspan_demo.retriever import Bm25Retriever
+    from claimspan_langchain import ClaimspanCallbackHandler
+    from claimspan_tracing import Monitor, configure
+    from claimspan_tracing.trace_file import read_trace_file
+
+    provider = configure(file=traces, service_name="claimspan-demo")
+    monitor = Monitor(
+        sample=1.0,
+        ground_truth={question.query: question.ground_truth for question in questions},
+        tracer_provider=provider,
+    )
+    chain = build_chain(chat_model(*model), Bm25Retriever(documents=load_corpus()))
+    handler = ClaimspanCallbackHandler(monitor)
+    with progress_bar("asking", total=len(questions), show=False if quiet else None) as advance:
+        for question in questions:
+            metadata = {"question_id": question.id}
+            chain.invoke(question.query, {"callbacks": [handler], "metadata": metadata})
+            advance()
+    monitor.shutdown(timeout=60)
+    provider.shutdown()
+    return read_trace_file(traces)

@@ -1,0 +1,118 @@
+"""What the demo shows in the terminal: the scores, and the claims that went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from claimspan import Chunk, Label
+from claimspan.report import ReportClaim, ReportEntry, summarise
+
+__all__ = ["show"]
+
+COLUMNS: Final = {
+    "faithfulness": "faithful",
+    "hallucination": "halluc.",
+    "precision": "prec.",
+    "recall": "recall",
+    "claim_recall": "claim\nrecall",
+    "context_precision": "context\nprec.",
+}
+"""Metric to column head: two of the generator, two overall, two of the retriever."""
+
+LOWER_IS_BETTER: Final = ("hallucination",)
+HEAD_WIDTH: Final = 8
+MIN_QUESTION_WIDTH: Final = 16
+WORST_CLAIMS: Final = 4
+
+
+class _Finding(NamedTuple):
+    """A claim of a response that its chunks do not support."""
+
+    entry: ReportEntry
+    claim: ReportClaim
+    chunk: Chunk | None
+    """The chunk that denies the claim; else the best one that was retrieved."""
+
+
+def show(entries: Sequence[ReportEntry], *, model: str) -> None:
+    """Print the table of scores and the worst claims.
+
+    Args:
+        entries: One for each question.
+        model: Which model answered.
+    """
+    console = Console()
+    console.print(_table(entries, model, console.width))
+    for finding in _worst(entries):
+        console.print(_panel(finding))
+
+
+def _table(entries: Sequence[ReportEntry], model: str, width: int) -> Table:
+    judges = ", ".join(sorted({entry.judge for entry in entries if entry.judge}))
+    title = f"{len(entries)} answers of {model}, judged by {judges}"
+    table = Table(title=title, show_footer=True, box=box.SIMPLE_HEAD, padding=0)
+    room = width - len(COLUMNS) * (HEAD_WIDTH + 1) - 3
+    table.add_column("question", "mean", no_wrap=True, max_width=max(room, MIN_QUESTION_WIDTH))
+    means = {summary.metric.name: summary.mean for summary in summarise(entries)}
+    for metric, head in COLUMNS.items():
+        footer = _cell(metric, means.get(metric))
+        table.add_column(head, footer, justify="right", min_width=HEAD_WIDTH)
+    for entry in entries:
+        cells = [_cell(metric, entry.scores.get(metric)) for metric in COLUMNS]
+        table.add_row(Text(entry.query, overflow="ellipsis"), *cells)
+    return table
+
+
+def _cell(metric: str, value: float | None) -> Text:
+    """A score in traffic-light colours; a dash where it is undefined."""
+    if value is None:
+        return Text("-", style="dim")
+    goodness = 1 - value if metric in LOWER_IS_BETTER else value
+    style = "green" if goodness >= 0.75 else "yellow" if goodness >= 0.4 else "red"
+    return Text(f"{value:.2f}", style=style)
+
+
+def _worst(entries: Sequence[ReportEntry]) -> list[_Finding]:
+    """Contradicted claims before unsupported ones, one a question."""
+    firsts = [finding for entry in entries for finding in list(_findings(entry))[:1]]
+    return sorted(firsts, key=_severity)[:WORST_CLAIMS]
+
+
+def _findings(entry: ReportEntry) -> Iterator[_Finding]:
+    """Of one record, worst first."""
+    bad = [c for c in entry.response_claims if c.label in (Label.CONTRADICTED, Label.NEUTRAL)]
+    chunks = {chunk.id: chunk for chunk in entry.chunks}
+    findings = [
+        _Finding(entry, claim, chunks.get(next(iter(claim.contradicted_by), entry.chunks[0].id)))
+        for claim in bad
+        if entry.chunks
+    ]
+    return iter(sorted(findings, key=_severity))
+
+
+def _severity(finding: _Finding) -> tuple[bool, float]:
+    contradicted = finding.claim.label is Label.CONTRADICTED
+    return not contradicted, finding.entry.scores.get("faithfulness", 1.0)
+
+
+def _panel(finding: _Finding) -> Panel:
+    contradicted = finding.claim.label is Label.CONTRADICTED
+    style = "red" if contradicted else "yellow"
+    verdict = "contradicted by" if contradicted else "not supported by"
+    body = Text.assemble(
+        (finding.entry.query, "bold"),
+        "\n",
+        ("claim   ", "dim"),
+        (finding.claim.text, style),
+    )
+    if finding.chunk is not None:
+        body.append(f"\n{verdict} {finding.chunk.id}   ", "dim")
+        body.append(" ".join(finding.chunk.text.split())[:320])
+    return Panel(body, border_style=style)

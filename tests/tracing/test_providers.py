@@ -1,0 +1,154 @@
+"""Where spans go, and that nobody's provider is ever touched. Each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from claimspan.errors import ConfigError
+from claimspan_tracing import configure
+from otlp_receiver import receiver
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+ONE_QUERY = """
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+from lc_pipelines import rag_chain
+monitor = Monitor(sample=1.0)
+rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+"""
+
+
+def python(code: str, cwd: Path, **environment: str) -> str:
+    """Run code in a new interpreter; what it prints. Ends by itself: nothing is flushed."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
+    path = {"PYTHONPATH": str(SUPPORT), "LANGSMITH_TRACING": "false"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=clean | path | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def names_in(file: Path) -> set[str]:
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    scopes = [r["scopeSpans"][0] for line in lines for r in line["resourceSpans"]]
+    return {span["name"] for scope in scopes for span in scope["spans"]}
+
+
+OURS = {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate"}
+
+
+def test_without_any_provider_spans_go_to_a_file_and_the_process_ends_with_all_of_them(
+    tmp_path: Path,
+) -> None:
+    code = ONE_QUERY + "from opentelemetry import trace; print(trace.get_tracer_provider())"
+
+    printed = python(code, tmp_path)
+
+    assert "ProxyTracerProvider" in printed  # the global provider was not set
+    assert names_in(tmp_path / "claimspan-traces.jsonl") == OURS
+
+
+def test_with_an_endpoint_in_the_environment_spans_go_there_and_to_no_file(tmp_path: Path) -> None:
+    with receiver() as backend:
+        endpoint = backend.url.removesuffix("/v1/traces")
+        python(ONE_QUERY, tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
+
+        assert {span.name for span in backend.spans} == OURS
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_over_the_wire_scores_are_doubles_and_the_root_comes_once(tmp_path: Path) -> None:
+    with receiver() as backend:
+        python(ONE_QUERY, tmp_path, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=backend.url)
+
+        (root,) = [span for span in backend.spans if not span.parent_span_id]
+    values = {item.key: item.value for item in root.attributes}
+    assert values["claimspan.evaluation.status"].string_value == "evaluated"
+    assert values["claimspan.score.faithfulness"].WhichOneof("value") == "double_value"
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_global_provider_of_the_applications_is_used_and_left_in_place(
+    tmp_path: Path, order: str
+) -> None:
+    set_up = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, ConsoleSpanExporter
+provider = TracerProvider()
+console = ConsoleSpanExporter(formatter=lambda span: span.name + " ")
+provider.add_span_processor(SimpleSpanProcessor(console))
+trace.set_tracer_provider(provider)
+"""
+    monitor, query = ONE_QUERY.split("rag_chain()", 1)
+    query = "rag_chain()" + query
+    code = set_up + monitor + query if order == "before" else monitor + set_up + query
+
+    printed = python(code + "\nassert trace.get_tracer_provider() is provider", tmp_path)
+
+    assert set(printed.split()) == OURS
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_us_sets_no_provider_and_starts_no_thread(tmp_path: Path) -> None:
+    code = """
+import threading, claimspan_langchain, claimspan_tracing
+from opentelemetry import trace
+monitor = claimspan_tracing.Monitor()
+print(type(trace.get_tracer_provider()).__name__, threading.active_count())
+"""
+
+    assert python(code, tmp_path).split() == ["ProxyTracerProvider", "1"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_evaluates_its_own_records_and_its_parents_once(tmp_path: Path) -> None:
+    code = (
+        ONE_QUERY
+        + """
+import os
+from claimspan_tracing import configure
+handler = ClaimspanCallbackHandler(monitor)
+assert monitor.flush()
+pid = os.fork()
+rag_chain().invoke(f"after {pid > 0}", {"callbacks": [handler]})
+flushed = monitor.flush(10)
+if pid == 0:
+    os._exit(0 if flushed and monitor.stats.produced == 1 else 1)
+_, status = os.waitpid(pid, 0)
+print(os.waitstatus_to_exitcode(status), flushed, monitor.stats.evaluated)
+"""
+    )
+
+    assert python(code, tmp_path).split() == ["0", "True", "2"]
+    lines = (tmp_path / "claimspan-traces.jsonl").read_text(encoding="utf-8")
+    assert lines.count('"name":"invoke_workflow"') == 3
+
+
+def test_file_and_endpoint_together_get_both(tmp_path: Path) -> None:
+    with receiver() as backend:
+        provider = configure(endpoint=backend.url, file=tmp_path / "traces.jsonl")
+        provider.get_tracer("t").start_span("a span").end()
+        provider.shutdown()
+
+        assert [span.name for span in backend.spans] == ["a span"]
+    assert names_in(tmp_path / "traces.jsonl") == {"a span"}
+
+
+def test_a_file_that_cannot_be_written_is_an_error_at_set_up(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="give another file"):
+        configure(file=tmp_path / "missing" / "traces.jsonl")
