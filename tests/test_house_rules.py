@@ -24,7 +24,9 @@ IGNORE: Final = re.compile(r"(type|pyright): *ignore|noqa", re.IGNORECASE)
 IGNORE_WITH_CODE: Final = re.compile(
     r"(type|pyright): ignore\[[\w-]+(, ?[\w-]+)*\]|noqa: [A-Z]+\d+(, ?[A-Z]+\d+)*"
 )
-REASON: Final = re.compile(r" - \S|  # \S")  # mypy takes a second comment, and nothing else
+REASON: Final = re.compile(r" - \S")
+MYPY_REASON: Final = re.compile(r" - \S|  # \S")
+"""After its own ignore mypy accepts nothing but a second comment."""
 
 
 def sources(*folders: str) -> dict[str, str]:
@@ -90,7 +92,9 @@ def _is_explained(comment: str) -> bool:
     coded = list(IGNORE_WITH_CODE.finditer(comment))
     if not ignores:
         return True
-    return len(coded) == len(ignores) and bool(REASON.match(comment, coded[-1].end()))
+    last = coded[-1] if coded else ignores[-1]
+    reason = MYPY_REASON if last.group().startswith("type") else REASON
+    return len(coded) == len(ignores) and bool(reason.match(comment, last.end()))
 
 
 # --- the sources ---

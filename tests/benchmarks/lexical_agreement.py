@@ -5,7 +5,7 @@
 ``HALF`` is ``test``, ``tune`` or ``all``.
 
 Every set of labelled claims is split into halves by group (question, document), so that no premise
-is on both sides. Constants of the judge were chosen on the tune halves; the test halves measure.
+is on both sides. Thresholds of the judge were chosen on the tune halves; the test halves measure.
 
 Columns: number of claims in the half; AUROC of best-window coverage alone; AUROC of the judge's
 ``entailed`` probability, all claims; the same for entailed against contradicted claims only;
