@@ -17,9 +17,9 @@ from claimspan.report import ReportClaim, ReportEntry, summarise
 __all__ = ["show"]
 
 COLUMNS: Final = {
-    "faithfulness": "faithful",
-    "hallucination": "halluc.",
-    "precision": "prec.",
+    "faithfulness": "faith-\nful",
+    "hallucination": "hallu-\ncin.",
+    "precision": "pre-\ncision",
     "recall": "recall",
     "claim_recall": "claim\nrecall",
     "context_precision": "context\nprec.",
@@ -27,7 +27,7 @@ COLUMNS: Final = {
 """Metric to column head: two of the generator, two overall, two of the retriever."""
 
 LOWER_IS_BETTER: Final = ("hallucination",)
-HEAD_WIDTH: Final = 8
+HEAD_WIDTH: Final = 7
 MIN_QUESTION_WIDTH: Final = 16
 WORST_CLAIMS: Final = 4
 

@@ -113,6 +113,18 @@ def test_markup_and_citations_are_not_part_of_what_is_said() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The second one becomes the __cause__ attribute.",
+        "A name such as _private is not imported by *args or **kwargs.",
+        "It computes 2 * 3 * 4 at most.",
+    ],
+)
+def test_names_and_products_are_not_taken_for_markup(sentence: str) -> None:
+    assert _texts(sentence) == [sentence]
+
+
 def test_a_reference_keeps_its_headings_tables_and_code() -> None:
     text = "# Metals\nIron rusts.\n| a | b |\n|---|---|\n```\ncode\n```"
     kept = " ".join(every_sentence(text, "en"))

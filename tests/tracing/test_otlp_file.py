@@ -103,6 +103,18 @@ def test_a_second_run_appends(tmp_path: Path) -> None:
     assert len(exported(tmp_path / "traces.jsonl")) == 4
 
 
+def test_a_relative_path_stays_where_it_was_when_the_application_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    exporter = OtlpFileExporter("traces.jsonl")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    exporter.export([])
+
+    assert (tmp_path / "traces.jsonl").stat().st_size > 0
+
+
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     exported(tmp_path / "traces.jsonl")
 

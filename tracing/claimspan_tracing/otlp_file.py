@@ -38,7 +38,7 @@ class OtlpFileExporter(SpanExporter):
         Raises:
             ConfigError: It cannot be written.
         """
-        self._path = Path(path)
+        self._path = Path(path).absolute()  # the application may change its folder meanwhile
         self._max_bytes = max_bytes
         self._lock = threading.RLock()
         try:

@@ -100,7 +100,7 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _LINE_KINDS: Final[tuple[tuple[_Kind, re.Pattern[str]], ...]] = (
     ("blank", re.compile(r"[\s\-=*_]*$")),
-    ("heading", re.compile(r"\s*(?:#{1,6}\s|(\*\*|__)[^*_]+\1:?\s*$)")),
+    ("heading", re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")),
     ("table", re.compile(r"\s*\|.*\|\s*$|[^|]+\|[^|]+\|")),
     ("item", re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")),
     ("quote", re.compile(r"\s*(?:>\s?)+")),
@@ -162,7 +162,10 @@ def _continues(block: _Kind, last_line: str, kind: _Kind, line: str) -> bool:
 
 # Pieces --------------------------------------------------------------------------------------
 
-_MARKUP: Final = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|\s*\[\d+(?:,\s*\d+)*\]")
+# Code marks and citations. Underscores stay: `__init__` and `_name` are names.
+_MARKUP: Final = re.compile(r"`|\s*\[\d+(?:,\s*\d+)*\]")
+# `*so*` and `**so**`, but neither `*args` nor `2 * 3 * 4`.
+_EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])")
 _TABLE_RULE: Final = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 # Items up to this length are fragments that need the line before the list: "Symptoms include:".
 _FRAGMENT_WORDS: Final = 6
@@ -210,7 +213,8 @@ def every_sentence(text: str, language: str) -> Iterator[str]:
 
 
 def _plain(sentence: str) -> str:
-    return " ".join(_MARKUP.sub("", sentence).split()) or sentence
+    unmarked = _EMPHASIS.sub(r"\2", _MARKUP.sub("", sentence))
+    return " ".join(unmarked.split()) or sentence
 
 
 def _lead_in(block: str) -> str:
