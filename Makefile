@@ -4,7 +4,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-ifneq ($(shell command -v uv),)
+ifneq ($(shell command -v uv 2>/dev/null),)
 MAKE_VENV := uv venv --quiet --allow-existing --python '>=3.11,<3.14' .venv
 INSTALL := uv pip install --quiet --python $(PY)
 else

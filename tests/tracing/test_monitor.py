@@ -7,6 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 import pytest
+from langchain_core.runnables import RunnableLambda
+from opentelemetry.context import (
+    _SUPPRESS_INSTRUMENTATION_KEY as SUPPRESSED,  # pyright: ignore[reportPrivateUsage] - what every instrumentation looks at
+)
+from opentelemetry.context import get_value
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
@@ -315,6 +320,45 @@ def test_each_claim_stands_on_the_evaluator_span_with_the_chunks_that_support_it
     assert claims["claimspan.claim.1.label"] == "neutral"
     assert claims["claimspan.ground_truth.claim.0.label"] == "entailed"
     assert claims["claimspan.claims.recorded"] == 3
+
+
+def test_of_several_retrievers_each_gets_the_metrics_of_its_own_chunks(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    monitor = make_monitor(ground_truth={"q": "Answer to first. Answer to third"})
+
+    def twice(_: str) -> str:
+        Shelf().invoke("first")
+        Shelf().invoke("second")
+        return "Answer to first"
+
+    RunnableLambda(twice).invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    monitor.flush()
+
+    recalls = {
+        attributes(span)["input.value"]: attributes(span)["claimspan.score.claim_recall"]
+        for span in spans.of_kind("RETRIEVER")
+    }
+    assert recalls == {"first": 0.5, "second": 0.0}
+    assert attributes(spans.root)["claimspan.score.claim_recall"] == 0.5
+
+
+def test_the_judges_own_requests_stay_out_of_the_applications_traces(
+    make_monitor: MonitorFactory,
+) -> None:
+    seen: list[object] = []
+
+    class Watching(ScriptedJudge):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            seen.append(get_value(SUPPRESSED))
+            return await super().extract_claims(text, question=question)
+
+    monitor = make_monitor(judge=Watching())
+    run(monitor)
+    monitor.flush()
+
+    assert seen == [True]
+    assert get_value(SUPPRESSED) is None
 
 
 def test_no_span_has_more_than_a_hundred_attributes_and_no_evidence_is_longer_than_two_kib(

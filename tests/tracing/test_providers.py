@@ -104,6 +104,39 @@ trace.set_tracer_provider(provider)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_scores_are_log_events_and_metrics_too_where_the_application_has_providers(
+    tmp_path: Path,
+) -> None:
+    set_up = """
+from opentelemetry import metrics, trace
+from opentelemetry._logs import set_logger_provider
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+logs, reader = InMemoryLogRecordExporter(), InMemoryMetricReader()
+provider = LoggerProvider()
+provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
+set_logger_provider(provider)
+metrics.set_meter_provider(MeterProvider([reader]))
+"""
+    look = """
+monitor.flush()
+for log in logs.get_finished_logs():
+    record = log.log_record
+    print(record.event_name, record.attributes["gen_ai.evaluation.name"], record.span_id > 0)
+for metric in reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics:
+    for point in metric.data.data_points:
+        print(metric.name, *point.attributes.values(), len(point.exemplars))
+"""
+
+    printed = python(set_up + ONE_QUERY + look, tmp_path).splitlines()
+
+    assert "gen_ai.evaluation.result faithfulness True" in printed
+    assert "claimspan.score faithfulness 1" in printed
+    assert "claimspan.records evaluated 0" in printed
+
+
 def test_importing_us_sets_no_provider_and_starts_no_thread(tmp_path: Path) -> None:
     code = """
 import threading, claimspan_langchain, claimspan_tracing
@@ -120,7 +153,8 @@ def test_a_forked_child_evaluates_its_own_records_and_its_parents_once(tmp_path:
     code = (
         ONE_QUERY
         + """
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
 from claimspan_tracing import configure
 handler = ClaimspanCallbackHandler(monitor)
 assert monitor.flush()

@@ -81,6 +81,8 @@ ANNOTATION_IDENTIFIER: Final = "identifier"
 
 SCORE_PREFIX: Final = "claimspan.score."
 SCORE_HISTOGRAM: Final = "claimspan.score"
+RECORDS_COUNTER: Final = "claimspan.records"
+"""Counter of records by the state they ended in."""
 METRIC_NAME: Final = "claimspan.metric"
 """Attribute of the histogram: which metric the score is of."""
 

@@ -1,4 +1,4 @@
-"""The scores as OpenTelemetry log events and as a histogram, beside the span attributes."""
+"""Scores and states as OpenTelemetry log events and metrics, beside the span attributes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from opentelemetry.trace import Span, set_span_in_context
 
 from claimspan import Evaluation
 from claimspan_tracing import semconv
+from claimspan_tracing.status import Status
 
 __all__ = ["Signals"]
 
@@ -22,12 +23,20 @@ class Signals:
 
     def __init__(self) -> None:
         self._logger = get_logger(semconv.SCOPE)
-        self._histogram = metrics.get_meter(semconv.SCOPE).create_histogram(
+        meter = metrics.get_meter(semconv.SCOPE)
+        self._records = meter.create_counter(
+            semconv.RECORDS_COUNTER, unit="{record}", description="RAG queries by their state."
+        )
+        self._histogram = meter.create_histogram(
             semconv.SCORE_HISTOGRAM,
             unit="1",
             description="Scores of evaluated RAG answers.",
             explicit_bucket_boundaries_advisory=[0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0],
         )
+
+    def count(self, status: Status) -> None:
+        """A record has reached its state."""
+        self._records.add(1, {semconv.EVALUATION_STATUS: status.value})
 
     def emit(self, evaluation: Evaluation, root: Span) -> None:
         """One event and one recording for each score."""

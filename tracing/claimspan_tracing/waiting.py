@@ -26,17 +26,19 @@ class RecordQueue:
         self._max_records = max_records
         self._max_bytes = max_bytes
         self._waiting: deque[RunTree] = deque()
-        self._records = 0
+        # What each tree was accepted with: a thread of the application may still add to its size.
+        self._accepted: dict[RunTree, int] = {}
         self._bytes = 0
         self._lock = threading.RLock()
 
     def put(self, tree: RunTree) -> bool:
         """Accept a tree; False when a bound would be passed."""
         with self._lock:
-            if self._records >= self._max_records or self._bytes + tree.size > self._max_bytes:
+            size = tree.size
+            if len(self._accepted) >= self._max_records or self._bytes + size > self._max_bytes:
                 return False
-            self._records += 1
-            self._bytes += tree.size
+            self._accepted[tree] = size
+            self._bytes += size
             self._waiting.append(tree)
             return True
 
@@ -50,5 +52,4 @@ class RecordQueue:
     def release(self, tree: RunTree) -> None:
         """Give back the room of a tree that has reached its state."""
         with self._lock:
-            self._records -= 1
-            self._bytes -= tree.size
+            self._bytes -= self._accepted.pop(tree)

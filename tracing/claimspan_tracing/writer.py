@@ -79,7 +79,7 @@ class Writer:
             self._write(tree, spans, status, reason, evaluation)
         finally:
             self._queue.release(tree)
-            self._ledger.finished(status)
+            self._settle(status)
         return True
 
     def finish_all(self, status: Status) -> None:
@@ -116,6 +116,11 @@ class Writer:
 
     def _end_root(self, tree: RunTree, status: Status) -> None:
         self._write(tree, None, status, "", None)
+        self._settle(status)
+
+    def _settle(self, status: Status) -> None:
+        with self._guard:
+            self._signals.count(status)
         self._ledger.finished(status)
 
 
