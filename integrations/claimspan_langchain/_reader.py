@@ -32,6 +32,9 @@ RESPONSE_KEYS: Final = (
 SCORE_KEYS: Final = ("relevance_score", "score")
 """Where retrievers and rerankers leave their scores: callbacks never see LangChain's own."""
 
+CONTEXT_KEY: Final = "context"
+"""Where ``create_retrieval_chain`` leaves the documents of the prompt."""
+
 INTERRUPT_KEY: Final = "__interrupt__"
 """LangGraph's output key of a graph that has stopped to wait for a person."""
 
@@ -60,6 +63,23 @@ class LangChainReader:
         found = run.outputs if is_list(run.outputs) else ()
         documents = [_document(item) for item in found if isinstance(item, LangChainDocument)]
         return Retrieval(run.inputs, documents, run.metadata.get("ls_vector_store_provider"))
+
+    def found(self, run: Run) -> Retrieval | None:
+        """Documents that a node or function put out, having asked the vector store by itself."""
+        values = run.outputs.values() if is_mapping(run.outputs) else [run.outputs]
+        lists = [value for value in values if is_list(value)]
+        documents = [
+            item for found in lists for item in found if isinstance(item, LangChainDocument)
+        ]
+        query = _by_shape(run.inputs, QUERY_KEYS, "human")
+        return Retrieval(query, [_document(d) for d in documents]) if documents else None
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """The documents that a retrieval chain says it put into the prompt."""
+        found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None
+        if not is_list(found) or not all(isinstance(item, LangChainDocument) for item in found):
+            return None
+        return [_document(item) for item in found if isinstance(item, LangChainDocument)]
 
     def generation(self, run: Run) -> Generation:
         """What the model was told, what it said, and how many tokens that took."""

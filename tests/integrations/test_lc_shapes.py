@@ -15,7 +15,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langchain._reader import Key
 from claimspan_tracing import Monitor
 
-from lc_graphs import messages_graph, state_graph
+from lc_graphs import messages_graph, state_graph, unreported_graph
 from lc_pipelines import Echo, Shelf, answer_to
 from support import MonitorFactory, Spans, attributes
 
@@ -274,3 +274,38 @@ def test_options_make_a_monitor_of_the_handlers_own() -> None:
 
 def test_handlers_without_arguments_share_one_monitor() -> None:
     assert ClaimspanCallbackHandler().monitor is ClaimspanCallbackHandler().monitor
+
+
+def test_a_look_up_that_no_retriever_reports_is_found_in_the_output_of_its_node(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    monitor = make_monitor()
+    config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+
+    unreported_graph().invoke({"question": QUERY}, config)
+
+    assert seen(spans, monitor) == (QUERY, answer_to(QUERY), "evaluated")
+    found = attributes(spans.one("RETRIEVER"))
+    assert found["retrieval.documents.0.document.id"] == f"doc-{QUERY}"
+    assert found["gen_ai.retrieval.query.text"] == QUERY
+    assert attributes(spans.root)["claimspan.chunks.count"] == 2
+
+
+def test_what_the_prompt_held_is_judged_and_what_was_retrieved_is_kept_apart(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    monitor = make_monitor()
+
+    def pipeline(question: str) -> dict[str, object]:
+        documents = Shelf().invoke(question)
+        Echo().invoke(question)
+        return {"input": question, "context": documents[1:], "answer": answer_to(question)}
+
+    RunnableLambda(pipeline).invoke(QUERY, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+    assert seen(spans, monitor) == (QUERY, answer_to(QUERY), "evaluated")
+    assert attributes(spans.root)["claimspan.score.faithfulness"] == 0.0
+    assert attributes(spans.one("RETRIEVER"))["claimspan.chunks.count"] == 2
+    read = attributes(spans.one("LLM"))
+    assert read["retrieval.documents.0.document.content"] == f"Something else about {QUERY}"
+    assert "retrieval.documents.1.document.content" not in read

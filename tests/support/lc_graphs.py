@@ -14,9 +14,9 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 
-from lc_pipelines import Echo, Shelf, answer_to
+from lc_pipelines import Echo, Shelf, answer_to, documents_for
 
-__all__ = ["Graph", "messages_graph", "state_graph"]
+__all__ = ["Graph", "messages_graph", "state_graph", "unreported_graph"]
 
 Graph = Runnable[Mapping[str, object], Mapping[str, object]]
 
@@ -47,6 +47,22 @@ def state_graph() -> Graph:
     builder.add_edge(START, "retrieve")
     builder.add_edge("retrieve", "generate")
     builder.add_edge("generate", END)
+    return cast(Graph, builder.compile())
+
+
+def unreported_graph() -> Graph:
+    """Asks its store without a retriever, as LangChain's own tutorial does."""
+
+    def retrieve(state: _State) -> dict[str, object]:
+        return {"docs": documents_for(state["question"])}
+
+    def generate(state: _State) -> dict[str, object]:
+        prompt = f"{state['docs'][0].page_content}\n{state['question']}"
+        return {"answer": str(Echo().invoke(prompt).content)}
+
+    builder = StateGraph(_State)
+    builder.add_sequence([retrieve, generate])
+    builder.add_edge(START, "retrieve")
     return cast(Graph, builder.compile())
 
 

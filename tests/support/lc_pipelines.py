@@ -15,24 +15,21 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
+from pipelines import answer_to, passages_for
+
 __all__ = ["Echo", "Shelf", "answer_to", "documents_for", "rag_chain"]
 
 
 def documents_for(query: str) -> list[Document]:
-    """Two documents that only this query gets: one with id and score, one with neither."""
+    """The passages of the query, as LangChain's retrievers return them."""
     return [
         Document(
-            id=f"doc-{query}",
-            page_content=f"Answer to {query}. More on {query}",
-            metadata={"source": "shelf", "score": 0.75},
-        ),
-        Document(page_content=f"Something else about {query}"),
+            id=passage.id,
+            page_content=passage.text,
+            metadata={} if passage.score is None else {"source": "shelf", "score": passage.score},
+        )
+        for passage in passages_for(query)
     ]
-
-
-def answer_to(query: str) -> str:
-    """What the model says: one claim that the first document supports, one that none does."""
-    return f"Answer to {query}. Invented for {query}."
 
 
 class Shelf(BaseRetriever):

@@ -12,6 +12,7 @@ import pytest
 
 from claimspan.errors import ConfigError
 from claimspan_tracing import configure
+
 from otlp_receiver import receiver
 
 SUPPORT = Path(__file__).parents[1] / "support"

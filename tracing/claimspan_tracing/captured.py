@@ -66,6 +66,8 @@ class Captured:
     response: str
     retrievals: tuple[CapturedRetrieval, ...]
     generations: tuple[CapturedGeneration, ...]
+    context: tuple[Chunk, ...] | None
+    """What the generator read, where the run tells; None: what the retrievers returned."""
     metadata: Mapping[str, object]
     status: Status | None
     """The state that the pipeline's own outcome puts the record in; None: to be evaluated."""
@@ -74,6 +76,11 @@ class Captured:
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
+        """What the generator read: the context, else the union of what the retrievers returned."""
+        return self.retrieved if self.context is None else self.context[:MAX_CHUNKS]
+
+    @property
+    def retrieved(self) -> tuple[Chunk, ...]:
         """The union of what the retrievers returned, in order, each once."""
         union = {(c.id, c.text): c for retrieval in self.retrievals for c in retrieval.chunks}
         return tuple(union.values())[:MAX_CHUNKS]
@@ -82,28 +89,49 @@ class Captured:
 def read_tree(tree: RunTree, guard: Guard) -> Captured:
     """Read a finished tree. What cannot be read is empty, and counted by the guard."""
     root, reader = tree.root, tree.reader
-    retrievals = tuple(
-        _retrieval(run, _try(guard, reader.retrieval, run, Retrieval(None, ())))
-        for run in tree.of_kind(RunKind.RETRIEVER)
-        if not run.has_ancestor(RunKind.RETRIEVER)
-    )
+    retrievals = _retrievals(tree, guard) or _unreported(tree, guard)
     generations = tuple(
         _generation(run, _try(guard, reader.generation, run, Generation()))
         for run in tree.of_kind(RunKind.GENERATOR)
     )
+    context = _try(guard, reader.context, root, None)
+    read = None if context is None else tuple(_chunk(document)[0] for document in context)
     response = _text(_try(guard, reader.response, root, None))
     interrupted = _try(guard, reader.interrupted, root, False)
-    status, reason = _outcome(tree, retrievals, response, interrupted=interrupted)
+    status, reason = _outcome(tree, retrievals, read, response, interrupted=interrupted)
     return Captured(
         tree=tree,
         query=_query(_text(_try(guard, reader.query, root, None)), retrievals),
         response=response,
         retrievals=retrievals,
         generations=generations,
+        context=read,
         metadata=root.metadata,
         status=status,
         reason=reason,
     )
+
+
+def _retrievals(tree: RunTree, guard: Guard) -> tuple[CapturedRetrieval, ...]:
+    """The outermost retriever runs: what one hands to the other is no result of its own."""
+    return tuple(
+        _retrieval(run, _try(guard, tree.reader.retrieval, run, Retrieval(None, ())))
+        for run in tree.of_kind(RunKind.RETRIEVER)
+        if not run.has_ancestor(RunKind.RETRIEVER)
+    )
+
+
+def _unreported(tree: RunTree, guard: Guard) -> tuple[CapturedRetrieval, ...]:
+    """Look-ups that no retriever run stands for, each set of documents where it first came out."""
+    seen: set[str] = set()
+    retrievals: list[CapturedRetrieval] = []
+    for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
+        found = _try(guard, tree.reader.found, run, None)
+        retrieval = None if found is None else _retrieval(run, found)
+        if retrieval is not None and not seen.issuperset(c.id for c in retrieval.chunks):
+            seen.update(chunk.id for chunk in retrieval.chunks)
+            retrievals.append(retrieval)
+    return tuple(retrievals)
 
 
 def _try(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
@@ -166,6 +194,7 @@ def _generation(run: Run, generation: Generation) -> CapturedGeneration:
 def _outcome(
     tree: RunTree,
     retrievals: Sequence[CapturedRetrieval],
+    context: Sequence[Chunk] | None,
     response: str,
     *,
     interrupted: bool,
@@ -179,9 +208,11 @@ def _outcome(
         return Status.ABANDONED, "the stream was not read to its end"
     if root.error is not None:
         return Status.APP_ERROR, ""
-    if not retrievals:
+    if not retrievals and not context:
         return Status.NO_CONTEXT, "no retriever ran"
-    if not any(retrieval.chunks for retrieval in retrievals):
+    if context is not None and not context:
+        return Status.NO_CONTEXT, "no chunk reached the generator"
+    if not context and not any(retrieval.chunks for retrieval in retrievals):
         return Status.NO_CONTEXT, "the retriever returned no chunks"
     if not response.strip():
         return Status.NO_ANSWER, ""

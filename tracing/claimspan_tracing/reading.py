@@ -62,6 +62,20 @@ class Reader(Protocol):
         """The query and the documents of a retriever run."""
         ...
 
+    def found(self, run: Run) -> Retrieval | None:
+        """Documents in the output of a run that is no retriever; None where it has none.
+
+        Asked only where no retriever ran: a look-up in a store that the framework does not report.
+        """
+        ...
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """What the generator really read, after rerankers and cut-offs, where the run tells.
+
+        None where it does not: then it is what the retrievers returned.
+        """
+        ...
+
     def generation(self, run: Run) -> Generation:
         """Prompt, completion, model and tokens of a generator run."""
         ...

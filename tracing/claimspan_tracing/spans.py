@@ -74,7 +74,17 @@ def build_spans(captured: Captured, tracer: Tracer) -> CapturedSpans:
             spans.retrievers.append((span, part))
         else:
             spans.generators.append((span, part))
+    _set_context(spans)
     return spans
+
+
+def _set_context(spans: CapturedSpans) -> None:
+    """Where the generator read other chunks than the retrievers found, they are on its span."""
+    captured = spans.captured
+    if spans.generators and captured.chunks != captured.retrieved:
+        answering, _ = spans.generators[-1]
+        texts = record_chunks(captured.chunks)
+        answering.set_attributes(_document_attributes(captured.chunks, texts))
 
 
 def _parent_context(run: Run, root: Span, contexts: Mapping[int, Context]) -> Context:

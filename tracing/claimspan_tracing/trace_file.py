@@ -141,6 +141,11 @@ class _Span:
     def is_retriever(self) -> bool:
         return self.attributes.get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_RETRIEVER
 
+    @property
+    def is_generator(self) -> bool:
+        """It has documents only where it read others than the retrievers found."""
+        return self.attributes.get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_LLM
+
 
 def _spans(path: Path) -> Iterator[_Span]:
     for number, line in _lines(path):
@@ -272,7 +277,8 @@ def _entry(root: _Span, family: Sequence[_Span]) -> ReportEntry:
         query=_text(root.attributes, semconv.INPUT_VALUE),
         response=_text(root.attributes, semconv.OUTPUT_VALUE),
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
-        chunks=_chunks(span for span in family if span.is_retriever),
+        chunks=_chunks([s for s in family if s.is_generator])
+        or _chunks([s for s in family if s.is_retriever]),
         chunks_left_out=_left_out(facts, (semconv.CHUNKS_COUNT,), semconv.CHUNKS_RECORDED),
         response_claims=_claims(found, semconv.response_claim),
         ground_truth_claims=_claims(found, semconv.ground_truth_claim),
@@ -326,9 +332,9 @@ def _undefined(attributes: _Attributes, scores: Mapping[str, float]) -> dict[str
     return {metric: reason for metric, _, reason in pairs if metric not in scores}
 
 
-def _chunks(retrievers: Iterable[_Span]) -> tuple[Chunk, ...]:
+def _chunks(readers: Iterable[_Span]) -> tuple[Chunk, ...]:
     chunks: dict[str, Chunk] = {}
-    for span in retrievers:
+    for span in readers:
         for fields in _rows(span.attributes, semconv.document):
             chunk = _Document.model_validate(fields).chunk()
             chunks.setdefault(chunk.id, chunk)
