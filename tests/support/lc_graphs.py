@@ -11,12 +11,21 @@ from typing import Annotated, TypedDict, cast
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, interrupt
 
 from lc_pipelines import Echo, Shelf, answer_to, documents_for
 
-__all__ = ["Graph", "messages_graph", "state_graph", "unreported_graph"]
+__all__ = [
+    "Graph",
+    "interrupted_graph",
+    "messages_graph",
+    "resume",
+    "state_graph",
+    "unreported_graph",
+]
 
 Graph = Runnable[Mapping[str, object], Mapping[str, object]]
 
@@ -64,6 +73,29 @@ def unreported_graph() -> Graph:
     builder.add_sequence([retrieve, generate])
     builder.add_edge(START, "retrieve")
     return cast(Graph, builder.compile())
+
+
+def interrupted_graph() -> Graph:
+    """Retrieves, waits for a person, and answers when it is resumed."""
+
+    def retrieve(state: _State) -> dict[str, object]:
+        return {"docs": Shelf().invoke(state["question"])}
+
+    def generate(state: _State) -> dict[str, object]:
+        interrupt("shall I go on?")
+        documents = Shelf().invoke(state["question"])
+        prompt = f"{documents[0].page_content}\n{state['question']}"
+        return {"answer": str(Echo().invoke(prompt).content)}
+
+    builder = StateGraph(_State)
+    builder.add_sequence([retrieve, generate])
+    builder.add_edge(START, "retrieve")
+    return cast(Graph, builder.compile(checkpointer=InMemorySaver()))
+
+
+def resume(graph: Graph, value: str, config: RunnableConfig) -> None:
+    """Give a waiting graph what it waits for."""
+    graph.invoke(cast(Mapping[str, object], Command(resume=value)), config)
 
 
 def messages_graph() -> Graph:

@@ -99,6 +99,9 @@ EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 RECORD_ID: Final = "claimspan.record.id"
 GROUND_TRUTH: Final = "claimspan.ground_truth"
 
+RESPONSE_ABSTAINED: Final = "claimspan.response.abstained"
+"""True where the response declines to answer; absent where it does not."""
+
 CLAIMS_RESPONSE: Final = "claimspan.claims.response.count"
 CLAIMS_GROUND_TRUTH: Final = "claimspan.claims.ground_truth.count"
 CLAIMS_UNKNOWN: Final = "claimspan.claims.unknown.count"

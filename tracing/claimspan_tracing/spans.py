@@ -115,13 +115,18 @@ def _set_error(span: Span, run: Run) -> None:
 
 def _root_attributes(captured: Captured) -> Attributes:
     chunks = captured.chunks
-    return BARE_ROOT | {
-        semconv.GEN_AI_WORKFLOW_NAME: cut(clean(captured.tree.root.name), MAX_METADATA_BYTES),
-        semconv.CHUNKS_COUNT: sum(retrieval.found for retrieval in captured.retrievals),
-        semconv.CHUNKS_RECORDED: len(chunks),
-        semconv.OUTPUT_VALUE: cut(captured.response, MAX_VALUE_BYTES),
-        semconv.INPUT_VALUE: cut(captured.query, MAX_VALUE_BYTES),
-    }
+    abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if captured.abstained else {}
+    return (
+        BARE_ROOT
+        | abstained
+        | {
+            semconv.GEN_AI_WORKFLOW_NAME: cut(clean(captured.tree.root.name), MAX_METADATA_BYTES),
+            semconv.CHUNKS_COUNT: sum(retrieval.found for retrieval in captured.retrievals),
+            semconv.CHUNKS_RECORDED: len(chunks),
+            semconv.OUTPUT_VALUE: cut(captured.response, MAX_VALUE_BYTES),
+            semconv.INPUT_VALUE: cut(captured.query, MAX_VALUE_BYTES),
+        }
+    )
 
 
 def _retriever_attributes(retrieval: CapturedRetrieval) -> Attributes:
