@@ -9,6 +9,8 @@ from uuid import uuid4
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -16,8 +18,8 @@ import claimspan_langchain
 from claimspan_langchain import ClaimspanCallbackHandler, ScoredVectorStore
 from claimspan_tracing import Monitor
 
-from lc_graphs import interrupted_graph, resume
-from lc_pipelines import answer_to, rag_chain
+from lc_graphs import agent, interrupted_graph, resume
+from lc_pipelines import Echo, Shelf, answer_to, rag_chain
 from pipelines import Recipe
 from support import MonitorFactory, Spans, attributes
 
@@ -189,3 +191,56 @@ def test_another_handler_on_the_same_chain_keeps_working(monitor: Monitor, spans
 
     assert len(collector.traced_runs) == 1
     assert len(spans.roots) == 1
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke", "stream"])
+async def test_an_agent_that_searches_twice_is_judged_by_the_union_of_what_it_found(
+    monitor: Monitor, spans: Spans, mode: str
+) -> None:
+    inputs = {"messages": [{"role": "user", "content": QUERY}]}
+    match mode:
+        case "invoke":
+            agent("Answer to first. Answer to second").invoke(inputs)
+        case "ainvoke":
+            await agent("Answer to first. Answer to second").ainvoke(inputs)
+        case _:
+            list(agent("Answer to first. Answer to second").stream(inputs))
+    assert await monitor.aflush()
+
+    root = attributes(spans.root)
+    assert (root["input.value"], root["output.value"]) == (
+        QUERY,
+        "Answer to first. Answer to second",
+    )
+    assert root["claimspan.score.faithfulness"] == 1.0
+    assert root["claimspan.chunks.recorded"] == 4
+    queries = [attributes(s)["gen_ai.retrieval.query.text"] for s in spans.of_kind("RETRIEVER")]
+    assert queries == ["first", "second"]
+
+
+def test_a_rewritten_question_is_kept_beside_the_users_own(monitor: Monitor, spans: Spans) -> None:
+    from langchain_classic.chains import create_history_aware_retriever, create_retrieval_chain
+    from langchain_classic.chains.combine_documents import (
+        create_stuff_documents_chain,  # pyright: ignore[reportUnknownVariableType] - its generics are open
+    )
+
+    rewriting = ChatPromptTemplate.from_messages([("human", "{chat_history}\n{input}")])
+    answering = ChatPromptTemplate.from_messages([("human", "{context}\n{input}")])
+    chain = create_retrieval_chain(
+        create_history_aware_retriever(Rewriting(), Shelf(), rewriting),
+        create_stuff_documents_chain(Echo(), answering),
+    )
+    chain.invoke({"input": QUERY, "chat_history": [HumanMessage("before")]})
+    assert monitor.flush()
+
+    assert attributes(spans.root)["input.value"] == QUERY
+    retriever = attributes(spans.one("RETRIEVER"))
+    assert retriever["gen_ai.retrieval.query.text"] == "rewritten"
+    assert attributes(spans.root)["output.value"] == answer_to(QUERY)
+
+
+class Rewriting(Echo):
+    """Answers with the question as it should be searched for."""
+
+    def _answer(self, messages: list[BaseMessage]) -> str:
+        return "rewritten"
