@@ -28,7 +28,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: .venv/installed-demo ## Evaluate a real RAG pipeline with a local model, and open the report
+demo: .venv/installed-demo ## Evaluate a real RAG pipeline with a local model, and write its report
 	@$(PY) -m claimspan demo $(ARGS)
 
 test: .venv/installed-dev ## Run every test

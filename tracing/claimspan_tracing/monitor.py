@@ -312,7 +312,7 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _positive(name: str, value: float) -> float:
-    if not value > 0:
+def _positive(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ConfigError(f"{name} is {value!r}: give a positive number")
     return value
