@@ -107,9 +107,9 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                     self._follow(id_, result)
                 case StreamingAgentChatResponse():
                     self._await_writer(id_, result)
-                case Generator() | AsyncGenerator() if isinstance(instance, LLM):
+                case _ if isinstance(instance, LLM) and _is_stream(result):
                     if self._capture.hold(id_, ""):
-                        self._notice_if_dropped(id_, result)
+                        self._fail_if_dropped(id_, result)
                 case _:
                     self._end(id_, instance, result)
 
@@ -150,7 +150,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             response.response_gen = follow(stream, self._capture, id_, answer)
         else:
             self._capture.end(id_, response)
-        self._notice_if_dropped(id_, response.response_gen)
+        self._fail_if_dropped(id_, response.response_gen)
 
     def _await_writer(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """A chat engine's answer is written in another thread or task, which may be done by now."""
@@ -160,7 +160,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         elif held and (response.is_done or not response.is_writing_to_memory):
             self._capture.end(id_, response)
 
-    def _notice_if_dropped(self, id_: str, stream: object) -> None:
+    def _fail_if_dropped(self, id_: str, stream: object) -> None:
         """A generator that was never begun has no ``finally`` that would run."""
         dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
         dropped.atexit = False
@@ -209,6 +209,10 @@ def _only_passes_on(model: LLM, method: str) -> bool:
     """``CustomLLM`` reads its synchronous stream for the asynchronous one, as a call of its own."""
     owner = next(each for each in type(model).__mro__ if method in vars(each))
     return owner is CustomLLM and method.startswith("astream_")
+
+
+def _is_stream(result: object) -> bool:
+    return isinstance(result, Generator | AsyncGenerator)
 
 
 def _may_be_root(instance: object, name: str) -> bool:

@@ -1,5 +1,8 @@
 """Attaches to LlamaIndex's root dispatcher, which every query, retriever and model reports to."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# The dispatcher's lists of handlers leave open which spans these make.
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from llama_index.core.base.llms.types import (
     ChatMessage,
@@ -17,6 +17,7 @@ from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.response_synthesizers import Generation as ReadsNothing
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import Event, StopEvent
 from pydantic import BaseModel
@@ -163,7 +164,7 @@ def _is_synthesis(run: Run) -> bool:
 def _nodes_read(run: Run) -> list[Document]:
     """The nodes given; none where they are answers to sub-questions, whose sources came before."""
     arguments = _call(run).arguments
-    if arguments.get("additional_source_nodes"):
+    if arguments.get("additional_source_nodes") or isinstance(_call(run).instance, ReadsNothing):
         return []
     return documents_of(arguments.get("nodes"))
 
@@ -269,9 +270,9 @@ def _prompt(call: Call) -> str:
 
 def _counts(said: object) -> tuple[int | None, int | None]:
     """Tokens in and out, where the integration of the model passes on what its service counted."""
-    if not isinstance(said, ChatResponse | CompletionResponse):
+    counted: object = getattr(said, "additional_kwargs", None)
+    if not is_mapping(counted):
         return None, None
-    counted: dict[str, Any] = said.additional_kwargs
     return _number(counted.get("prompt_tokens")), _number(counted.get("completion_tokens"))
 
 

@@ -28,7 +28,7 @@ def stream_being_read() -> str | None:
 
 
 @contextmanager
-def _step_of(id_: str) -> Iterator[None]:
+def _step_of(id_: str) -> Generator[None]:
     """Only while the stream is at work: between two parts the context is its reader's own."""
     token = _reading.set(id_)
     try:
@@ -39,7 +39,7 @@ def _step_of(id_: str) -> Iterator[None]:
 
 def follow(
     stream: Iterator[str], capture: Capture, id_: str, answer: StreamedAnswer
-) -> Generator[str, None, None]:
+) -> Generator[str]:
     """Pass on every part as it comes, and end the run with the stream.
 
     Args:
@@ -66,7 +66,7 @@ def follow(
 
 async def afollow(
     stream: AsyncIterator[str], capture: Capture, id_: str, answer: StreamedAnswer
-) -> AsyncGenerator[str, None]:
+) -> AsyncGenerator[str]:
     """As ``follow``, for an asynchronous stream."""
     try:
         while True:

@@ -1,5 +1,9 @@
 """LlamaIndex pipelines as their authors write them, with a retriever and a model that are known."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedFunctionDecorator=false
+# LlamaIndex leaves some generics and its decorators open; what leaves this file is typed.
+
 from __future__ import annotations
 
 import asyncio
@@ -17,13 +21,26 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.llms.llm import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+from llama_index.core.response_synthesizers import (
+    BaseSynthesizer,
+    ResponseMode,
+    get_response_synthesizer,
+)
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from pipelines import Passage, answer_to, passages_for
 
-__all__ = ["Echo", "Shelf", "engine_of", "nodes_of", "read", "read_async"]
+__all__ = [
+    "Echo",
+    "Shelf",
+    "engine_of",
+    "nodes_of",
+    "read",
+    "read_async",
+    "synthesizer_of",
+    "text_of",
+]
 
 QUESTION = "Query: "
 """What stands before the question in LlamaIndex's own prompts."""
@@ -35,8 +52,10 @@ def nodes_of(passages: Sequence[Passage]) -> list[NodeWithScore]:
 
 
 def _node(passage: Passage) -> NodeWithScore:
-    node = TextNode(text=passage.text) if passage.id is None else TextNode(
-        text=passage.text, id_=passage.id, metadata={"source": "shelf"}
+    node = (
+        TextNode(text=passage.text)
+        if passage.id is None
+        else TextNode(text=passage.text, id_=passage.id, metadata={"source": "shelf"})
     )
     return NodeWithScore(node=node, score=passage.score)
 
@@ -113,14 +132,28 @@ def engine_of(
     postprocessors: Sequence[BaseNodePostprocessor] = (),
 ) -> RetrieverQueryEngine:
     """The query engine of LlamaIndex's own documentation."""
-    synthesizer = get_response_synthesizer(
+    synthesizer = synthesizer_of(model, streaming=streaming, mode=mode)
+    return RetrieverQueryEngine(shelf, synthesizer, node_postprocessors=list(postprocessors))
+
+
+def synthesizer_of(
+    model: LLM, *, streaming: bool = False, mode: ResponseMode = ResponseMode.COMPACT
+) -> BaseSynthesizer:
+    """What makes an answer of nodes."""
+    return get_response_synthesizer(
         llm=model,
         response_mode=mode,
         streaming=streaming,
         # Counting by words: the tokenizer of its own takes minutes for a megabyte of one letter.
         prompt_helper=PromptHelper(10_000_000, tokenizer=str.split),
     )
-    return RetrieverQueryEngine(shelf, synthesizer, node_postprocessors=list(postprocessors))
+
+
+async def text_of(response: RESPONSE_TYPE) -> str:
+    """The whole answer, read to its end."""
+    if isinstance(response, AsyncStreamingResponse):
+        return "".join([part async for part in response.response_gen])
+    return str(response)
 
 
 def read(response: RESPONSE_TYPE) -> Iterator[str]:
