@@ -1,9 +1,13 @@
 """Attaching to LlamaIndex: once, beside others, without a trace in results, and off again."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# The dispatcher's lists of handlers leave open which spans these make.
+
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -27,6 +31,20 @@ from support import MonitorFactory, Spans, attributes
 
 QUERY = "the question"
 Attach = Callable[[Monitor], Monitor]
+
+
+@pytest.fixture
+def attach() -> Iterator[Attach]:
+    """Attaches a monitor until the end of the test."""
+    undoes: list[Callable[[], None]] = []
+
+    def attach(monitor: Monitor) -> Monitor:
+        undoes.append(claimspan_llama_index.instrument(monitor))
+        return monitor
+
+    yield attach
+    for undo in undoes:
+        undo()
 
 
 def test_a_monitor_is_attached_once(make_monitor: MonitorFactory, spans: Spans) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from llama_index.core.chat_engine import (
     CondensePlusContextChatEngine,
@@ -11,14 +13,14 @@ from llama_index.core.chat_engine import (
 )
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms import ChatMessage, MessageRole
-from llama_index.core.memory import ChatMemoryBuffer
 
+import claimspan_llama_index
 from claimspan_tracing import Monitor
 
 from li_agents import ask_agent, ask_workflow, tool_of
-from li_pipelines import Echo, Shelf, engine_of
+from li_pipelines import Echo, Shelf, engine_of, memory_of
 from pipelines import AppError, answer_to
-from support import Spans, attributes
+from support import MonitorFactory, Spans, attributes
 
 TURN = "and what of it?"
 CONDENSED = "what of the thing?"
@@ -27,13 +29,21 @@ MODES = ["chat", "achat", "stream_chat", "astream_chat"]
 KINDS = ["condense", "context", "condense-plus-context"]
 
 
+@pytest.fixture
+def attached(make_monitor: MonitorFactory) -> Iterator[Monitor]:
+    monitor = make_monitor()
+    undo = claimspan_llama_index.instrument(monitor)
+    yield monitor
+    undo()
+
+
 def chat_engine(kind: str, model: Echo) -> BaseChatEngine:
     """A chat with a turn before this one, so that the question has to be condensed."""
     history = [
         ChatMessage(role=MessageRole.USER, content="the thing?"),
         ChatMessage(role=MessageRole.ASSISTANT, content="A thing."),
     ]
-    memory = ChatMemoryBuffer.from_defaults(history)
+    memory = memory_of(history)
     shelf, condenser = Shelf(), Echo(said=CONDENSED)
     match kind:
         case "condense":
@@ -121,12 +131,9 @@ async def test_an_answer_that_is_written_though_nobody_reads_it_is_evaluated(
 async def test_a_chat_that_retrieves_nothing_has_no_context(
     attached: Monitor, spans: Spans, mode: str
 ) -> None:
-    await say(
-        SimpleChatEngine.from_defaults(
-            llm=Echo(said=SAID), memory=ChatMemoryBuffer.from_defaults()
-        ),
-        mode,
-    )
+    chat = SimpleChatEngine.from_defaults(llm=Echo(said=SAID), memory=memory_of([]))
+
+    await say(chat, mode)
 
     assert await seen(spans, attached) == (TURN, SAID, "no_context")
 

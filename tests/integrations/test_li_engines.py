@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 from llama_index.core import Settings
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine
 from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import ResponseMode
@@ -15,6 +16,7 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.selectors import LLMSingleSelector
 
+import claimspan_llama_index
 from claimspan_tracing import Monitor
 
 from li_agents import tool_of
@@ -23,7 +25,19 @@ from pipelines import Passage, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
 
 QUERY = "the question"
-Attach = Callable[[Monitor], Monitor]
+
+
+@pytest.fixture
+def judge() -> ScriptedJudge:
+    return ScriptedJudge()
+
+
+@pytest.fixture
+def attached(make_monitor: MonitorFactory, judge: ScriptedJudge) -> Iterator[Monitor]:
+    monitor = make_monitor(judge=judge)
+    undo = claimspan_llama_index.instrument(monitor)
+    yield monitor
+    undo()
 
 
 def seen(spans: Spans, monitor: Monitor) -> tuple[object, object, object]:
@@ -115,15 +129,13 @@ class Rewriting(BaseNodePostprocessor):
 
 
 def test_what_was_read_after_a_cut_off_is_kept_apart_from_what_was_found(
-    make_monitor: MonitorFactory, attach: Attach, spans: Spans
+    attached: Monitor, judge: ScriptedJudge, spans: Spans
 ) -> None:
-    judge = ScriptedJudge()
-    monitor = attach(make_monitor(judge=judge))
     shelf = Shelf(nodes_of([Passage("kept", "a", 0.9), Passage("cut", "b", 0.2)]))
     cut_off = SimilarityPostprocessor(similarity_cutoff=0.5)
 
     engine_of(shelf, Echo(said="An answer."), postprocessors=[cut_off]).query(QUERY)
-    assert monitor.flush()
+    assert attached.flush()
 
     assert judge.checked == [("kept",)]
     retriever = attributes(spans.one("RETRIEVER"))
@@ -189,19 +201,17 @@ class Splitting(BaseQuestionGenerator):
     async def agenerate(self, tools: object, query: QueryBundle) -> list[SubQuestion]:
         return self.generate(tools, query)
 
-    def _get_prompts(self) -> dict[str, object]:
+    def _get_prompts(self) -> PromptDictType:
         return {}
 
-    def _update_prompts(self, prompts: object) -> None:
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
         pass
 
 
 @pytest.mark.parametrize("use_async", [False, True])
 def test_sub_questions_are_judged_on_their_sources_not_on_their_answers(
-    make_monitor: MonitorFactory, attach: Attach, spans: Spans, use_async: bool
+    attached: Monitor, judge: ScriptedJudge, spans: Spans, use_async: bool
 ) -> None:
-    judge = ScriptedJudge()
-    monitor = attach(make_monitor(judge=judge))
     engine = SubQuestionQueryEngine.from_defaults(
         [tool_of(engine_of(Shelf(), Echo()), name) for name in ("one", "two")],
         llm=Echo(),
@@ -213,7 +223,7 @@ def test_sub_questions_are_judged_on_their_sources_not_on_their_answers(
 
     engine.query(QUERY)
 
-    assert seen(spans, monitor) == (QUERY, "Both.", "evaluated")
+    assert seen(spans, attached) == (QUERY, "Both.", "evaluated")
     queries = {attributes(s)["gen_ai.retrieval.query.text"] for s in spans.of_kind("RETRIEVER")}
     assert queries == {"one", "two"}
     (read,) = judge.checked
@@ -266,7 +276,7 @@ def test_a_vector_index_is_captured_whole(attached: Monitor, spans: Spans) -> No
     documents = [Document(text="One text.", doc_id="d")]
     index = VectorStoreIndex.from_documents(documents, embed_model=MockEmbedding(embed_dim=2))
 
-    index.as_query_engine(llm=Echo(said="One text.")).query(QUERY)
+    engine_of(index.as_retriever(), Echo(said="One text.")).query(QUERY)
 
     assert seen(spans, attached) == (QUERY, "One text.", "evaluated")
     found = attributes(spans.one("RETRIEVER"))

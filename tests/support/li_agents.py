@@ -2,7 +2,7 @@
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportDeprecated=false
 # LlamaIndex's agents and workflows leave most generics open; what leaves this file is typed.
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, Messag
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
-from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+
+from li_pipelines import memory_of
 
 __all__ = ["ask_agent", "ask_workflow", "tool_of"]
 
@@ -32,8 +33,7 @@ async def ask_agent(tools: Sequence[QueryEngineTool], question: str, answer: str
     """An agent that asks each tool the question that is its name, and then gives the answer."""
     model = _ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
     agent = FunctionAgent(tools=list(tools), llm=model)
-    # The memory that an agent makes for itself leaves a connection to SQLite open.
-    return str(await agent.run(user_msg=question, memory=ChatMemoryBuffer.from_defaults()))
+    return str(await agent.run(user_msg=question, memory=memory_of([])))
 
 
 async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:

@@ -16,9 +16,16 @@ from llama_index.core.base.response.schema import (
     StreamingResponse,
 )
 from llama_index.core.indices.prompt_helper import PromptHelper
-from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
+from llama_index.core.llms import (
+    ChatMessage,
+    CompletionResponse,
+    CompletionResponseGen,
+    CustomLLM,
+    LLMMetadata,
+)
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.llms.llm import LLM
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
@@ -35,6 +42,7 @@ __all__ = [
     "Echo",
     "Shelf",
     "engine_of",
+    "memory_of",
     "nodes_of",
     "read",
     "read_async",
@@ -147,6 +155,11 @@ def synthesizer_of(
         # Counting by words: the tokenizer of its own takes minutes for a megabyte of one letter.
         prompt_helper=PromptHelper(10_000_000, tokenizer=str.split),
     )
+
+
+def memory_of(history: list[ChatMessage]) -> ChatMemoryBuffer:
+    """A memory of its own: the one that chats make for themselves leaves SQLite open."""
+    return ChatMemoryBuffer.from_defaults(history)
 
 
 async def text_of(response: RESPONSE_TYPE) -> str:
