@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -79,18 +80,14 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         **kwargs: Any,
     ) -> None:
         """Note the start of a run, with its arguments by reference."""
-        with self._capture.guard():
+        capture = self._capture
+        with capture.guard():
             name = id_.partition("-")[0]
-            self._capture.start(
-                id_,
-                # What a stream calls while it is read has no parent: its span ended long before.
-                parent_id or stream_being_read(),
-                _kind(instance, name),
-                name,
-                Call(instance, bound_args.arguments),
-                tags,
-                may_be_root=_may_be_root(instance, name),
-            )
+            kind, may_be_root = _role(type(instance), name)
+            # What a stream calls while it is read has no parent: its span ended long before.
+            parent = parent_id or stream_being_read()
+            call = Call(instance, bound_args.arguments)
+            capture.start(id_, parent, kind, name, call, tags, may_be_root=may_be_root)
 
     def span_exit(
         self,
@@ -105,8 +102,10 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             match result:
                 case StreamingResponse() | AsyncStreamingResponse():
                     self._follow(id_, result)
-                case StreamingAgentChatResponse():
+                case StreamingAgentChatResponse() if result.is_writing_to_memory:
                     self._await_writer(id_, result)
+                case StreamingAgentChatResponse():
+                    self._follow_chat(id_, result)
                 case _ if isinstance(instance, LLM) and _is_stream(result):
                     if self._capture.hold(id_, ""):
                         self._fail_if_dropped(id_, result)
@@ -141,7 +140,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
 
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Have the reader of a root's stream pass by us, in the object that the user gets."""
-        answer, stream = StreamedAnswer(), response.response_gen
+        answer, stream = StreamedAnswer(response.source_nodes), response.response_gen
         if not self._capture.hold(id_, answer):
             return
         if isinstance(response, AsyncStreamingResponse) and isinstance(stream, AsyncIterator):
@@ -152,12 +151,26 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             self._capture.end(id_, response)
         self._fail_if_dropped(id_, response.response_gen)
 
+    def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
+        """As above, where no writer reads the model's stream but the user."""
+        answer = StreamedAnswer(response.source_nodes)
+        if not self._capture.hold(id_, answer):
+            return
+        if response.chat_stream is not None:
+            response.chat_stream = follow(response.chat_stream, self._capture, id_, answer)
+            self._fail_if_dropped(id_, response.chat_stream)
+        elif response.achat_stream is not None:
+            response.achat_stream = afollow(response.achat_stream, self._capture, id_, answer)
+            self._fail_if_dropped(id_, response.achat_stream)
+        else:
+            self._capture.end(id_, response)
+
     def _await_writer(self, id_: str, response: StreamingAgentChatResponse) -> None:
-        """A chat engine's answer is written in another thread or task, which may be done by now."""
+        """The answer is written in another thread or task, which may be done by now."""
         held = self._capture.hold(id_, response)
         if held and response.exception is not None:
             self._capture.fail(id_, response.exception)
-        elif held and (response.is_done or not response.is_writing_to_memory):
+        elif held and response.is_done:
             self._capture.end(id_, response)
 
     def _fail_if_dropped(self, id_: str, stream: object) -> None:
@@ -186,37 +199,43 @@ class EndOfStreams(BaseEventHandler):
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         """Note what a model has said, or the exception that its stream ended with."""
-        with self._capture.guard():
+        capture = self._capture
+        with capture.guard():
             match event:
                 case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
-                    self._capture.end(event.span_id, event.response)
+                    capture.end(event.span_id, event.response)
                 case ExceptionEvent():
-                    self._capture.fail(event.span_id, event.exception)
+                    capture.fail(event.span_id, event.exception)
                 case _:
                     pass
 
 
-def _kind(instance: object, name: str) -> RunKind:
-    method = name.rpartition(".")[2]
-    if method in RETRIEVING and isinstance(instance, BaseRetriever):
+@lru_cache(maxsize=1024)
+def _role(owner: type, name: str) -> tuple[RunKind, bool]:
+    """What a method does, and whether it may be a root: it answers somebody.
+
+    That is a pipeline of LlamaIndex's, or a function of the user's own. Remembered by class:
+    asking an abstract class for its instances takes longer than all else that a hook does.
+    """
+    may_be_root = issubclass(owner, PIPELINES) or not (
+        issubclass(owner, PARTS) or name.startswith(JOBS)
+    )
+    return _kind(owner, name.rpartition(".")[2]), may_be_root
+
+
+def _kind(owner: type, method: str) -> RunKind:
+    if method in RETRIEVING and issubclass(owner, BaseRetriever):
         return RunKind.RETRIEVER
-    if method in GENERATING and isinstance(instance, LLM) and not _only_passes_on(instance, method):
+    if method in GENERATING and issubclass(owner, LLM) and not _only_passes_on(owner, method):
         return RunKind.GENERATOR
     return RunKind.CHAIN
 
 
-def _only_passes_on(model: LLM, method: str) -> bool:
+def _only_passes_on(model: type[LLM], method: str) -> bool:
     """``CustomLLM`` reads its synchronous stream for the asynchronous one, as a call of its own."""
-    owner = next(each for each in type(model).__mro__ if method in vars(each))
-    return owner is CustomLLM and method.startswith("astream_")
+    source = next(each for each in model.__mro__ if method in vars(each))
+    return source is CustomLLM and method.startswith("astream_")
 
 
 def _is_stream(result: object) -> bool:
     return isinstance(result, Generator | AsyncGenerator)
-
-
-def _may_be_root(instance: object, name: str) -> bool:
-    """Whether it answers somebody: a pipeline of LlamaIndex's, or a function of the user's own."""
-    if isinstance(instance, PIPELINES):
-        return True
-    return not isinstance(instance, PARTS) and not name.startswith(JOBS)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
+
+from llama_index.core.base.llms.types import ChatResponse
 
 from claimspan_tracing import Capture
 
 __all__ = ["StreamedAnswer", "afollow", "follow", "stream_being_read"]
+
+Part = TypeVar("Part", str, ChatResponse)
 
 _reading: Final[ContextVar[str | None]] = ContextVar("claimspan_stream_being_read", default=None)
 
@@ -19,6 +23,7 @@ _reading: Final[ContextVar[str | None]] = ContextVar("claimspan_stream_being_rea
 class StreamedAnswer:
     """What has been read of a stream so far."""
 
+    source_nodes: Sequence[object] = ()
     parts: list[str] = field(default_factory=list[str])
 
 
@@ -38,15 +43,15 @@ def _step_of(id_: str) -> Generator[None]:
 
 
 def follow(
-    stream: Iterator[str], capture: Capture, id_: str, answer: StreamedAnswer
-) -> Generator[str]:
+    stream: Iterator[Part], capture: Capture, id_: str, answer: StreamedAnswer
+) -> Generator[Part]:
     """Pass on every part as it comes, and end the run with the stream.
 
     Args:
         stream: LlamaIndex's own.
         capture: Where the run is open.
         id_: The run.
-        answer: Gets the parts.
+        answer: Gets the texts of the parts.
     """
     try:
         while True:
@@ -55,7 +60,7 @@ def follow(
                     part = next(stream)
                 except StopIteration:
                     break
-            answer.parts.append(part)
+            answer.parts.append(_text(part))
             yield part
     except BaseException as error:
         getattr(stream, "close", _nothing)()
@@ -65,8 +70,8 @@ def follow(
 
 
 async def afollow(
-    stream: AsyncIterator[str], capture: Capture, id_: str, answer: StreamedAnswer
-) -> AsyncGenerator[str]:
+    stream: AsyncIterator[Part], capture: Capture, id_: str, answer: StreamedAnswer
+) -> AsyncGenerator[Part]:
     """As ``follow``, for an asynchronous stream."""
     try:
         while True:
@@ -75,13 +80,17 @@ async def afollow(
                     part = await anext(stream)
                 except StopAsyncIteration:
                     break
-            answer.parts.append(part)
+            answer.parts.append(_text(part))
             yield part
     except BaseException as error:
         await getattr(stream, "aclose", _anothing)()
         capture.fail(id_, error)
         raise
     capture.end(id_, answer)
+
+
+def _text(part: str | ChatResponse) -> str:
+    return part if isinstance(part, str) else getattr(part, "delta", None) or ""
 
 
 def _nothing() -> None:

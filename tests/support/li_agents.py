@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from llama_index.core.agent.workflow import FunctionAgent
@@ -16,12 +18,13 @@ from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, Messag
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
+from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.tools import QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from li_pipelines import memory_of
 
-__all__ = ["ask_agent", "ask_workflow", "tool_of"]
+__all__ = ["ask_agent", "ask_workflow", "cancel_workflow", "tool_of"]
 
 
 def tool_of(engine: BaseQueryEngine, name: str) -> QueryEngineTool:
@@ -45,6 +48,22 @@ async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:
             return StopEvent(result=str(await engine.aquery(event.topic)))
 
     return str(await Asking().run(topic=question))
+
+
+async def cancel_workflow(shelf: BaseRetriever, question: str) -> None:
+    """A workflow that is cancelled through its handler while it waits for the retriever."""
+
+    class Waiting(Workflow):
+        @step
+        async def wait(self, event: StartEvent) -> StopEvent:
+            return StopEvent(result=await shelf.aretrieve(event.topic))
+
+    handler = Waiting().run(topic=question)
+    await asyncio.sleep(0.1)
+    await handler.cancel_run()
+    with suppress(Exception):  # which one is the framework's own business
+        await handler
+    await asyncio.sleep(0.1)
 
 
 class _ToolUser(FunctionCallingLLM):
