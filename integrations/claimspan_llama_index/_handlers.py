@@ -18,6 +18,7 @@ from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMComp
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.workflow import Workflow
 from llama_index_instrumentation import DispatcherSpanMixin
 from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.event_handlers.base import BaseEventHandler
@@ -38,6 +39,9 @@ GENERATING: Final = frozenset(
 PIPELINES: Final = (BaseQueryEngine, BaseChatEngine, BaseRetriever, BaseSynthesizer, LLM)
 PARTS: Final = (DispatcherSpanMixin, IngestionPipeline, StreamingAgentChatResponse)
 """What is no query by itself where it is none of the above: embedding, splitting, selecting."""
+
+DONE: Final = "WorkflowDone"
+"""Name of what older workflows raise, within themselves, to come to a good end."""
 
 JOBS: Final = "run_jobs"
 """LlamaIndex's own function that runs such parts side by side."""
@@ -109,6 +113,8 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                 case _ if isinstance(instance, LLM) and _is_stream(result):
                     if self._capture.hold(id_, ""):
                         self._fail_if_dropped(id_, result)
+                case None if isinstance(instance, Workflow) and ".run-" in id_:
+                    self._capture.fail_with_part(id_)
                 case _:
                     self._end(id_, instance, result)
 
@@ -123,6 +129,8 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         """Note the exception that a run ended with."""
         with self._capture.guard():
             error = err or RuntimeError("LlamaIndex gave no reason")
+            if type(error).__name__ == DONE:
+                self._capture.end(id_, "")
             if isinstance(instance, StreamingAgentChatResponse):
                 self._capture.end_held(id_, instance, error)
             self._capture.fail(id_, error)

@@ -46,9 +46,6 @@ SYNTHESIZING: Final = (".synthesize", ".asynthesize")
 NOTHING_SAID: Final = "Empty Response"
 """What response synthesizers give out where the model said nothing, or had nothing to read."""
 
-CANCELLED: Final = "WorkflowCancelledEvent"
-"""Name of what a workflow ends with that was cancelled through its handler; of no old version."""
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -123,8 +120,7 @@ class LlamaIndexReader:
 
     def interrupted(self, root: Run) -> bool:
         """Whether the task, or the workflow through its handler, was cancelled."""
-        was_cancelled = isinstance(root.error, asyncio.CancelledError)
-        return was_cancelled or type(root.outputs).__name__ == CANCELLED
+        return isinstance(root.error, asyncio.CancelledError)
 
     def _last_completion(self, root: Run) -> str:
         """For results of a shape of their own; one that says nothing, or a text, has said it."""

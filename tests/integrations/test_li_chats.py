@@ -176,3 +176,10 @@ async def test_a_workflow_that_is_cancelled_is_interrupted(attached: Monitor, sp
     await cancel_workflow(Shelf(seconds=60), "it")
 
     assert await seen(spans, attached) == ("it", "", "interrupted")
+
+
+async def test_a_workflow_that_fails_is_an_error(attached: Monitor, spans: Spans) -> None:
+    with pytest.raises(Exception, match="broken"):
+        await ask_workflow(engine_of(Shelf(error=AppError("broken")), Echo()), "it")
+
+    assert await seen(spans, attached) == ("it", "", "app_error")

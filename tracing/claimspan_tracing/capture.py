@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -125,6 +126,18 @@ class Capture:
             if inputs is not None:
                 run.inputs = _shallow(inputs)
             self._close(run)
+
+    def fail_with_part(self, run_id: Hashable) -> None:
+        """A run has failed without a word on why: what ended its last failed part, ended it.
+
+        Where none of its parts failed, it was cancelled.
+        """
+        with self._guard():
+            run = self._unfinished(run_id)
+            if run is None:
+                return
+            errors = [part.error for part in run.tree.runs if part.parent is run and part.error]
+            self.fail(run_id, errors[-1] if errors else asyncio.CancelledError())
 
     def hold(self, run_id: Hashable, outputs: object) -> bool:
         """A run has returned while its answer is still to come.
