@@ -18,7 +18,7 @@ from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMComp
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
-from llama_index.core.workflow import Workflow
+from llama_index.core.workflow import StopEvent, Workflow
 from llama_index_instrumentation import DispatcherSpanMixin
 from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.event_handlers.base import BaseEventHandler
@@ -87,7 +87,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         capture = self._capture
         with capture.guard():
             name = id_.partition("-")[0]
-            kind, may_be_root = _role(type(instance), name)
+            kind, may_be_root = _role(type(instance), name)  # type: ignore[arg-type]  # hashable
             # What a stream calls while it is read has no parent: its span ended long before.
             parent = parent_id or stream_being_read()
             call = Call(instance, bound_args.arguments)
@@ -103,6 +103,8 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     ) -> None:
         """Note the end of a run, or that its answer is still to come."""
         with self._capture.guard():
+            if type(result) is StopEvent and result.result is not None:
+                result = result.result
             match result:
                 case StreamingResponse() | AsyncStreamingResponse():
                     self._follow(id_, result)
@@ -157,6 +159,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             response.response_gen = follow(stream, self._capture, id_, answer)
         else:
             self._capture.end(id_, response)
+            return
         self._fail_if_dropped(id_, response.response_gen)
 
     def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
@@ -219,7 +222,7 @@ class EndOfStreams(BaseEventHandler):
 
 
 @lru_cache(maxsize=1024)
-def _role(owner: type, name: str) -> tuple[RunKind, bool]:
+def _role(owner: type[Any], name: str) -> tuple[RunKind, bool]:
     """What a method does, and whether it may be a root: it answers somebody.
 
     That is a pipeline of LlamaIndex's, or a function of the user's own. Remembered by class:
@@ -231,7 +234,7 @@ def _role(owner: type, name: str) -> tuple[RunKind, bool]:
     return _kind(owner, name.rpartition(".")[2]), may_be_root
 
 
-def _kind(owner: type, method: str) -> RunKind:
+def _kind(owner: type[Any], method: str) -> RunKind:
     if method in RETRIEVING and issubclass(owner, BaseRetriever):
         return RunKind.RETRIEVER
     if method in GENERATING and issubclass(owner, LLM) and not _only_passes_on(owner, method):

@@ -18,7 +18,7 @@ from llama_index.core.llms import ChatMessage, MessageRole
 import claimspan_llama_index
 from claimspan_tracing import Monitor
 
-from li_agents import ask_agent, ask_workflow, cancel_workflow, tool_of
+from li_agents import ask_agent, ask_workflow, cancel_workflow, stream_workflow, tool_of
 from li_pipelines import Echo, Shelf, engine_of, memory_of
 from pipelines import AppError, answer_to
 from support import MonitorFactory, Spans, attributes
@@ -170,6 +170,14 @@ async def test_a_workflow_is_one_record(attached: Monitor, spans: Spans) -> None
 
     assert await seen(spans, attached) == ("it", answer_to("it"), "evaluated")
     assert len(spans.of_kind("RETRIEVER")) == 1
+
+
+async def test_a_workflow_may_give_out_a_stream(attached: Monitor, spans: Spans) -> None:
+    response = await stream_workflow(engine_of(Shelf(), Echo(), streaming=True), "it")
+    assert attached.stats.produced == 0
+    await response.get_response()
+
+    assert await seen(spans, attached) == ("it", answer_to("it"), "evaluated")
 
 
 async def test_a_workflow_that_is_cancelled_is_interrupted(attached: Monitor, spans: Spans) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, MessageRole
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
@@ -24,7 +25,7 @@ from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from li_pipelines import memory_of
 
-__all__ = ["ask_agent", "ask_workflow", "cancel_workflow", "tool_of"]
+__all__ = ["ask_agent", "ask_workflow", "cancel_workflow", "stream_workflow", "tool_of"]
 
 
 def tool_of(engine: BaseQueryEngine, name: str) -> QueryEngineTool:
@@ -48,6 +49,19 @@ async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:
             return StopEvent(result=str(await engine.aquery(event.topic)))
 
     return str(await Asking().run(topic=question))
+
+
+async def stream_workflow(engine: BaseQueryEngine, question: str) -> AsyncStreamingResponse:
+    """A workflow whose result is a stream that is yet to be read."""
+
+    class Streaming(Workflow):
+        @step
+        async def ask(self, event: StartEvent) -> StopEvent:
+            return StopEvent(result=await engine.aquery(event.topic))
+
+    response = await Streaming().run(topic=question)
+    assert isinstance(response, AsyncStreamingResponse)
+    return response
 
 
 async def cancel_workflow(shelf: BaseRetriever, question: str) -> None:
