@@ -17,6 +17,7 @@ PACKAGES: Final = (
     ROOT / "tracing" / "claimspan_tracing",
     ROOT / "integrations" / "claimspan_langchain",
     ROOT / "integrations" / "claimspan_openinference",
+    ROOT / "integrations" / "claimspan_llama_index",
 )
 
 FACADE: Final = {

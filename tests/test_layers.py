@@ -98,6 +98,7 @@ def test_an_integration_imports_no_other_integration_and_no_example() -> None:
     found = sources(INTEGRATIONS)
 
     assert "integrations/claimspan_langchain/__init__.py" in found
+    assert "integrations/claimspan_llama_index/__init__.py" in found
     wrong = {
         (path, name)
         for path, source in found.items()
@@ -168,7 +169,7 @@ def test_tracing_may_have(name: str) -> None:
 
 def test_an_integration_may_have_its_own_framework_and_what_is_below_it() -> None:
     fine = ["claimspan", "claimspan_tracing", "claimspan_langchain._reader", "langchain_core"]
-    wrong = ["claimspan_haystack", "claimspan_demo.model"]
+    wrong = ["claimspan_haystack", "claimspan_llama_index", "claimspan_demo.model"]
 
     forbidden = [
         name

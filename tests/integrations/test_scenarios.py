@@ -17,12 +17,13 @@ from opentelemetry.trace import StatusCode
 from claimspan_tracing import Monitor
 
 from lc_driver import LangChainDriver
+from li_driver import LlamaIndexDriver
 from pipelines import AppError, Driver, Passage, Recipe, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score_names
 
 QUERY = "the question"
 
-DRIVERS: list[Callable[[], Driver]] = [LangChainDriver]
+DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, LlamaIndexDriver]
 
 
 @pytest.fixture

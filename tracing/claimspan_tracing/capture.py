@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -58,6 +59,8 @@ class Capture:
         name: object,
         inputs: object,
         metadata: Mapping[str, object] | None = None,
+        *,
+        may_be_root: bool = True,
     ) -> None:
         """A run has started.
 
@@ -68,12 +71,14 @@ class Capture:
             name: As the framework shows it.
             inputs: What went in; kept by reference.
             metadata: What the application attached to the run.
+            may_be_root: False for what is no query by itself, such as embedding a text: it is
+                noted only under a run that we have seen start.
         """
         with self._guard():
             table = self._table()
-            if run_id in table:
-                return
             parent = table.get(parent_id)
+            if run_id in table or not (parent or may_be_root):
+                return
             tree = parent.tree if parent else RunTree(self._start_root(), self._reader)
             run = Run(
                 id=run_id,
@@ -91,14 +96,16 @@ class Capture:
     def end(self, run_id: Hashable, outputs: object, *, inputs: object = None) -> None:
         """A run has ended well.
 
+        A run that ended with None may end again with what its stream brought.
+
         Args:
             run_id: The run.
             outputs: What came out; kept by reference.
             inputs: What went in, where it is known only now (streams).
         """
         with self._guard():
-            run = self._table().get(run_id)
-            if run is None or run.end is not None:
+            run = self._unfinished(run_id)
+            if run is None:
                 return
             run.end = time.time_ns()
             run.outputs = _shallow(outputs)
@@ -111,8 +118,8 @@ class Capture:
     def fail(self, run_id: Hashable, error: BaseException, *, inputs: object = None) -> None:
         """A run has ended with an exception, which the framework will raise itself."""
         with self._guard():
-            run = self._table().get(run_id)
-            if run is None or run.end is not None:
+            run = self._unfinished(run_id)
+            if run is None:
                 return
             run.end = time.time_ns()
             run.error = error
@@ -120,9 +127,72 @@ class Capture:
                 run.inputs = _shallow(inputs)
             self._close(run)
 
+    def fail_with_part(self, run_id: Hashable) -> None:
+        """A run has failed without a word on why: what ended its last failed part, ended it.
+
+        Where none of its parts failed, it was cancelled.
+        """
+        with self._guard():
+            run = self._unfinished(run_id)
+            if run is None:
+                return
+            errors = [part.error for part in run.tree.runs if part.parent is run and part.error]
+            self.fail(run_id, errors[-1] if errors else asyncio.CancelledError())
+
+    def hold(self, run_id: Hashable, outputs: object) -> bool:
+        """A run has returned while its answer is still to come.
+
+        Args:
+            run_id: The run.
+            outputs: What will hold the answer. It must not refer to the stream itself, which
+                then could never be found abandoned.
+
+        Returns:
+            True for a root: it stays open until ``end``, ``fail`` or ``end_held``. Any other run
+            has ended, for now with None.
+        """
+        with self._guard():
+            run = self._unfinished(run_id)
+            if run is None:
+                return False
+            if run.parent is not None:
+                run.end = time.time_ns()
+            elif run.outputs is None:
+                run.outputs = outputs
+                return True
+        return False
+
+    def end_held(
+        self, run_id: Hashable, outputs: object, error: BaseException | None = None
+    ) -> None:
+        """A run below a root has brought an answer to its end.
+
+        Args:
+            run_id: The run below, such as one that writes the answer in another thread.
+            outputs: What holds the answer: the root ends if it is held with this very object.
+            error: What the answer ended with, if not well.
+        """
+        with self._guard():
+            run = self._table().get(run_id)
+            if run is None or run.tree.root.outputs is not outputs:
+                return
+            if error is None:
+                self.end(run.tree.root.id, outputs)
+            else:
+                self.fail(run.tree.root.id, error)
+
+    def guard(self) -> Guard:
+        """Where an adapter's own errors stop, for what it does by itself on the caller's thread."""
+        return self._guard()
+
+    def _unfinished(self, run_id: Hashable) -> Run | None:
+        run = self._table().get(run_id)
+        if run is None or run.end is None:
+            return run
+        return run if run.outputs is None and run.error is None else None
+
     def _close(self, run: Run) -> None:
-        if run.parent is None:
-            self._table().close(run.tree)
+        if run.parent is None and self._table().close(run.tree):
             self._submit(run.tree)
 
 

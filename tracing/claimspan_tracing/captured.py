@@ -99,6 +99,7 @@ def read_tree(tree: RunTree, guard: Guard) -> Captured:
     generations = tuple(
         _generation(run, _try(guard, reader.generation, run, Generation()))
         for run in tree.of_kind(RunKind.GENERATOR)
+        if not run.has_ancestor(RunKind.GENERATOR)
     )
     context = _try(guard, reader.context, root, None)
     read = None if context is None else tuple(_chunk(document)[0] for document in context)

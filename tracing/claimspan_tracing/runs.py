@@ -118,12 +118,16 @@ class RunTable:
             self._roots[run.id] = run
             return self._evict()
 
-    def close(self, tree: RunTree) -> None:
-        """Forget every run of a tree; what its runs report later is ignored."""
+    def close(self, tree: RunTree) -> bool:
+        """Forget every run of a tree; what its runs report later is ignored.
+
+        False where it has been forgotten before: two threads may see the end of one answer.
+        """
         with self._lock:
-            self._roots.pop(tree.root.id, None)
+            found = self._roots.pop(tree.root.id, None) is not None
         for run in tree.runs:
             self._runs.pop(run.id, None)
+        return found
 
     def _evict(self) -> list[RunTree]:
         """Give up the oldest trees beyond the bounds; called with the lock held."""

@@ -1,0 +1,70 @@
+"""LlamaIndex: one call before the query engine is used.
+
+Run it with ``.venv/bin/python examples/query_engine.py`` after ``make test`` has made ``.venv``.
+"""
+
+from __future__ import annotations
+
+from llama_index.core import SimpleKeywordTableIndex
+from llama_index.core.llms import (
+    CompletionResponse,
+    CompletionResponseGen,
+    CustomLLM,
+    LLMMetadata,
+)
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.schema import TextNode
+from openai import OpenAI
+
+import claimspan_llama_index
+from claimspan_demo.corpus import load_corpus
+from claimspan_demo.model import MODEL_NAME, serve_model
+from claimspan_tracing import Monitor
+
+QUESTIONS = ("What is the with statement used for?", "What does the nonlocal statement do?")
+
+
+class Served(CustomLLM):
+    """A model behind the OpenAI protocol."""
+
+    base_url: str
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name=MODEL_NAME, context_window=4096, num_output=100)
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **_: object) -> CompletionResponse:
+        client = OpenAI(base_url=self.base_url, api_key="none")
+        reply = client.chat.completions.create(
+            model=MODEL_NAME,
+            messages=[{"role": "user", "content": prompt}],
+            temperature=0,
+            max_completion_tokens=100,
+        )
+        return CompletionResponse(text=reply.choices[0].message.content or "")
+
+    @llm_completion_callback()
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **_: object
+    ) -> CompletionResponseGen:
+        raise TypeError("this example does not stream")
+
+
+def main() -> None:
+    monitor = Monitor(sample=1.0)
+    claimspan_llama_index.instrument(monitor)  # the one line
+
+    nodes = [TextNode(id_=d.id or "", text=d.page_content) for d in load_corpus()]
+    with serve_model() as base_url:
+        index = SimpleKeywordTableIndex(nodes)
+        engine = index.as_query_engine(llm=Served(base_url=base_url))
+        for question in QUESTIONS:
+            print(engine.query(question))
+
+    monitor.shutdown()
+    print(monitor.stats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""One call that puts claim-level scores on the traces of everything that LlamaIndex answers.
+
+import claimspan_llama_index
+
+undo = claimspan_llama_index.instrument()
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from claimspan.errors import MissingExtraError
+
+if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
+    raise MissingExtraError("llama-index-core", "llama-index")
+
+from claimspan_llama_index._instrument import instrument
+
+__all__ = ["instrument"]

@@ -1,0 +1,140 @@
+"""LlamaIndex's agents, behind plain functions, with a model whose tool calls are known."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportDeprecated=false
+# LlamaIndex's agents and workflows leave most generics open; what leaves this file is typed.
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import AsyncStreamingResponse
+from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, MessageRole
+from llama_index.core.llms.callbacks import llm_chat_callback
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.llms.llm import ToolSelection
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.tools import QueryEngineTool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+
+from li_pipelines import memory_of
+
+__all__ = ["ask_agent", "ask_workflow", "cancel_workflow", "stream_workflow", "tool_of"]
+
+
+def tool_of(engine: BaseQueryEngine, name: str) -> QueryEngineTool:
+    """A query engine as a tool; its description is its name."""
+    return QueryEngineTool.from_defaults(engine, name=name, description=name)
+
+
+async def ask_agent(tools: Sequence[QueryEngineTool], question: str, answer: str) -> str:
+    """An agent that asks each tool the question that is its name, and then gives the answer."""
+    model = _ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
+    agent = FunctionAgent(tools=list(tools), llm=model)
+    return str(await agent.run(user_msg=question, memory=memory_of([])))
+
+
+async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:
+    """A workflow of one step, which asks the engine."""
+
+    class Asking(Workflow):
+        @step
+        async def ask(self, event: StartEvent) -> StopEvent:
+            return StopEvent(result=str(await engine.aquery(event.topic)))
+
+    return str(await Asking().run(topic=question))
+
+
+async def stream_workflow(engine: BaseQueryEngine, question: str) -> AsyncStreamingResponse:
+    """A workflow whose result is a stream that is yet to be read."""
+
+    class Streaming(Workflow):
+        @step
+        async def ask(self, event: StartEvent) -> StopEvent:
+            return StopEvent(result=await engine.aquery(event.topic))
+
+    response = await Streaming().run(topic=question)
+    assert isinstance(response, AsyncStreamingResponse)
+    return response
+
+
+async def cancel_workflow(shelf: BaseRetriever, question: str) -> None:
+    """A workflow that is cancelled through its handler while it waits for the retriever."""
+
+    class Waiting(Workflow):
+        @step
+        async def wait(self, event: StartEvent) -> StopEvent:
+            return StopEvent(result=await shelf.aretrieve(event.topic))
+
+    handler = Waiting().run(topic=question)
+    await asyncio.sleep(0.1)
+    await handler.cancel_run()
+    with suppress(Exception):  # which one is the framework's own business
+        await handler
+    await asyncio.sleep(0.1)
+
+
+class _ToolUser(FunctionCallingLLM):
+    wanted: list[str]
+    said: str
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(
+            model_name="tool-user", is_chat_model=True, is_function_calling_model=True
+        )
+
+    def _next(self, messages: Sequence[ChatMessage]) -> ChatMessage:
+        used = [message for message in messages if message.role is MessageRole.TOOL]
+        if len(used) == len(self.wanted):
+            return ChatMessage(role=MessageRole.ASSISTANT, content=self.said)
+        call = {"tool": self.wanted[len(used)]}
+        return ChatMessage(role=MessageRole.ASSISTANT, content="", additional_kwargs=call)
+
+    def _prepare_chat_with_tools(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {"messages": kwargs["chat_history"]}
+
+    def get_tool_calls_from_response(
+        self, response: ChatResponse, *args: Any, **kwargs: Any
+    ) -> list[ToolSelection]:
+        tool = response.message.additional_kwargs.get("tool")
+        if tool is None:
+            return []
+        return [ToolSelection(tool_id=tool, tool_name=tool, tool_kwargs={"input": tool})]
+
+    @llm_chat_callback()
+    def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        return ChatResponse(message=self._next(messages))
+
+    @llm_chat_callback()
+    async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        return ChatResponse(message=self._next(messages))
+
+    @llm_chat_callback()
+    async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        async def parts() -> Any:
+            message = self._next(messages)
+            yield ChatResponse(message=message, delta=message.content)
+
+        return parts()
+
+    def stream_chat(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def complete(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    async def acomplete(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def stream_complete(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    async def astream_complete(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError

@@ -1,0 +1,181 @@
+"""LlamaIndex pipelines as their authors write them, with a retriever and a model that are known."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedFunctionDecorator=false
+# LlamaIndex leaves some generics and its decorators open; what leaves this file is typed.
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    StreamingResponse,
+)
+from llama_index.core.indices.prompt_helper import PromptHelper
+from llama_index.core.llms import (
+    ChatMessage,
+    CompletionResponse,
+    CompletionResponseGen,
+    CustomLLM,
+    LLMMetadata,
+)
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.llms.llm import LLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import (
+    BaseSynthesizer,
+    ResponseMode,
+    get_response_synthesizer,
+)
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from pipelines import Passage, answer_to, passages_for
+
+__all__ = [
+    "Echo",
+    "Shelf",
+    "engine_of",
+    "memory_of",
+    "nodes_of",
+    "read",
+    "read_async",
+    "synthesizer_of",
+    "text_of",
+]
+
+QUESTION = "Query: "
+"""What stands before the question in LlamaIndex's own prompts."""
+
+
+def nodes_of(passages: Sequence[Passage]) -> list[NodeWithScore]:
+    """The passages, as LlamaIndex's retrievers return them."""
+    return [_node(passage) for passage in passages]
+
+
+def _node(passage: Passage) -> NodeWithScore:
+    node = (
+        TextNode(text=passage.text)
+        if passage.id is None
+        else TextNode(text=passage.text, id_=passage.id, metadata={"source": "shelf"})
+    )
+    return NodeWithScore(node=node, score=passage.score)
+
+
+class Shelf(BaseRetriever):
+    """Finds the two nodes of the query, or fails."""
+
+    def __init__(
+        self,
+        nodes: Sequence[NodeWithScore] | None = None,
+        error: Exception | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self._nodes = nodes
+        self._error = error
+        self._seconds = seconds
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self._error is not None:
+            raise self._error
+        if self._nodes is not None:
+            return list(self._nodes)
+        return nodes_of(passages_for(query_bundle.query_str))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        await asyncio.sleep(self._seconds)
+        return self._retrieve(query_bundle)
+
+
+class Echo(CustomLLM):
+    """Answers the question at the end of the prompt, at once or word by word, or fails."""
+
+    said: str | None = None
+    error: Exception | None = None
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="echo", context_window=10_000_000)
+
+    def _answer(self, prompt: str) -> str:
+        if self.error is not None:
+            raise self.error
+        if self.said is not None:
+            return self.said
+        return answer_to(prompt.rpartition(QUESTION)[2].splitlines()[0])
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(
+            text=self._answer(prompt),
+            additional_kwargs={"prompt_tokens": 11, "completion_tokens": 7},
+        )
+
+    @llm_completion_callback()
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponseGen:
+        def words() -> CompletionResponseGen:
+            text = ""
+            for word in self._answer(prompt).split(" "):
+                text += word + " "
+                yield CompletionResponse(text=text, delta=word + " ")
+
+        return words()
+
+
+def engine_of(
+    shelf: BaseRetriever,
+    model: LLM,
+    *,
+    streaming: bool = False,
+    mode: ResponseMode = ResponseMode.COMPACT,
+    postprocessors: Sequence[BaseNodePostprocessor] = (),
+) -> RetrieverQueryEngine:
+    """The query engine of LlamaIndex's own documentation."""
+    synthesizer = synthesizer_of(model, streaming=streaming, mode=mode)
+    return RetrieverQueryEngine(shelf, synthesizer, node_postprocessors=list(postprocessors))
+
+
+def synthesizer_of(
+    model: LLM, *, streaming: bool = False, mode: ResponseMode = ResponseMode.COMPACT
+) -> BaseSynthesizer:
+    """What makes an answer of nodes."""
+    return get_response_synthesizer(
+        llm=model,
+        response_mode=mode,
+        streaming=streaming,
+        # Counting by words: the tokenizer of its own takes minutes for a megabyte of one letter.
+        prompt_helper=PromptHelper(10_000_000, tokenizer=str.split),
+    )
+
+
+def memory_of(history: list[ChatMessage]) -> ChatMemoryBuffer:
+    """A memory of its own: the one that chats make for themselves leaves SQLite open."""
+    return ChatMemoryBuffer.from_defaults(history)
+
+
+async def text_of(response: RESPONSE_TYPE) -> str:
+    """The whole answer, read to its end."""
+    if isinstance(response, AsyncStreamingResponse):
+        return "".join([part async for part in response.response_gen])
+    return str(response)
+
+
+def read(response: RESPONSE_TYPE) -> Iterator[str]:
+    """The parts of a streaming response."""
+    assert isinstance(response, StreamingResponse)
+    return response.response_gen
+
+
+def read_async(response: RESPONSE_TYPE) -> AsyncIterator[str]:
+    """The parts of an asynchronous streaming response."""
+    assert isinstance(response, AsyncStreamingResponse)
+    return response.response_gen
