@@ -16,6 +16,7 @@ PACKAGES: Final = (
     ROOT / "core" / "claimspan",
     ROOT / "tracing" / "claimspan_tracing",
     ROOT / "integrations" / "claimspan_langchain",
+    ROOT / "integrations" / "claimspan_haystack",
 )
 
 FACADE: Final = {

@@ -16,13 +16,14 @@ from opentelemetry.trace import StatusCode
 
 from claimspan_tracing import Monitor
 
+from hs_driver import HaystackDriver
 from lc_driver import LangChainDriver
 from pipelines import AppError, Driver, Passage, Recipe, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score_names
 
 QUERY = "the question"
 
-DRIVERS: list[Callable[[], Driver]] = [LangChainDriver]
+DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, HaystackDriver]
 
 
 @pytest.fixture
