@@ -51,13 +51,13 @@ class HaystackReader:
         return _query(root.inputs)
 
     def response(self, root: Run) -> object:
-        """The answer among the outputs of the pipeline; else what the last generator said."""
+        """The answer among the outputs of the pipeline, or what its last generator said."""
         if self._response_key is not None:
             return _text(value_at(root.outputs, self._response_key), ChatRole.ASSISTANT)
         if root.outputs is None:
             return ""
         parts = list(_parts(root.outputs))[::-1]
-        return _by_key(parts, RESPONSE_KEYS, ChatRole.ASSISTANT) or _last_reply(root)
+        return _by_key(parts, RESPONSE_KEYS, ChatRole.ASSISTANT) or _unnamed_answer(root)
 
     def retrieval(self, run: Run) -> Retrieval:
         """What the component was asked, and the documents that it put out."""
@@ -200,9 +200,9 @@ def _by_key(parts: Sequence[object], keys: Sequence[str], role: ChatRole | None)
     return ""
 
 
-def _only_text(inputs: object) -> str:
+def _only_text(values: object) -> str:
     """For names of their own: the one text there is."""
-    texts = {v for part in _parts(inputs) for v in part.values() if isinstance(v, str) and v}
+    texts = {v for part in _parts(values) for v in part.values() if isinstance(v, str) and v}
     return texts.pop() if len(texts) == 1 else ""
 
 
@@ -227,11 +227,12 @@ def _said(message: ChatMessage) -> str:
     return message.text or "\n".join(str(r.result) for r in message.tool_call_results)
 
 
-def _last_reply(root: Run) -> str:
-    """For outputs of a shape of their own."""
+def _unnamed_answer(root: Run) -> str:
+    """For outputs of names of their own: the last reply; without a generator, the only text."""
     runs = [run for run in root.tree.runs if _is_answering(run)]
-    replies = [_by_key([run.outputs], (REPLIES_KEY,), ChatRole.ASSISTANT) for run in runs]
-    return replies[-1] if replies else ""
+    if not runs:
+        return _only_text(root.outputs)
+    return _by_key([runs[-1].outputs], (REPLIES_KEY,), ChatRole.ASSISTANT)
 
 
 def _embedded(run: Run) -> str:
