@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from haystack.core.errors import BreakpointException
 from haystack.dataclasses import ChatMessage, ChatRole, ExtractedAnswer, GeneratedAnswer
 from haystack.dataclasses import Document as HaystackDocument
 
@@ -33,8 +34,7 @@ REPLIES_KEY: Final = "replies"
 
 GENERATOR_RUNS: Final = ("haystack.agent.step.llm", "haystack.chat_generator.run")
 RETRIEVING_RUNS: Final = ("haystack.component.run", "haystack.agent.step.tool")
-
-_Answer = GeneratedAnswer | ExtractedAnswer
+DECLARED_TAG: Final = "haystack.component.output_spec"
 
 
 class HaystackReader:
@@ -105,8 +105,7 @@ class HaystackReader:
 
     def interrupted(self, root: Run) -> bool:
         """Whether the pipeline stopped at a breakpoint."""
-        # By name: the error has moved between versions.
-        return "BreakpointException" in [base.__name__ for base in type(root.error).__mro__]
+        return isinstance(root.error, BreakpointException)
 
 
 # --- what a run is ------------------------------------------------------------------------------
@@ -120,20 +119,21 @@ def kind_of(operation: str, tags: Mapping[str, Any], inputs: object, outputs: ob
 
     Args:
         operation: Haystack's name of it.
-        tags: With the declared types of a component's outputs.
+        tags: With what a component declares to put out.
         inputs: What went in.
-        outputs: What came out; None if it failed.
+        outputs: What came out; None if it failed: as if each declared output had come out empty.
     """
     if operation in GENERATOR_RUNS:
         return RunKind.GENERATOR
     if operation not in RETRIEVING_RUNS:
         return RunKind.CHAIN
+    if outputs is None:
+        outputs = dict.fromkeys(tags.get(DECLARED_TAG) or (), ())
     if is_mapping(outputs) and REPLIES_KEY in outputs:
         return RunKind.GENERATOR
-    found = _declares_documents(tags) if outputs is None else _documents(outputs) is not None
-    if found and _documents(inputs) is None and not _answers(outputs):
-        return RunKind.RETRIEVER
-    return RunKind.CHAIN
+    found, given = _documents(outputs), _documents(inputs)
+    retrieved = found is not None and given is None and not _answers(outputs)
+    return RunKind.RETRIEVER if retrieved else RunKind.CHAIN
 
 
 def root_name(operation: str, tags: Mapping[str, Any]) -> object:
@@ -146,11 +146,6 @@ def root_name(operation: str, tags: Mapping[str, Any]) -> object:
 def is_streaming(inputs: object) -> bool:
     """Whether somebody waits for the parts of the answer."""
     return any(part.get("streaming_callback") is not None for part in _parts(inputs))
-
-
-def _declares_documents(tags: Mapping[str, Any]) -> bool:
-    spec = tags.get("haystack.component.output_spec")
-    return is_mapping(spec) and DOCUMENTS_KEY in spec
 
 
 def _is_answering(run: Run) -> bool:

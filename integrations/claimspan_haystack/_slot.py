@@ -28,8 +28,8 @@ class Instrumentation:
     def __init__(self, tracer: ClaimspanTracer) -> None:
         """Watch a tracer that is about to be enabled.
 
-        The slot alone keeps it alive, so that it goes in the moment in which another tracer takes
-        the slot without wrapping it: that is how we notice.
+        The slot alone keeps it alive, and the runs that are under way. So it goes when another
+        tracer takes the slot without wrapping it, and that is how we notice.
         """
         self._tracer = weakref.ref(tracer)
         self._dropped = weakref.finalize(tracer, _warn)
@@ -42,7 +42,7 @@ class Instrumentation:
         False too where a tracer of somebody else wraps ours, and passes everything on to it.
         """
         mine = self._tracer()
-        return mine is not None and mine in list(_ours())
+        return mine is not None and mine.capturing and any(mine is ours for ours in _ours())
 
     def __call__(self) -> None:
         """Put the tracer back that was enabled before; if another is in the slot, leave it."""
@@ -91,7 +91,7 @@ def instrument(
     monitor = default_monitor(monitor, options)
     with _lock:
         for ours in _ours():
-            if ours.monitor is monitor:
+            if ours.monitor is monitor and ours.capturing:
                 return _handles[ours]
         capture = monitor.capture(HaystackReader(query_key, response_key))
         mine = ClaimspanTracer(tracer.actual_tracer, monitor, capture)

@@ -1,6 +1,6 @@
 """An exception in a tracer ends Haystack's pipeline. Ours never lets one out, nor keeps one in."""
 
-from __future__ import annotations
+# No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import asyncio
 import contextlib

@@ -1,9 +1,10 @@
 """The shapes of Haystack's pipelines: what was asked, found, read and answered in each."""
 
-from __future__ import annotations
+# No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -172,7 +173,7 @@ def test_a_real_store_with_a_real_retriever(
     assert found_ids(spans) == [["paris", "rome"]]
     first = attributes(spans.one("RETRIEVER"))
     assert first["retrieval.documents.0.document.score"] == answer.documents[0].score
-    assert first["retrieval.documents.0.document.metadata"] == '{"page":7}'
+    assert '"page":7' in str(first["retrieval.documents.0.document.metadata"])
     assert judge.checked[0] == ("The capital of France is Paris.", "The capital of Italy is Rome.")
 
 
@@ -465,23 +466,32 @@ async def test_a_cancelled_run_is_no_stream_that_was_left(monitor: Monitor, span
     assert root(spans)[2] == "interrupted"
 
 
-def test_the_component_that_failed_says_so(monitor: Monitor, spans: Spans) -> None:
-    pipeline = rag_pipeline(Recipe(retriever_error=AppError("quotes sk-canary")))
+@pytest.mark.parametrize(
+    ("recipe", "kind"),
+    [
+        (Recipe(retriever_error=AppError("quotes sk-canary")), "RETRIEVER"),
+        (Recipe(generator_error=AppError("quotes sk-canary")), "LLM"),
+    ],
+    ids=["retriever", "generator"],
+)
+def test_the_component_that_failed_says_so(
+    monitor: Monitor, spans: Spans, recipe: Recipe, kind: str
+) -> None:
     with pytest.raises(Exception, match="sk-canary"):
-        pipeline.run(DATA)
+        rag_pipeline(recipe).run(DATA)
     assert monitor.flush()
 
-    retriever = spans.one("RETRIEVER")
-    assert retriever.status.status_code is StatusCode.ERROR
+    assert spans.one(kind).status.status_code is StatusCode.ERROR
     assert root(spans)[::2] == (QUERY, "app_error")
 
 
 def test_a_pipeline_that_stops_at_a_breakpoint_waits_for_a_person(
-    monitor: Monitor, spans: Spans
+    monitor: Monitor, spans: Spans, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    stop = Breakpoint(component_name="llm")
+    monkeypatch.setenv("HOME", str(tmp_path))  # where Haystack leaves its snapshot
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(Exception, match="Breaking at"):
-        rag_pipeline().run(DATA, break_point=stop, snapshot_callback=lambda _: None)
+        rag_pipeline().run(DATA, break_point=Breakpoint(component_name="llm"))
     assert monitor.flush()
 
     assert root(spans)[2] == "interrupted"

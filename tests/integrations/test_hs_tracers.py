@@ -1,6 +1,6 @@
 """Haystack has one slot for a tracer: whoever was there works on, and whoever comes is noticed."""
 
-from __future__ import annotations
+# No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import contextlib
 import gc
@@ -210,6 +210,20 @@ def test_instrumenting_twice_captures_once(monitor: Monitor, spans: Spans) -> No
     second()
     first()
     assert isinstance(tracer.actual_tracer, NullTracer)
+
+
+def test_instrumenting_again_after_undoing_captures_again(monitor: Monitor, spans: Spans) -> None:
+    claimspan_haystack.instrument(monitor)
+    kept = tracer.actual_tracer
+    claimspan_haystack.instrument(monitor)()
+    enable_tracing(kept)  # as one does who puts back what was there before
+    run()
+    undo = claimspan_haystack.instrument(monitor)
+    run()
+    undo()
+    assert monitor.flush()
+
+    assert len(spans.roots) == 1
 
 
 @pytest.mark.parametrize("first_out", [0, 1])

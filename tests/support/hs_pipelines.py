@@ -1,6 +1,6 @@
 """Haystack pipelines as their authors write them, with a retriever and a model that are known."""
 
-from __future__ import annotations
+# No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import asyncio
 from collections.abc import Callable
