@@ -34,6 +34,7 @@ REPLIES_KEY: Final = "replies"
 
 GENERATOR_RUNS: Final = ("haystack.agent.step.llm", "haystack.chat_generator.run")
 RETRIEVING_RUNS: Final = ("haystack.component.run", "haystack.agent.step.tool")
+AGENT_STEP: Final = "haystack.agent.step"
 DECLARED_TAG: Final = "haystack.component.output_spec"
 
 
@@ -73,16 +74,17 @@ class HaystackReader:
         """The documents that were made into a prompt, or read, last before the answer.
 
         They are those that came in; those that came out, where a prompt builder cuts off itself
-        and says what is left.
+        and says what is left. What an agent's tools found after that was read as well.
         """
         runs = [run for run in root.tree.runs[1:] if not run.has_ancestor(RunKind.RETRIEVER)]
         answering = [n for n, run in enumerate(runs) if _is_answering(run)]
         until = answering[-1] + 1 if answering else len(runs)
-        for run in reversed(runs[:until]):
-            read = _documents(run.inputs)
-            if read is not None and _says(run.outputs):
-                left = _documents(run.outputs)
-                return [_document(document) for document in (read if left is None else left)]
+        for index in reversed(range(until)):
+            read = _read(runs[index])
+            if read is not None:
+                later = [run for run in runs[index + 1 : until] if _is_tool(run)]
+                looked_up = [d for run in later for d in _documents(run.outputs) or ()]
+                return [_document(document) for document in read + looked_up]
         return None
 
     def generation(self, run: Run) -> Generation:
@@ -154,6 +156,21 @@ def _is_answering(run: Run) -> bool:
         return False
     around = run.parent.outputs
     return _documents(around) is None or _answers(around)
+
+
+def _is_tool(run: Run) -> bool:
+    """A retriever that an agent called: the model is given what it found as a message."""
+    called = run.parent is not None and run.parent.name == AGENT_STEP
+    return called and run.kind is RunKind.RETRIEVER
+
+
+def _read(run: Run) -> list[HaystackDocument] | None:
+    """The documents that a run made a text of; None where it made none, or not of documents."""
+    read = _documents(run.inputs)
+    if read is None or not _says(run.outputs):
+        return None
+    left = _documents(run.outputs)
+    return read if left is None else left
 
 
 def _answers(outputs: object) -> bool:

@@ -402,6 +402,27 @@ def test_an_agent_that_looks_up_twice(monitor: Monitor, spans: Spans, keeps: boo
     assert len({ids(span).trace_id for span in spans.all}) == 1
 
 
+def test_an_agent_reads_what_it_was_given_and_what_it_looked_up(
+    monitor: Monitor, spans: Spans, judge: ScriptedJudge
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", Shelf())
+    pipeline.add_component("cut", CutOff(1))
+    pipeline.add_component("prompt", prompt())
+    pipeline.add_component("agent", agent(keeps=False, wishes=["more"]))
+    pipeline.connect("shelf", "cut")
+    pipeline.connect("cut", "prompt.documents")
+    pipeline.connect("prompt.prompt", "agent.messages")
+
+    pipeline.run(DATA)
+    assert monitor.flush()
+
+    assert root(spans) == (QUERY, answer_to(QUERY), "evaluated")
+    given = (f"Answer to {QUERY}. More on {QUERY}",)
+    looked_up = ("Answer to more. More on more", "Something else about more")
+    assert judge.checked[0] == (given + looked_up if TOOLS_HAVE_SPANS else given)
+
+
 def test_an_agent_by_itself(monitor: Monitor, spans: Spans) -> None:
     alone = agent(keeps=True, wishes=["first"])
     alone.warm_up()

@@ -4,7 +4,9 @@
 
 import contextlib
 import gc
+import importlib
 import logging
+import sys
 from collections.abc import Generator, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -19,15 +21,16 @@ from haystack.tracing.tracer import (
     enable_tracing,
     tracer,
 )
+from opentelemetry.sdk.trace import TracerProvider
 
 import claimspan_haystack
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_haystack import ClaimspanConnector
 from claimspan_tracing import Monitor
 
 from hs_pipelines import rag_pipeline
 from pipelines import answer_to
-from support import MonitorFactory, ScriptedJudge, Spans, attributes
+from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids
 
 QUERY = "the question"
 DATA = {"shelf": {"query": QUERY}, "prompt": {"question": QUERY}}
@@ -182,6 +185,45 @@ def test_what_else_a_tracer_can_do_is_reached_through_us(monitor: Monitor) -> No
     assert recorder.flushed
 
 
+class OnOpenTelemetry(Tracer):
+    """A tracer that makes OpenTelemetry spans, as Haystack's own does."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        self.spans = provider.get_tracer("theirs")
+
+    @contextlib.contextmanager
+    def trace(
+        self,
+        operation_name: str,
+        tags: dict[str, Any] | None = None,
+        parent_span: Span | None = None,
+    ) -> Generator[Span]:
+        with self.spans.start_as_current_span(operation_name):
+            yield Recorded(operation_name, parent_span)
+
+    def current_span(self) -> Span | None:
+        return None
+
+
+def test_the_spans_of_both_are_in_one_trace(
+    monitor: Monitor, spans: Spans, provider: TracerProvider
+) -> None:
+    enable_tracing(OnOpenTelemetry(provider))
+    undo = claimspan_haystack.instrument(monitor)
+    run()
+    undo()
+    assert monitor.flush()
+
+    theirs = {span.name: span for span in spans.all if span.name.startswith("haystack.")}
+    pipeline, part = theirs["haystack.pipeline.run"], theirs["haystack.component.run"]
+    assert pipeline.parent is None
+    assert part.parent is not None
+    assert part.parent.span_id == ids(pipeline).span_id
+    assert spans.root.parent is not None
+    assert spans.root.parent.span_id == ids(pipeline).span_id
+    assert len(spans.of_kind("RETRIEVER")) == 1
+
+
 # --- in, out, and put out -----------------------------------------------------------------------
 
 
@@ -296,6 +338,14 @@ def test_being_wrapped_or_undone_is_nothing_to_warn_of(
     assert monitor.flush()
     assert len(spans.roots) == 1
     assert [record for record in caplog.records if record.name == "claimspan"] == []
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "haystack", None)
+    monkeypatch.delitem(sys.modules, "claimspan_haystack")
+
+    with pytest.raises(MissingExtraError, match=r"claimspan\[haystack\]"):
+        importlib.import_module("claimspan_haystack")
 
 
 def test_a_monitor_and_options_are_one_too_many(monitor: Monitor) -> None:
