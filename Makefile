@@ -4,28 +4,39 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
+OLDEST := .venv-oldest/bin/python
+
 ifneq ($(shell command -v uv 2>/dev/null),)
-MAKE_VENV := uv venv --quiet --allow-existing --python '>=3.11,<3.14' .venv
+MAKE_VENV := uv venv --quiet --allow-existing --python '>=3.11,<3.14'
 INSTALL := uv pip install --quiet --python $(PY)
+INSTALL_OLDEST := uv pip install --quiet --python $(OLDEST)
 else
 MAKE_VENV := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "claimspan needs Python 3.11 or newer: make PYTHON=/path/to/it ...")' \
-	&& $(PYTHON) -m venv .venv
+	&& $(PYTHON) -m venv
 INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+INSTALL_OLDEST := $(OLDEST) -m pip install --quiet --disable-pip-version-check
 endif
 
-LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --no-header --upgrade pyproject.toml
+# What holds for every version of a framework; the other tests use what only the newest have.
+OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
+	tests/integrations/test_hs_shapes.py tests/integrations/test_hs_tracers.py tests/faults
 
-.PHONY: help demo test lint format bench lock clean
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --upgrade
+
+.PHONY: help demo test test-oldest lint format bench lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: .venv/installed-demo ## Evaluate a real RAG pipeline with a local model, and open the report
+demo: .venv/installed-demo ## Evaluate a real RAG pipeline with a local model, and write its report
 	@$(PY) -m claimspan demo $(ARGS)
 
 test: .venv/installed-dev ## Run every test
 	@$(PY) -m pytest $(ARGS)
+
+test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest frameworks
+	@$(OLDEST) -m pytest -p no:cacheprovider $(OLDEST_TESTS) $(ARGS)
 
 lint: .venv/installed-dev ## Check style and types
 	@$(PY) -m ruff check
@@ -42,14 +53,24 @@ bench: .venv/installed-dev ## Measure what the callback costs, as ratios
 	@$(PY) tests/benchmarks/import_cost.py
 
 lock: ## Pin the newest versions again (needs uv)
-	$(LOCK) --extra demo --group build --output-file requirements/demo.txt
-	$(LOCK) --all-extras --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
+	$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
+	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
 
-clean: ## Remove the virtual environment
-	rm -rf .venv
+clean: ## Remove the virtual environments
+	rm -rf .venv .venv-oldest
 
 .venv/bin/python:
-	@$(MAKE_VENV)
+	@$(MAKE_VENV) .venv
+
+.venv-oldest/bin/python:
+	@$(MAKE_VENV) .venv-oldest
+
+.venv-oldest/installed: .venv-oldest/bin/python pyproject.toml requirements/oldest.txt
+	@echo "installing the oldest frameworks into .venv-oldest"
+	@$(INSTALL_OLDEST) --require-hashes --requirement requirements/oldest.txt
+	@$(INSTALL_OLDEST) --no-deps --no-build-isolation --editable .
+	@touch $@
 
 .venv/installed-demo: .venv/bin/python pyproject.toml requirements/demo.txt requirements/model.txt
 	@echo "installing the demo into .venv"

@@ -17,6 +17,7 @@ PACKAGES: Final = (
     ROOT / "tracing" / "claimspan_tracing",
     ROOT / "integrations" / "claimspan_langchain",
     ROOT / "integrations" / "claimspan_haystack",
+    ROOT / "integrations" / "claimspan_openinference",
 )
 
 FACADE: Final = {

@@ -81,10 +81,19 @@ def _served(model: str | None) -> Generator[_Model]:
     yield _Model(os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1"), model, api_key)
 
 
+def _unreachable(model: _Model, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"model {model.name!r} at {model.base_url} failed with {type(error).__name__}: check "
+        "OPENAI_BASE_URL, OPENAI_API_KEY and --model"
+    )
+
+
 def _ask(
     questions: Sequence[Question], model: _Model, traces: Path, *, quiet: bool
 ) -> Sequence[ReportEntry]:
     """Run the pipeline on every question with the callback attached, and read the traces back."""
+    from openai import OpenAIError
+
     from claimspan_demo.corpus import load_corpus
     from claimspan_demo.pipeline import build_chain, chat_model
     from claimspan_demo.retriever import Bm25Retriever
@@ -101,9 +110,14 @@ def _ask(
     chain = build_chain(chat_model(*model), Bm25Retriever(documents=load_corpus()))
     handler = ClaimspanCallbackHandler(monitor)
     with progress_bar("asking", total=len(questions), show=False if quiet else None) as advance:
-        for question in questions:
+        for number, question in enumerate(questions):
             metadata = {"question_id": question.id}
-            chain.invoke(question.query, {"callbacks": [handler], "metadata": metadata})
+            try:
+                chain.invoke(question.query, {"callbacks": [handler], "metadata": metadata})
+            except OpenAIError as error:
+                if number == 0:
+                    raise _unreachable(model, error) from error
+                # One answer that failed is a state on its trace, and the next one may be fine.
             advance()
     monitor.shutdown(timeout=60)
     provider.shutdown()

@@ -3,6 +3,8 @@
 from claimspan_langchain import ClaimspanCallbackHandler
 
 chain.invoke(question, config={"callbacks": [ClaimspanCallbackHandler()]})
+
+or, for everything that runs in the process, ``claimspan_langchain.instrument()``.
 """
 
 from __future__ import annotations
@@ -15,5 +17,7 @@ if find_spec("langchain_core") is None:
     raise MissingExtraError("langchain-core", "langchain")
 
 from claimspan_langchain._handler import ClaimspanCallbackHandler
+from claimspan_langchain._instrument import instrument
+from claimspan_langchain._scored import ScoredVectorStore
 
-__all__ = ["ClaimspanCallbackHandler"]
+__all__ = ["ClaimspanCallbackHandler", "ScoredVectorStore", "instrument"]

@@ -54,7 +54,11 @@ class LangChainReader:
         """The text of the answer in the root's output; else what the last generator said."""
         if self._response_key is not None:
             return _text(value_at(root.outputs, self._response_key))
-        return _by_shape(root.outputs, RESPONSE_KEYS, "ai") or self._last_completion(root)
+        found = _by_shape(root.outputs, RESPONSE_KEYS, "ai")
+        # The state of a graph that has not answered holds the question alone.
+        if is_mapping(root.outputs) and found == self.query(root):
+            found = ""
+        return found or self._last_completion(root)
 
     def retrieval(self, run: Run) -> Retrieval:
         """What the retriever was asked, and the documents that it returned."""
@@ -101,9 +105,10 @@ class LangChainReader:
         """Whether a graph waits for a person, or the task was cancelled."""
         if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
             return True
-        # By name: langgraph need not be installed.
-        bases = [base.__name__ for base in type(root.error).__mro__]
-        return isinstance(root.error, asyncio.CancelledError) or "GraphBubbleUp" in bases
+        if isinstance(root.error, asyncio.CancelledError):
+            return True
+        # By name: langgraph need not be installed. The node that waits fails, the graph does not.
+        return any(type(run.error).__name__ == "GraphInterrupt" for run in root.tree.runs)
 
     def _last_completion(self, root: Run) -> str:
         """For outputs of a shape of their own; a failed or paused run has no answer at all."""

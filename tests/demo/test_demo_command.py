@@ -115,6 +115,20 @@ def test_a_model_of_ones_own_needs_a_key(tmp_path: Path) -> None:
     )
 
 
+def test_a_model_that_cannot_be_reached_is_one_line_on_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+
+    failed = claimspan("demo", "--model", "gpt-4o-mini", cwd=tmp_path, check=False)
+
+    assert failed.returncode == 2
+    assert failed.stderr.count("\n") == 1
+    assert "ConnectionError: check OPENAI_BASE_URL" in failed.stderr
+    assert "sk-canary" not in failed.stderr + failed.stdout
+
+
 def test_a_file_that_is_no_trace_is_one_line_on_stderr(tmp_path: Path) -> None:
     (tmp_path / "broken.jsonl").write_text("{}\nnot json\n", encoding="utf-8")
 

@@ -1,22 +1,35 @@
 """LangGraph pipelines, behind a plain type: langgraph's own generics stay partly unknown."""
 
-# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 # langgraph ships neither stubs nor fully known generics; what leaves this file is typed.
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
+from langchain.agents import create_agent
 from langchain_core.documents import Document
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools.retriever import create_retriever_tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, interrupt
 
 from lc_pipelines import Echo, Shelf, answer_to, documents_for
 
-__all__ = ["Graph", "messages_graph", "state_graph", "unreported_graph"]
+__all__ = [
+    "Graph",
+    "agent",
+    "interrupted_graph",
+    "messages_graph",
+    "resume",
+    "state_graph",
+    "unreported_graph",
+]
 
 Graph = Runnable[Mapping[str, object], Mapping[str, object]]
 
@@ -64,6 +77,47 @@ def unreported_graph() -> Graph:
     builder.add_sequence([retrieve, generate])
     builder.add_edge(START, "retrieve")
     return cast(Graph, builder.compile())
+
+
+def interrupted_graph() -> Graph:
+    """Retrieves, waits for a person, and answers when it is resumed."""
+
+    def retrieve(state: _State) -> dict[str, object]:
+        return {"docs": Shelf().invoke(state["question"])}
+
+    def generate(state: _State) -> dict[str, object]:
+        interrupt("shall I go on?")
+        documents = Shelf().invoke(state["question"])
+        prompt = f"{documents[0].page_content}\n{state['question']}"
+        return {"answer": str(Echo().invoke(prompt).content)}
+
+    builder = StateGraph(_State)
+    builder.add_sequence([retrieve, generate])
+    builder.add_edge(START, "retrieve")
+    return cast(Graph, builder.compile(checkpointer=InMemorySaver()))
+
+
+class _Searching(GenericFakeChatModel):
+    """Asks its one tool twice, then answers."""
+
+    def bind_tools(self, *_: Any, **__: Any) -> Runnable[Any, AIMessage]:
+        return cast(Runnable[Any, AIMessage], self)
+
+
+def agent(answer: str) -> Graph:
+    """An agent that looks up ``first`` and ``second`` with a retriever tool, and answers."""
+    calls = [
+        AIMessage("", tool_calls=[{"name": "search", "args": {"query": query}, "id": query}])
+        for query in ("first", "second")
+    ]
+    model = _Searching(messages=iter([*calls, AIMessage(answer)]))
+    tool = create_retriever_tool(Shelf(), "search", "Searches the shelf.")
+    return cast(Graph, create_agent(model, [tool]))
+
+
+def resume(graph: Graph, value: str, config: RunnableConfig) -> None:
+    """Give a waiting graph what it waits for."""
+    graph.invoke(cast(Mapping[str, object], Command(resume=value)), config)
 
 
 def messages_graph() -> Graph:

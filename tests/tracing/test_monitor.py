@@ -269,6 +269,7 @@ def test_a_judge_that_calls_sys_exit_does_not_end_the_worker(
         ({"sample": 1.5}, "sample is 1.5"),
         ({"sample": "0.5"}, "give a share between 0.0 and 1.0, or a sampler"),
         ({"hold_seconds": 0}, "hold_seconds is 0"),
+        ({"hold_seconds": "30"}, "hold_seconds is '30'"),
         ({"max_queue_records": -1}, "max_queue_records is -1"),
         ({"judge": "gpt-4o"}, "judge is a str"),
         ({"ground_truth": 7}, "ground_truth is a int"),

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from pydantic import JsonValue
 
 from claimspan import Chunk
+from claimspan.abstention import abstains
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.reading import Document, Generation, Retrieval
 from claimspan_tracing.runs import Run, RunKind, RunTree
@@ -26,6 +27,9 @@ MAX_CHUNK_BYTES: Final = 64 * 1024
 
 MAX_TEXT_BYTES: Final = 64 * 1024
 """Bytes kept of a query, a response, a prompt or a completion."""
+
+MAX_ABSTENTION: Final = 600
+"""Characters; who writes more than that has said something."""
 
 _T = TypeVar("_T")
 
@@ -69,6 +73,8 @@ class Captured:
     context: tuple[Chunk, ...] | None
     """What the generator read, where the run tells; None: what the retrievers returned."""
     metadata: Mapping[str, object]
+    abstained: bool
+    """Whether the response declines to answer."""
     status: Status | None
     """The state that the pipeline's own outcome puts the record in; None: to be evaluated."""
     reason: str
@@ -107,6 +113,7 @@ def read_tree(tree: RunTree, guard: Guard) -> Captured:
         generations=generations,
         context=read,
         metadata=root.metadata,
+        abstained=_abstains(response),
         status=status,
         reason=reason,
     )
@@ -132,6 +139,10 @@ def _unreported(tree: RunTree, guard: Guard) -> tuple[CapturedRetrieval, ...]:
             seen.update(chunk.id for chunk in retrieval.chunks)
             retrievals.append(retrieval)
     return tuple(retrievals)
+
+
+def _abstains(response: str) -> bool:
+    return len(response) <= MAX_ABSTENTION and abstains(response)
 
 
 def _try(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:

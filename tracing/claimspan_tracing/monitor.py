@@ -142,6 +142,10 @@ class Monitor:
         lost, self._lost_before_flush = self._lost_before_flush, self._ledger.dropped()
         return idle and exported and self._lost_before_flush == lost
 
+    def wait(self, timeout: float = 10.0) -> bool:
+        """As ``flush``, without asking anybody to export: for a span processor of this provider."""
+        return self._ledger.wait_until_idle(timeout)
+
     async def aflush(self, timeout: float = 10.0) -> bool:
         """As ``flush``, without blocking the event loop."""
         return await asyncio.to_thread(self.flush, timeout)
@@ -168,15 +172,32 @@ class Monitor:
             atexit.unregister(self._exit_hook)
         return self.flush(max(0.1, deadline - time.monotonic()))
 
+    def submit(self, tree: RunTree) -> None:
+        """Take a tree whose spans are somebody else's and have ended; scores go to a carrier.
+
+        Args:
+            tree: Its span stands for the ended root, and need not record.
+        """
+        with self._guard:
+            self._enqueue(tree)
+
+    @property
+    def guard(self) -> Guard:
+        """Where errors of an integration's own stop, and are counted."""
+        return self._guard
+
     def _start_root(self) -> Span:
         """Under the application's current span, if it has one; not made current itself."""
         return self._source.tracer().start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL)
 
     def _submit(self, tree: RunTree) -> None:
         """A root has ended: decide, and leave the rest to the worker. On the caller's thread."""
-        if not tree.span.is_recording():
+        if tree.span.is_recording():
+            self._enqueue(tree)
+        else:
             self._writer.refuse(tree, Status.NOT_SAMPLED)
-            return
+
+    def _enqueue(self, tree: RunTree) -> None:
         tree.decision = self._decide(tree.span.get_span_context().trace_id)
         if self._closed:
             self._writer.refuse(tree, Status.SHUTDOWN)
@@ -291,7 +312,7 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _positive(name: str, value: float) -> float:
-    if not value > 0:
+def _positive(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ConfigError(f"{name} is {value!r}: give a positive number")
     return value

@@ -14,7 +14,7 @@ from claimspan.metrics import compute_metrics
 from claimspan_tracing import semconv
 from claimspan_tracing.captured import CapturedRetrieval
 from claimspan_tracing.spans import CapturedSpans
-from claimspan_tracing.text import cut, json_text
+from claimspan_tracing.text import cut, json_list
 
 __all__ = ["write_carrier", "write_scores"]
 
@@ -196,15 +196,7 @@ def _evidence(matrix: VerdictMatrix | None, index: int, ids: Sequence[str]) -> d
         field: [id_ for id_, label in zip(ids, labels, strict=True) if label is wanted]
         for field, wanted in by_field.items()
     }
-    return {field: _id_list(found) for field, found in lists.items() if found}
-
-
-def _id_list(ids: Sequence[str]) -> str:
-    """A JSON array that fits; ids that do not are left out from the end."""
-    kept = list(ids)
-    while kept and len(json_text(kept).encode("utf-8")) > MAX_EVIDENCE_BYTES:
-        kept.pop()
-    return json_text(kept)
+    return {k: json_list(found, MAX_EVIDENCE_BYTES) for k, found in lists.items() if found}
 
 
 def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:

@@ -52,11 +52,12 @@ OPENINFERENCE_SPAN_KIND: Final = "openinference.span.kind"
 KIND_CHAIN: Final = "CHAIN"
 KIND_RETRIEVER: Final = "RETRIEVER"
 KIND_LLM: Final = "LLM"
+KIND_RERANKER: Final = "RERANKER"
 KIND_EVALUATOR: Final = "EVALUATOR"
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
-OUTPUT_MIME_TYPE: Final = "output.mime_type"
-MIME_JSON: Final = "application/json"
+METADATA: Final = "metadata"
+"""What the application attached to a run, as JSON."""
 LLM_MODEL_NAME: Final = "llm.model_name"
 LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
 LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
@@ -65,6 +66,16 @@ LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
 def document(index: int, field: str) -> str:
     """Name of a field (``id``, ``content``, ``score``, ``metadata``) of one retrieved chunk."""
     return f"retrieval.documents.{index}.document.{field}"
+
+
+def reranked(index: int, field: str) -> str:
+    """Name of a field of one document that a reranker let through."""
+    return f"reranker.output_documents.{index}.document.{field}"
+
+
+def output_message(index: int) -> str:
+    """Name of the text of one message that a model answered."""
+    return f"llm.output_messages.{index}.message.content"
 
 
 def annotation(index: int, field: str) -> str:
@@ -98,6 +109,9 @@ EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 """List of ``metric: reason``, for the metrics that have no value."""
 RECORD_ID: Final = "claimspan.record.id"
 GROUND_TRUTH: Final = "claimspan.ground_truth"
+
+RESPONSE_ABSTAINED: Final = "claimspan.response.abstained"
+"""True where the response declines to answer; absent where it does not."""
 
 CLAIMS_RESPONSE: Final = "claimspan.claims.response.count"
 CLAIMS_GROUND_TRUTH: Final = "claimspan.claims.ground_truth.count"

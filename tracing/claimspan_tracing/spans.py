@@ -14,7 +14,7 @@ from claimspan import Chunk
 from claimspan_tracing import semconv
 from claimspan_tracing.captured import Captured, CapturedGeneration, CapturedRetrieval
 from claimspan_tracing.runs import Run
-from claimspan_tracing.text import clean, cut, json_text
+from claimspan_tracing.text import clean, cut, json_list, json_text
 
 __all__ = ["CapturedSpans", "build_spans", "record_chunks"]
 
@@ -115,17 +115,22 @@ def _set_error(span: Span, run: Run) -> None:
 
 def _root_attributes(captured: Captured) -> Attributes:
     chunks = captured.chunks
-    return BARE_ROOT | {
-        semconv.GEN_AI_WORKFLOW_NAME: cut(clean(captured.tree.root.name), MAX_METADATA_BYTES),
-        semconv.CHUNKS_COUNT: sum(retrieval.found for retrieval in captured.retrievals),
-        semconv.CHUNKS_RECORDED: len(chunks),
-        semconv.OUTPUT_VALUE: cut(captured.response, MAX_VALUE_BYTES),
-        semconv.INPUT_VALUE: cut(captured.query, MAX_VALUE_BYTES),
-    }
+    abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if captured.abstained else {}
+    return (
+        BARE_ROOT
+        | abstained
+        | {
+            semconv.GEN_AI_WORKFLOW_NAME: cut(clean(captured.tree.root.name), MAX_METADATA_BYTES),
+            semconv.CHUNKS_COUNT: sum(retrieval.found for retrieval in captured.retrievals),
+            semconv.CHUNKS_RECORDED: len(chunks),
+            semconv.OUTPUT_VALUE: cut(captured.response, MAX_VALUE_BYTES),
+            semconv.INPUT_VALUE: cut(captured.query, MAX_VALUE_BYTES),
+        }
+    )
 
 
 def _retriever_attributes(retrieval: CapturedRetrieval) -> Attributes:
-    documents = json_text([{"id": c.id, "score": c.score} for c in retrieval.chunks])
+    documents = [{"id": chunk.id, "score": chunk.score} for chunk in retrieval.chunks]
     texts = record_chunks(retrieval.chunks)
     attributes = _document_attributes(retrieval.chunks, texts)
     attributes |= {
@@ -134,7 +139,7 @@ def _retriever_attributes(retrieval: CapturedRetrieval) -> Attributes:
         semconv.CHUNK_ID_SOURCE: retrieval.id_sources[: len(texts)],
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
         semconv.GEN_AI_RETRIEVAL_QUERY: cut(retrieval.query, MAX_VALUE_BYTES),
-        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: cut(documents, MAX_VALUE_BYTES),
+        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
         semconv.INPUT_VALUE: cut(retrieval.query, MAX_VALUE_BYTES),
     }

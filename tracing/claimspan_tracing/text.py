@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import JsonValue
 
 from claimspan_tracing.shapes import is_list, is_mapping
 
-__all__ = ["clean", "cut", "json_text", "to_json"]
+__all__ = ["clean", "cut", "json_list", "json_text", "to_json"]
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 _UNENCODABLE: Final = {code: REPLACEMENT for code in (0, *range(0xD800, 0xE000))}
@@ -73,3 +74,16 @@ def to_json(value: object, depth: int = MAX_DEPTH) -> JsonValue:
 def json_text(value: object) -> str:
     """JSON text of any value, in as few bytes as there can be."""
     return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def json_list(items: Sequence[object], max_bytes: int) -> str:
+    """A JSON array that takes at most ``max_bytes``; what does not fit is left out at the end."""
+    texts: list[str] = []
+    room = max_bytes - 2  # the brackets
+    for item in items:
+        text = json_text(item)
+        room -= len(text.encode("utf-8")) + 1  # its comma
+        if room < 0:
+            break
+        texts.append(text)
+    return f"[{','.join(texts)}]"

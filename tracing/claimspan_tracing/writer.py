@@ -111,7 +111,9 @@ class Writer:
             if spans is None:
                 tree.span.set_attributes(BARE_ROOT)
             elif evaluation is not None:
-                write_scores(spans, evaluation, self._tracer())
+                # Spans of somebody else's have ended on their own: their scores need a carrier.
+                write = write_scores if tree.span.is_recording() else write_carrier
+                write(spans, evaluation, self._tracer())
                 self._signals.emit(evaluation, tree.span)
         with self._guard:
             if spans is None:

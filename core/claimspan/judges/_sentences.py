@@ -14,6 +14,7 @@ from sentencex import segment  # type: ignore[import-untyped]  # compiled, witho
 
 __all__ = [
     "Piece",
+    "abstains",
     "assertions",
     "asserts_something",
     "clauses",
@@ -388,6 +389,14 @@ def asserts_something(text: str) -> bool:
     if not _is_closed(said) or _ABSTENTION.match(said) or _APOLOGY.match(said):
         return False
     return not (_FILLER.match(said) and len(said.split()) <= _MAX_FILLER_WORDS)
+
+
+def abstains(text: str) -> bool:
+    """Whether a text declines to answer, and says nothing else that could be true or false."""
+    sentences = [piece.text.strip().replace("’", "'") for piece in sentence_pieces(text, "en")]
+    if any(assertions(sentence) for sentence in sentences):
+        return False
+    return any(_ABSTENTION.match(s) or _APOLOGY.match(s) for s in sentences)
 
 
 def _is_closed(text: str) -> bool:

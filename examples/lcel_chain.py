@@ -1,0 +1,33 @@
+"""LangChain: one callback in the config of a chain that already exists.
+
+Run it with ``.venv/bin/python examples/lcel_chain.py`` after ``make demo`` has made ``.venv``.
+"""
+
+from __future__ import annotations
+
+from claimspan_demo.corpus import load_corpus
+from claimspan_demo.model import MODEL_NAME, serve_model
+from claimspan_demo.pipeline import build_chain, chat_model
+from claimspan_demo.retriever import Bm25Retriever
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+
+QUESTIONS = ("What is the with statement used for?", "What does the nonlocal statement do?")
+
+
+def main() -> None:
+    monitor = Monitor(sample=1.0)
+    with serve_model() as base_url:
+        model = chat_model(base_url, MODEL_NAME, "none")
+        chain = build_chain(model, Bm25Retriever(documents=load_corpus()))
+
+        for question in QUESTIONS:
+            handler = ClaimspanCallbackHandler(monitor)  # the one line
+            print(chain.invoke(question, config={"callbacks": [handler]}))
+
+    monitor.shutdown()
+    print(monitor.stats)
+
+
+if __name__ == "__main__":
+    main()

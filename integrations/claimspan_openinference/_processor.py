@@ -1,0 +1,147 @@
+"""Gathers the spans of a trace until its root ends, and hands them on as a tree of runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final, Unpack
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.trace import NonRecordingSpan, SpanContext
+
+from claimspan_openinference._reader import Key, SpanReader
+from claimspan_tracing import Monitor, Run, RunKind, default_monitor, semconv
+from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
+from claimspan_tracing.runs import RunTree
+
+__all__ = ["ClaimspanSpanProcessor"]
+
+MAX_TRACES: Final = 10_000
+MAX_SPANS: Final = 1_000
+"""Spans kept of one trace; a pipeline has tens."""
+
+MAX_AGE_SECONDS: Final = 3600.0
+
+_KINDS: Final = {
+    semconv.KIND_RETRIEVER: RunKind.RETRIEVER,
+    semconv.KIND_LLM: RunKind.GENERATOR,
+    semconv.OPERATION_RETRIEVAL: RunKind.RETRIEVER,
+    semconv.OPERATION_CHAT: RunKind.GENERATOR,
+}
+
+
+class ClaimspanSpanProcessor(SpanProcessor):
+    """Evaluates a sample of the traces that pass through a tracer provider.
+
+    A trace is complete when a span ends that has no parent in this process. The scores go to an
+    EVALUATOR span in the same trace, a child of the root and with exactly one link, to the root.
+    """
+
+    def __init__(
+        self,
+        monitor: Monitor | None = None,
+        *,
+        query_key: Key | None = None,
+        response_key: Key | None = None,
+        **options: Unpack[MonitorOptions],
+    ) -> None:
+        """Attach to a monitor.
+
+        Args:
+            monitor: Evaluates; None takes the one that the process shares.
+            query_key: Where the question is in the root's input, if that is JSON: a key, a dotted
+                path, or a callable that takes the parsed input. None tries the usual shapes.
+            response_key: Where the answer is in the root's output, likewise.
+            options: Keyword options of ``Monitor``, for a monitor of this processor's own.
+
+        Raises:
+            ConfigError: ``monitor`` and options are both given, or an option cannot work.
+        """
+        self.monitor = default_monitor(monitor, options)
+        self._reader = SpanReader(query_key, response_key)
+        self._traces: dict[int, tuple[float, list[ReadableSpan]]] = {}
+        self._lock = threading.RLock()
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Nothing is known yet."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Keep the span; when it is the root, hand the whole trace on."""
+        with self.monitor.guard:
+            context = span.get_span_context()
+            scope = span.instrumentation_scope
+            if context is None or (scope is not None and scope.name == semconv.SCOPE):
+                return
+            family = self._gather(context, span)
+            if span.parent is None or span.parent.is_remote:
+                self._traces.pop(context.trace_id, None)
+                if any(_kind(member) is RunKind.RETRIEVER for member in family):
+                    self.monitor.submit(_tree(span, context, family, self._reader))
+
+    def shutdown(self) -> None:
+        """Wait for what is under way, before the exporters behind us are shut down."""
+        self.monitor.wait(EXIT_TIMEOUT)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Wait for the evaluations; what they have written is for the other processors to flush."""
+        return self.monitor.wait(timeout_millis / 1e3)
+
+    def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
+        with self._lock:
+            _, family = self._traces.setdefault(context.trace_id, (time.monotonic(), []))
+            if len(family) < MAX_SPANS or span.parent is None:
+                family.append(span)
+            self._evict()
+            return family
+
+    def _evict(self) -> None:
+        """Give up the oldest traces beyond the bounds; called with the lock held."""
+        too_old = time.monotonic() - MAX_AGE_SECONDS
+        while self._traces:
+            trace_id, (began, _) = next(iter(self._traces.items()))
+            if len(self._traces) <= MAX_TRACES and began > too_old:
+                return
+            del self._traces[trace_id]
+
+
+def _tree(
+    root: ReadableSpan, context: SpanContext, family: list[ReadableSpan], reader: SpanReader
+) -> RunTree:
+    """The spans as runs, the root first; a parent that is not there is the root."""
+    tree = RunTree(NonRecordingSpan(context), reader)
+    ordered = sorted(family, key=lambda member: (member is not root, member.start_time or 0))
+    by_id: dict[int, Run] = {}
+    for member in ordered:
+        member_context = member.get_span_context()
+        if member_context is None:
+            continue
+        parent = by_id.get(member.parent.span_id) if member.parent else None
+        run = _run(member, tree, None if member is root else parent or tree.root)
+        by_id[member_context.span_id] = run
+        tree.runs.append(run)
+    return tree
+
+
+def _run(span: ReadableSpan, tree: RunTree, parent: Run | None) -> Run:
+    return Run(
+        id=span,
+        tree=tree,
+        parent=parent,
+        kind=_kind(span),
+        name=span.name,
+        start=span.start_time or 0,
+        inputs=span.attributes or {},
+        metadata={} if parent else SpanReader.metadata(span.attributes or {}),
+        end=span.end_time,
+        outputs=span.attributes or {},
+        # Which exception it was does not matter any more: the span has ended with it.
+        error=None if span.status.is_ok else RuntimeError(),
+    )
+
+
+def _kind(span: ReadableSpan) -> RunKind:
+    attributes = span.attributes or {}
+    kind = attributes.get(semconv.OPENINFERENCE_SPAN_KIND)
+    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
+    return _KINDS.get(str(kind), _KINDS.get(str(operation), RunKind.CHAIN))

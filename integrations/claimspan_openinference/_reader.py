@@ -1,0 +1,166 @@
+"""How the attributes of other people's spans are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind, semconv
+from claimspan_tracing.shapes import is_list, is_mapping
+
+__all__ = ["Key", "SpanReader"]
+
+Key = str | Callable[[Any], object]
+"""A key, a dotted path, or a callable that takes the whole parsed input or output."""
+
+QUERY_KEYS: Final = ("question", "query", "input", "query_str", "user_input", "messages")
+RESPONSE_KEYS: Final = ("answer", "result", "response", "output", "output_text", "text", "messages")
+
+Attributes = Mapping[object, object]
+
+
+class SpanReader:
+    """Finds query, response, chunks and model in OpenInference's and OpenTelemetry's attributes."""
+
+    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
+        self._query_key = query_key
+        self._response_key = response_key
+
+    def query(self, root: Run) -> object:
+        """The root's input: as it is, or from the JSON that it is."""
+        return _text_of(_attributes(root).get(semconv.INPUT_VALUE), self._query_key, QUERY_KEYS)
+
+    def response(self, root: Run) -> object:
+        """The root's output, likewise; else what the last model answered."""
+        value = _attributes(root).get(semconv.OUTPUT_VALUE)
+        found = _text_of(value, self._response_key, RESPONSE_KEYS)
+        generators = root.tree.of_kind(RunKind.GENERATOR)
+        return found or (_completion(_attributes(generators[-1])) if generators else "")
+
+    def retrieval(self, run: Run) -> Retrieval:
+        """The documents of a retriever span."""
+        attributes = _attributes(run)
+        query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY, attributes.get(semconv.INPUT_VALUE))
+        documents = _flattened(attributes, semconv.document) or _listed(attributes)
+        return Retrieval(query, documents, attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
+
+    def size(self, outputs: object) -> int:
+        """Not asked: these runs are complete when they come."""
+        return 0
+
+    def found(self, run: Run) -> Retrieval | None:
+        """Only retriever spans have documents."""
+        return None
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """What the last reranker let through, where there was one."""
+        reranked = [
+            _flattened(_attributes(run), semconv.reranked)
+            for run in root.tree.runs
+            if _attributes(run).get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_RERANKER
+        ]
+        return reranked[-1] if reranked else None
+
+    def generation(self, run: Run) -> Generation:
+        """What a model span says."""
+        attributes = _attributes(run)
+        return Generation(
+            prompt=attributes.get(semconv.INPUT_VALUE),
+            completion=_completion(attributes),
+            model=attributes.get(semconv.LLM_MODEL_NAME),
+            provider=attributes.get(semconv.GEN_AI_PROVIDER_NAME),
+        )
+
+    def interrupted(self, root: Run) -> bool:
+        """A span does not tell."""
+        return False
+
+    @staticmethod
+    def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
+        """The metadata that the application gave the run, for finding its ground truth."""
+        found = _parsed(attributes.get(semconv.METADATA))
+        return {str(key): value for key, value in found.items()} if is_mapping(found) else {}
+
+
+def _attributes(run: Run) -> Attributes:
+    return run.outputs if is_mapping(run.outputs) else {}
+
+
+def _parsed(value: object) -> object:
+    """JSON where it is some, the value itself where not."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
+        return value
+    try:
+        parsed: object = json.loads(value)
+    except ValueError:
+        return value
+    return parsed
+
+
+def _text_of(value: object, key: Key | None, keys: Sequence[str]) -> object:
+    parsed = _parsed(value)
+    if callable(key):
+        return key(parsed)
+    if key is not None:
+        for step in key.split("."):
+            parsed = _step(parsed, step)
+        return parsed
+    if is_mapping(parsed):
+        return next((text for name in keys if (text := _text(parsed.get(name)))), "")
+    return _text(parsed)
+
+
+def _step(value: object, step: str) -> object:
+    if is_mapping(value):
+        return value.get(step)
+    if is_list(value) and step.lstrip("-").isdigit():
+        return value[int(step)]
+    return None
+
+
+def _text(value: object) -> str:
+    """A text, the content of a message, or that of the last message of a list."""
+    if isinstance(value, str):
+        return value
+    if is_mapping(value):
+        nested = value.get("kwargs", value.get("data", value))
+        return _text(nested.get("content")) if is_mapping(nested) else ""
+    return _text(value[-1]) if is_list(value) and value else ""
+
+
+def _completion(attributes: Attributes) -> object:
+    return attributes.get(semconv.output_message(0), attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
+    """Documents that were flattened into one attribute a field."""
+    documents: list[Document] = []
+    while (text := attributes.get(name(len(documents), "content"))) is not None:
+        index = len(documents)
+        documents.append(
+            _document(
+                text,
+                attributes.get(name(index, "id")),
+                attributes.get(name(index, "score")),
+                _parsed(attributes.get(name(index, "metadata"))),
+            )
+        )
+    return documents
+
+
+def _listed(attributes: Attributes) -> list[Document]:
+    """Documents in OpenTelemetry's one attribute, where their content was recorded."""
+    listed = _parsed(attributes.get(semconv.GEN_AI_RETRIEVAL_DOCUMENTS))
+    items = [item for item in listed if is_mapping(item)] if is_list(listed) else []
+    return [
+        _document(item["content"], item.get("id"), item.get("score"), item.get("metadata"))
+        for item in items
+        if "content" in item
+    ]
+
+
+def _document(text: object, id_: object, score: object, metadata: object) -> Document:
+    named = {str(k): v for k, v in metadata.items()} if is_mapping(metadata) else {}
+    number = score if isinstance(score, int | float) else named.get("score")
+    return Document(text, id_, number if isinstance(number, int | float) else None, named)
