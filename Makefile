@@ -18,7 +18,8 @@ INSTALL_OLDEST := $(OLDEST) -m pip install --quiet --disable-pip-version-check
 endif
 
 # What holds for every version of a framework; the other tests use what only the newest have.
-OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py tests/faults
+OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
+	tests/integrations/test_hs_shapes.py tests/integrations/test_hs_tracers.py tests/faults
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade

@@ -1,7 +1,12 @@
 """LlamaIndex: one call before the query engine is used.
 
-Run it with ``.venv/bin/python examples/query_engine.py`` after ``make test`` has made ``.venv``.
+Run it with ``.venv/bin/python examples/query_engine.py`` after ``make test``, which installs
+LlamaIndex into ``.venv``.
 """
+
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUntypedFunctionDecorator=false
+# LlamaIndex leaves its decorators and some of its generics unknown.
 
 from __future__ import annotations
 

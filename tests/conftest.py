@@ -17,7 +17,9 @@ ABSENT_DATA = "shared data"
 
 _skipped: list[str] = []
 
-# LangSmith looks at its switches with every run; nothing here may leave the machine.
+# LangSmith looks at its switches with every run, Haystack when it is imported; nothing here may
+# leave the machine.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ["LANGCHAIN_TRACING_V2"] = "false"
 for variable in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):

@@ -16,6 +16,7 @@ PACKAGES: Final = (
     ROOT / "core" / "claimspan",
     ROOT / "tracing" / "claimspan_tracing",
     ROOT / "integrations" / "claimspan_langchain",
+    ROOT / "integrations" / "claimspan_haystack",
     ROOT / "integrations" / "claimspan_openinference",
     ROOT / "integrations" / "claimspan_llama_index",
 )

@@ -99,6 +99,7 @@ def test_an_integration_imports_no_other_integration_and_no_example() -> None:
 
     assert "integrations/claimspan_langchain/__init__.py" in found
     assert "integrations/claimspan_llama_index/__init__.py" in found
+    assert "integrations/claimspan_haystack/__init__.py" in found
     wrong = {
         (path, name)
         for path, source in found.items()

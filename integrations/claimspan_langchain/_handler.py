@@ -8,9 +8,10 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from claimspan_langchain._reader import Key, LangChainReader
+from claimspan_langchain._reader import LangChainReader
 from claimspan_tracing import Capture, Monitor, RunKind, default_monitor
 from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.paths import Key
 
 __all__ = ["ClaimspanCallbackHandler"]
 

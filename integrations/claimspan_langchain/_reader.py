@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind
+from claimspan_tracing.paths import Key, value_at
 from claimspan_tracing.shapes import is_list, is_mapping
 
-__all__ = ["Key", "LangChainReader"]
-
-Key = str | Callable[[Any], object]
-"""A key, a dotted path, or a callable that takes the whole input or output."""
+__all__ = ["LangChainReader"]
 
 QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "messages")
 RESPONSE_KEYS: Final = (
@@ -49,13 +47,13 @@ class LangChainReader:
     def query(self, root: Run) -> object:
         """The text of the question in the root's input."""
         if self._query_key is not None:
-            return _text(_find(root.inputs, self._query_key))
+            return _text(value_at(root.inputs, self._query_key))
         return _by_shape(root.inputs, QUERY_KEYS, "human")
 
     def response(self, root: Run) -> object:
         """The text of the answer in the root's output; else what the last generator said."""
         if self._response_key is not None:
-            return _text(_find(root.outputs, self._response_key))
+            return _text(value_at(root.outputs, self._response_key))
         found = _by_shape(root.outputs, RESPONSE_KEYS, "ai")
         # The state of a graph that has not answered holds the question alone.
         if is_mapping(root.outputs) and found == self.query(root):
@@ -125,25 +123,6 @@ class LangChainReader:
 
 
 # --- texts --------------------------------------------------------------------------------------
-
-
-def _find(value: object, key: Key) -> object:
-    """The value under a key or a dotted path, or what the callable makes of it."""
-    if callable(key):
-        return key(value)
-    if is_mapping(value) and key in value:
-        return value[key]
-    for step in key.split("."):
-        value = _step(value, step)
-    return value
-
-
-def _step(value: object, step: str) -> object:
-    if is_mapping(value):
-        return value.get(step)
-    if is_list(value) and step.lstrip("-").isdigit():
-        return value[int(step)]
-    return getattr(value, step, None)
 
 
 def _by_shape(value: object, keys: Sequence[str], role: str) -> str:

@@ -85,7 +85,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     ) -> None:
         """Note the start of a run, with its arguments by reference."""
         capture = self._capture
-        with capture.guard():
+        with capture.guard:
             name = id_.partition("-")[0]
             kind, may_be_root = _role(type(instance), name)  # type: ignore[arg-type]  # hashable
             # What a stream calls while it is read has no parent: its span ended long before.
@@ -102,7 +102,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         **kwargs: Any,
     ) -> None:
         """Note the end of a run, or that its answer is still to come."""
-        with self._capture.guard():
+        with self._capture.guard:
             if type(result) is StopEvent and result.result is not None:
                 result = result.result
             match result:
@@ -129,7 +129,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         **kwargs: Any,
     ) -> None:
         """Note the exception that a run ended with."""
-        with self._capture.guard():
+        with self._capture.guard:
             error = err or RuntimeError("LlamaIndex gave no reason")
             if type(error).__name__ == DONE:
                 self._capture.end(id_, "")
@@ -142,7 +142,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             self._capture.end_held(id_, instance)
         if isinstance(instance, BaseRetriever):
             documents: list[Document] = []
-            with self._capture.guard():
+            with self._capture.guard:
                 # References, taken now: post-processors change nodes and scores in place.
                 documents = documents_of(result)
             result = documents
@@ -211,7 +211,7 @@ class EndOfStreams(BaseEventHandler):
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         """Note what a model has said, or the exception that its stream ended with."""
         capture = self._capture
-        with capture.guard():
+        with capture.guard:
             match event:
                 case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
                     capture.end(event.span_id, event.response)

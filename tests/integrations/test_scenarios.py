@@ -16,6 +16,7 @@ from opentelemetry.trace import StatusCode
 
 from claimspan_tracing import Monitor
 
+from hs_driver import HaystackDriver
 from lc_driver import LangChainDriver
 from li_driver import LlamaIndexDriver
 from pipelines import AppError, Driver, Passage, Recipe, answer_to
@@ -23,7 +24,7 @@ from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score
 
 QUERY = "the question"
 
-DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, LlamaIndexDriver]
+DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, LlamaIndexDriver, HaystackDriver]
 
 
 @pytest.fixture

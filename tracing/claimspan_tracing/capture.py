@@ -51,6 +51,11 @@ class Capture:
         self._start_root = start_root
         self._submit = submit
 
+    @property
+    def guard(self) -> Guard:
+        """Where an adapter's own errors stop, in what it does around the hooks."""
+        return self._guard()
+
     def start(
         self,
         run_id: Hashable,
@@ -67,7 +72,7 @@ class Capture:
         Args:
             run_id: Identifies the run until it ends.
             parent_id: The run that it is part of; None or unknown for a root.
-            kind: What it does.
+            kind: What it does, as far as is known by now.
             name: As the framework shows it.
             inputs: What went in; kept by reference.
             metadata: What the application attached to the run.
@@ -93,7 +98,14 @@ class Capture:
             for lost in table.add(run):
                 self._submit(lost)
 
-    def end(self, run_id: Hashable, outputs: object, *, inputs: object = None) -> None:
+    def end(
+        self,
+        run_id: Hashable,
+        outputs: object,
+        *,
+        inputs: object = None,
+        kind: RunKind | None = None,
+    ) -> None:
         """A run has ended well.
 
         A run that ended with None may end again with what its stream brought.
@@ -102,6 +114,7 @@ class Capture:
             run_id: The run.
             outputs: What came out; kept by reference.
             inputs: What went in, where it is known only now (streams).
+            kind: What it did, where only the outputs tell; None keeps what it started as.
         """
         with self._guard():
             run = self._unfinished(run_id)
@@ -109,20 +122,36 @@ class Capture:
                 return
             run.end = time.time_ns()
             run.outputs = _shallow(outputs)
+            run.kind = kind or run.kind
             if run.kind is RunKind.RETRIEVER:
                 run.tree.size += self._reader.size(run.outputs)
             if inputs is not None:
                 run.inputs = _shallow(inputs)
             self._close(run)
 
-    def fail(self, run_id: Hashable, error: BaseException, *, inputs: object = None) -> None:
-        """A run has ended with an exception, which the framework will raise itself."""
+    def fail(
+        self,
+        run_id: Hashable,
+        error: BaseException,
+        *,
+        inputs: object = None,
+        kind: RunKind | None = None,
+    ) -> None:
+        """A run has ended with an exception, which the framework will raise itself.
+
+        Args:
+            run_id: The run.
+            error: The exception.
+            inputs: What went in, where it is known only now.
+            kind: What it was to do, where only its end tells; None keeps what it started as.
+        """
         with self._guard():
             run = self._unfinished(run_id)
             if run is None:
                 return
             run.end = time.time_ns()
             run.error = error
+            run.kind = kind or run.kind
             if inputs is not None:
                 run.inputs = _shallow(inputs)
             self._close(run)
@@ -180,10 +209,6 @@ class Capture:
                 self.end(run.tree.root.id, outputs)
             else:
                 self.fail(run.tree.root.id, error)
-
-    def guard(self) -> Guard:
-        """Where an adapter's own errors stop, for what it does by itself on the caller's thread."""
-        return self._guard()
 
     def _unfinished(self, run_id: Hashable) -> Run | None:
         run = self._table().get(run_id)

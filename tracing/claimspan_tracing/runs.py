@@ -23,7 +23,7 @@ MAX_AGE_SECONDS: Final = 3600.0
 
 
 class RunKind(Enum):
-    """What a run does in the pipeline."""
+    """What a run does in the pipeline. Some frameworks tell only by what comes out of it."""
 
     CHAIN = "chain"
     """Anything that only holds other runs together; it gets no span of its own below the root."""

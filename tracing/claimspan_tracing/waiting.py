@@ -50,6 +50,6 @@ class RecordQueue:
             return None
 
     def release(self, tree: RunTree) -> None:
-        """Give back the room of a tree that has reached its state."""
+        """Give back the room of a tree that has reached its state, if it has taken any yet."""
         with self._lock:
-            self._bytes -= self._accepted.pop(tree)
+            self._bytes -= self._accepted.pop(tree, 0)

@@ -45,11 +45,16 @@ class Writer:
     def accept(self, tree: RunTree) -> bool:
         """Take a record into the books; False, and finished, where the queue has no room."""
         self._ledger.produced()
-        if not self._queue.put(tree):
-            self._end_root(tree, Status.QUEUE_FULL)
-            return False
+        # Held before it is queued: the worker may take it while ``put`` is still returning.
         self._held[tree] = None
-        return True
+        if self._queue.put(tree):
+            return True
+        try:
+            del self._held[tree]
+        except KeyError:  # a shutdown has finished it meanwhile
+            return False
+        self._end_root(tree, Status.QUEUE_FULL)
+        return False
 
     def refuse(self, tree: RunTree, status: Status) -> None:
         """Take a record into the books and finish it in the same breath."""

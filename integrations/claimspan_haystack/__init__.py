@@ -1,0 +1,20 @@
+"""One line that puts claim-level scores on the traces of every Haystack pipeline of the process.
+
+import claimspan_haystack
+
+undo = claimspan_haystack.instrument()
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from claimspan.errors import MissingExtraError
+
+if find_spec("haystack") is None:
+    raise MissingExtraError("haystack-ai", "haystack")
+
+from claimspan_haystack._connector import ClaimspanConnector
+from claimspan_haystack._slot import Instrumentation, instrument
+
+__all__ = ["ClaimspanConnector", "Instrumentation", "instrument"]

@@ -1,0 +1,319 @@
+"""How Haystack's inputs and outputs are read: what a component is, is told by what it puts out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from haystack.core.errors import BreakpointException
+from haystack.dataclasses import ChatMessage, ChatRole, ExtractedAnswer, GeneratedAnswer
+from haystack.dataclasses import Document as HaystackDocument
+
+from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind
+from claimspan_tracing.paths import Key, value_at
+from claimspan_tracing.shapes import is_list, is_mapping
+
+__all__ = ["HaystackReader", "is_streaming", "kind_of", "root_name"]
+
+QUERY_KEYS: Final = ("query", "question", "text", "user_input", "prompt", "messages", "input")
+RESPONSE_KEYS: Final = (
+    "answers",
+    "answer",
+    "replies",
+    "last_message",
+    "messages",
+    "response",
+    "output",
+    "text",
+)
+DOCUMENTS_KEY: Final = "documents"
+"""What an empty list is called that would have held documents."""
+
+REPLIES_KEY: Final = "replies"
+"""What all of Haystack's generators call their output."""
+
+GENERATOR_RUNS: Final = ("haystack.agent.step.llm", "haystack.chat_generator.run")
+RETRIEVING_RUNS: Final = ("haystack.component.run", "haystack.agent.step.tool")
+AGENT_STEP: Final = "haystack.agent.step"
+DECLARED_TAG: Final = "haystack.component.output_spec"
+
+
+class HaystackReader:
+    """Finds query, response, chunks and model in the runs of any Haystack pipeline."""
+
+    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
+        self._query_key = query_key
+        self._response_key = response_key
+
+    def query(self, root: Run) -> object:
+        """The user's question among the inputs of all components."""
+        if self._query_key is not None:
+            return _text(value_at(root.inputs, self._query_key), ChatRole.USER)
+        return _query(root.inputs)
+
+    def response(self, root: Run) -> object:
+        """The answer among the outputs of the pipeline, or what its last generator said."""
+        if self._response_key is not None:
+            return _text(value_at(root.outputs, self._response_key), ChatRole.ASSISTANT)
+        if root.outputs is None:
+            return ""
+        parts = list(_parts(root.outputs))[::-1]
+        return _by_key(parts, RESPONSE_KEYS, ChatRole.ASSISTANT) or _unnamed_answer(root)
+
+    def retrieval(self, run: Run) -> Retrieval:
+        """What the component was asked, and the documents that it put out."""
+        documents = _documents(run.outputs) or []
+        asked = _query(run.inputs) or _embedded(run) or self.query(run.tree.root)
+        return Retrieval(asked, [_document(document) for document in documents])
+
+    def found(self, run: Run) -> Retrieval | None:
+        """Documents that something else than a retriever put out: an agent, from its state."""
+        return self.retrieval(run) if _documents(run.outputs) else None
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """The documents that were made into a prompt, or read, last before the answer.
+
+        They are those that came in; those that came out, where a prompt builder cuts off itself
+        and says what is left. What an agent's tools found after that was read as well.
+        """
+        runs = [run for run in root.tree.runs[1:] if not run.has_ancestor(RunKind.RETRIEVER)]
+        answering = [n for n, run in enumerate(runs) if _is_answering(run)]
+        until = answering[-1] + 1 if answering else len(runs)
+        for index in reversed(range(until)):
+            read = _read(runs[index])
+            if read is not None:
+                later = [run for run in runs[index + 1 : until] if _is_tool(run)]
+                looked_up = [d for run in later for d in _documents(run.outputs) or ()]
+                return [_document(document) for document in read + looked_up]
+        return None
+
+    def generation(self, run: Run) -> Generation:
+        """What the model was told, what it said, and how many tokens that took."""
+        told = _by_key([run.inputs], ("messages", "prompt"), None) if run.inputs else ""
+        meta = _meta(run.outputs)
+        usage = meta.get("usage")
+        tokens: Mapping[object, object] = usage if is_mapping(usage) else {}
+        return Generation(
+            prompt=told,
+            completion=_by_key([run.outputs], (REPLIES_KEY,), ChatRole.ASSISTANT),
+            model=meta.get("model"),
+            input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
+            output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
+        )
+
+    def size(self, outputs: object) -> int:
+        """Characters of the documents that a component put out."""
+        return sum(len(document.content or "") for document in _documents(outputs) or ())
+
+    def interrupted(self, root: Run) -> bool:
+        """Whether the pipeline stopped at a breakpoint."""
+        return isinstance(root.error, BreakpointException)
+
+
+# --- what a run is ------------------------------------------------------------------------------
+
+
+def kind_of(operation: str, tags: Mapping[str, Any], inputs: object, outputs: object) -> RunKind:
+    """What an operation did.
+
+    A retriever is whatever puts out documents, or was to, and took none in: rankers and joiners
+    hand on what others found. What says something as well is more than a retriever.
+
+    Args:
+        operation: Haystack's name of it.
+        tags: With what a component declares to put out.
+        inputs: What went in.
+        outputs: What came out; None if it failed: as if each declared output had come out empty.
+    """
+    if operation in GENERATOR_RUNS:
+        return RunKind.GENERATOR
+    if operation not in RETRIEVING_RUNS:
+        return RunKind.CHAIN
+    if outputs is None:
+        outputs = dict.fromkeys(tags.get(DECLARED_TAG) or (), ())
+    if is_mapping(outputs) and REPLIES_KEY in outputs:
+        return RunKind.GENERATOR
+    found, given = _documents(outputs), _documents(inputs)
+    retrieved = found is not None and given is None and not _answers(outputs)
+    return RunKind.RETRIEVER if retrieved else RunKind.CHAIN
+
+
+def root_name(operation: str, tags: Mapping[str, Any]) -> object:
+    """The component's name, the pipeline's where its metadata has one, else the operation's."""
+    metadata = tags.get("haystack.pipeline.metadata")
+    named = metadata.get("name") if is_mapping(metadata) else None
+    return tags.get("haystack.component.name") or named or operation
+
+
+def is_streaming(inputs: object) -> bool:
+    """Whether somebody waits for the parts of the answer."""
+    return any(part.get("streaming_callback") is not None for part in _parts(inputs))
+
+
+def _is_answering(run: Run) -> bool:
+    """A generator, but for one that only helps to rank or to extract documents."""
+    if run.kind is not RunKind.GENERATOR or run.parent is None:
+        return False
+    around = run.parent.outputs
+    return _documents(around) is None or _answers(around)
+
+
+def _is_tool(run: Run) -> bool:
+    """A retriever that an agent called: the model is given what it found as a message."""
+    called = run.parent is not None and run.parent.name == AGENT_STEP
+    return called and run.kind is RunKind.RETRIEVER
+
+
+def _read(run: Run) -> list[HaystackDocument] | None:
+    """The documents that a run made a text of; None where it made none, or not of documents."""
+    read = _documents(run.inputs)
+    if read is None or not _says(run.outputs):
+        return None
+    left = _documents(run.outputs)
+    return read if left is None else left
+
+
+def _answers(outputs: object) -> bool:
+    """Whether an output has messages or answers in it."""
+    said = (ChatMessage, GeneratedAnswer, ExtractedAnswer)
+    return any(isinstance(item, said) for item in _items(outputs))
+
+
+def _says(outputs: object) -> bool:
+    """Whether an output has a text in it: a prompt, or an answer."""
+    return any(isinstance(value, str) for value in _values(outputs)) or _answers(outputs)
+
+
+# --- texts --------------------------------------------------------------------------------------
+
+
+def _parts(value: object) -> Iterator[Mapping[object, object]]:
+    """The inputs or outputs of each component; of an agent or a component alone, all of them."""
+    if is_mapping(value):
+        yield from (part for part in value.values() if is_mapping(part))
+        yield value
+
+
+def _query(inputs: object) -> str:
+    return _by_key(list(_parts(inputs)), QUERY_KEYS, ChatRole.USER) or _only_text(inputs)
+
+
+def _by_key(parts: Sequence[object], keys: Sequence[str], role: ChatRole | None) -> str:
+    """The first text under the first of the keys that any part has one under."""
+    for key in keys:
+        for part in parts:
+            value = part.get(key) if is_mapping(part) else None
+            # Of several completions the first one counts, but of several messages the last.
+            if key == REPLIES_KEY and is_list(value):
+                value = value[:1]
+            text = _text(value, role)
+            if text:
+                return text
+    return ""
+
+
+def _only_text(values: object) -> str:
+    """For names of their own: the one text there is."""
+    texts = {v for part in _parts(values) for v in part.values() if isinstance(v, str) and v}
+    return texts.pop() if len(texts) == 1 else ""
+
+
+def _text(value: object, role: ChatRole | None) -> str:
+    """The text of a str, a message, an answer, or of a list of them."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, ChatMessage):
+        return _said(value) if role is None or value.is_from(role) else ""
+    if isinstance(value, GeneratedAnswer | ExtractedAnswer):
+        return value.data or ""
+    if not is_list(value):
+        return ""
+    texts = [text for text in (_text(item, role) for item in value) if text]
+    if role is None:
+        return "\n".join(texts)
+    of_messages = any(isinstance(item, ChatMessage) for item in value)
+    return texts[-1 if of_messages else 0] if texts else ""
+
+
+def _said(message: ChatMessage) -> str:
+    return message.text or "\n".join(str(r.result) for r in message.tool_call_results)
+
+
+def _unnamed_answer(root: Run) -> str:
+    """For outputs of names of their own: the last reply; without a generator, the only text."""
+    runs = [run for run in root.tree.runs if _is_answering(run)]
+    if not runs:
+        return _only_text(root.outputs)
+    return _by_key([runs[-1].outputs], (REPLIES_KEY,), ChatRole.ASSISTANT)
+
+
+def _embedded(run: Run) -> str:
+    """The text that somebody made the retriever's embedding of: the same object went across."""
+    embeddings = [value for value in _values(run.inputs) if is_list(value) and value]
+    for other in run.tree.runs:
+        if any(made is used for made in _values(other.outputs) for used in embeddings):
+            return _query(other.inputs)
+    return ""
+
+
+# --- documents and generations ------------------------------------------------------------------
+
+
+def _documents(values: object) -> list[HaystackDocument] | None:
+    """The documents of an input or output, each once; None where it has no list of them."""
+    named = dict(values) if is_mapping(values) else {DOCUMENTS_KEY: values}
+    lists = [v for k, v in named.items() if is_list(v) and _may_hold_documents(k, v)]
+    if not lists:
+        return None
+    found = [item for value in lists for item in _flat(value)]
+    documents = [item for item in found if isinstance(item, HaystackDocument)]
+    return list({id(document): document for document in documents}.values())
+
+
+def _may_hold_documents(name: object, value: Sequence[object]) -> bool:
+    first = next(_flat(value), None)
+    return name == DOCUMENTS_KEY if first is None else isinstance(first, HaystackDocument)
+
+
+def _flat(value: Sequence[object]) -> Iterator[object]:
+    """A joiner is given one list for each retriever."""
+    for item in value:
+        if is_list(item):
+            yield from item
+        else:
+            yield item
+
+
+def _values(value: object) -> Sequence[object]:
+    """Of each socket; of a tool, which has none, what it returned."""
+    return list(value.values()) if is_mapping(value) else [value]
+
+
+def _items(values: object) -> Iterator[object]:
+    for value in _values(values):
+        if is_list(value):
+            yield from value
+        else:
+            yield value
+
+
+def _document(document: HaystackDocument) -> Document:
+    return Document(
+        text=document.content, id=document.id, score=document.score, metadata=document.meta
+    )
+
+
+def _meta(outputs: object) -> Mapping[object, object]:
+    """What a generator says of its reply: with the message, or beside the text."""
+    if not is_mapping(outputs):
+        return {}
+    for item in _items({key: outputs.get(key) for key in (REPLIES_KEY, "meta")}):
+        meta: object = item.meta if isinstance(item, ChatMessage) else item
+        if is_mapping(meta):
+            return meta
+    return {}
+
+
+def _count(usage: Mapping[object, object], *keys: str) -> int | None:
+    counts = [usage[key] for key in keys if key in usage]
+    return next((count for count in counts if isinstance(count, int)), None)

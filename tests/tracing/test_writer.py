@@ -1,0 +1,53 @@
+"""Each record reaches exactly one state, however fast the worker is."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing.runs import RunTree
+from claimspan_tracing.spans import CapturedSpans
+from claimspan_tracing.waiting import RecordQueue
+from claimspan_tracing.writer import Writer
+
+from lc_pipelines import rag_chain
+from support import MonitorFactory
+
+
+def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
+    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_put, real_hold = RecordQueue.put, Writer.hold
+    slow: list[RunTree] = []
+    queued, taken = threading.Event(), threading.Event()
+
+    def put(queue: RecordQueue, tree: RunTree) -> bool:
+        accepted = real_put(queue, tree)
+        if not slow:
+            slow.append(tree)
+            queued.set()
+            assert taken.wait(10)
+        return accepted
+
+    def hold(writer: Writer, tree: RunTree, spans: CapturedSpans) -> bool:
+        held = real_hold(writer, tree, spans)
+        if tree in slow:
+            taken.set()
+        return held
+
+    monkeypatch.setattr(RecordQueue, "put", put)
+    monkeypatch.setattr(Writer, "hold", hold)
+    monitor = make_monitor()
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(chain.invoke, "first")
+        assert queued.wait(10)
+        chain.invoke("second")
+        first.result()
+
+    assert monitor.flush(5)
+    assert monitor.stats.evaluated == 2

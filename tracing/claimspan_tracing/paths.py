@@ -1,0 +1,41 @@
+"""Where the user says that the question or the answer stands in an input or output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from claimspan_tracing.shapes import is_list, is_mapping
+
+__all__ = ["Key", "value_at"]
+
+Key = str | Callable[..., object]
+"""A key, a dotted path, or a callable that takes the whole input or output."""
+
+
+def value_at(value: object, key: Key) -> object:
+    """The value under a key or a dotted path, or what the callable makes of it.
+
+    Args:
+        value: The whole input or output.
+        key: A key wins over a path of the same spelling; the steps of a path are keys, indexes of
+            lists, or attributes.
+
+    Returns:
+        None where a step leads nowhere.
+    """
+    if callable(key):
+        return key(value)
+    if is_mapping(value) and key in value:
+        return value[key]
+    for step in key.split("."):
+        value = _step(value, step)
+    return value
+
+
+def _step(value: object, step: str) -> object:
+    if is_mapping(value):
+        return value.get(step)
+    if is_list(value) and step.lstrip("-").isdigit():
+        index = int(step)
+        return value[index] if -len(value) <= index < len(value) else None
+    return getattr(value, step, None)
