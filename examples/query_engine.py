@@ -10,7 +10,6 @@ LlamaIndex into ``.venv``.
 
 from __future__ import annotations
 
-from llama_index.core import SimpleKeywordTableIndex
 from llama_index.core.llms import (
     CompletionResponse,
     CompletionResponseGen,
@@ -18,12 +17,15 @@ from llama_index.core.llms import (
     LLMMetadata,
 )
 from llama_index.core.llms.callbacks import llm_completion_callback
-from llama_index.core.schema import TextNode
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from openai import OpenAI
 
 import claimspan_llama_index
 from claimspan_demo.corpus import load_corpus
 from claimspan_demo.model import MODEL_NAME, serve_model
+from claimspan_demo.retriever import Bm25Retriever
 from claimspan_tracing import Monitor
 
 QUESTIONS = ("What is the with statement used for?", "What does the nonlocal statement do?")
@@ -56,14 +58,30 @@ class Served(CustomLLM):
         raise TypeError("this example does not stream")
 
 
+class Bm25(BaseRetriever):
+    """The demo's BM25 index, as LlamaIndex asks it."""
+
+    def __init__(self) -> None:
+        self._index = Bm25Retriever(documents=load_corpus())
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = self._index.invoke(query_bundle.query_str)
+        return [
+            NodeWithScore(
+                node=TextNode(id_=document.id or "", text=document.page_content),
+                score=document.metadata["score"],
+            )
+            for document in found
+        ]
+
+
 def main() -> None:
     monitor = Monitor(sample=1.0)
     claimspan_llama_index.instrument(monitor)  # the one line
 
-    nodes = [TextNode(id_=d.id or "", text=d.page_content) for d in load_corpus()]
     with serve_model() as base_url:
-        index = SimpleKeywordTableIndex(nodes)
-        engine = index.as_query_engine(llm=Served(base_url=base_url))
+        engine = RetrieverQueryEngine.from_args(Bm25(), llm=Served(base_url=base_url))
         for question in QUESTIONS:
             print(engine.query(question))
 
