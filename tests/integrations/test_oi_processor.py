@@ -10,6 +10,7 @@ from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.trace import Link, StatusCode, Tracer
 
+from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_openinference import ClaimspanSpanProcessor
 from claimspan_tracing import Monitor
 
@@ -94,6 +95,22 @@ def test_a_pipeline_that_fails_gets_no_carrier_and_is_counted(
 
     assert carriers(spans) == []
     assert instrumented.stats.skipped == {"app_error": 1}
+
+
+def test_our_callback_and_openinference_on_one_chain_both_keep_working(
+    make_monitor: MonitorFactory, provider: TracerProvider, spans: Spans
+) -> None:
+    monitor = make_monitor()
+    instrumentor = LangChainInstrumentor()
+    instrumentor.instrument(tracer_provider=provider)
+    rag_chain().invoke(QUERY, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    instrumentor.uninstrument()
+    assert monitor.flush()
+
+    ours = [s for s in spans.all if s.name == "invoke_workflow"]
+    theirs = [s for s in spans.all if s.name == "RunnableSequence" and s.parent is None]
+    assert len(ours) == len(theirs) == 1
+    assert attributes(ours[0])["output.value"] == attributes(theirs[0])["output.value"]
 
 
 def test_a_trace_without_a_retriever_is_left_alone(instrumented: Monitor) -> None:

@@ -6,6 +6,7 @@ Each scenario is checked on the exported spans and on what the judge was given.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,6 +24,7 @@ from pipelines import AppError, Driver, Passage, Recipe, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score_names
 
 QUERY = "the question"
+RUNS = 1_000
 
 DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, LlamaIndexDriver, HaystackDriver]
 
@@ -167,11 +169,11 @@ async def test_threads_that_share_the_attachment(
 ) -> None:
     pipeline = driver.build(Recipe())
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(pipeline.run, (f"q{i}" for i in range(200))))
-    assert monitor.flush(60)
+        answers = list(pool.map(pipeline.run, (f"q{i}" for i in range(RUNS))))
+    assert monitor.flush(120)
 
-    assert answers == [answer_to(f"q{i}") for i in range(200)]
-    check_each_has_its_own(spans, 200)
+    assert answers == [answer_to(f"q{i}") for i in range(RUNS)]
+    check_each_has_its_own(spans, RUNS)
 
 
 async def test_tasks_that_share_the_attachment(
@@ -184,11 +186,11 @@ async def test_tasks_that_share_the_attachment(
         async with gate:
             return await pipeline.arun(query)
 
-    answers = await asyncio.gather(*(one(f"q{i}") for i in range(200)))
-    assert await monitor.aflush(60)
+    answers = await asyncio.gather(*(one(f"q{i}") for i in range(RUNS)))
+    assert await monitor.aflush(120)
 
-    assert list(answers) == [answer_to(f"q{i}") for i in range(200)]
-    check_each_has_its_own(spans, 200)
+    assert list(answers) == [answer_to(f"q{i}") for i in range(RUNS)]
+    check_each_has_its_own(spans, RUNS)
 
 
 def check_each_has_its_own(spans: Spans, n: int) -> None:
@@ -237,7 +239,7 @@ async def test_a_users_own_span_around_the_pipeline(
 async def test_texts_as_they_come(driver: Driver, monitor: Monitor, spans: Spans) -> None:
     odd = [
         Passage("lone \ud800 surrogate and \x00 NUL", "odd"),
-        Passage("z" * 3_000_000),
+        Passage("z" * 10_000_000),
         Passage(f"Answer to {QUERY}", "good"),
     ]
     driver.build(Recipe(passages=odd, answer=answer_to(QUERY))).run(QUERY)
@@ -246,6 +248,82 @@ async def test_texts_as_they_come(driver: Driver, monitor: Monitor, spans: Spans
     assert whole(spans) == (QUERY, answer_to(QUERY), "evaluated")
     content = attributes(spans.one("RETRIEVER"))["retrieval.documents.0.document.content"]
     assert content == "lone \ufffd surrogate and \ufffd NUL"
+
+
+async def test_ten_thousand_chunks_cost_neither_the_query_nor_the_scores(
+    driver: Driver, monitor: Monitor, spans: Spans, caplog: pytest.LogCaptureFixture
+) -> None:
+    passages = [Passage(f"Answer to {QUERY}", "first")]
+    passages += [Passage(f"passage {i}", f"id-{i}") for i in range(9_999)]
+    driver.build(Recipe(passages=passages, answer=answer_to(QUERY))).run(QUERY)
+    assert monitor.flush(60)
+
+    assert whole(spans) == (QUERY, answer_to(QUERY), "evaluated")
+    assert attributes(spans.root)["claimspan.score.faithfulness"] == 0.5
+    found = attributes(spans.one("RETRIEVER"))
+    assert found["claimspan.chunks.count"] == 10_000
+    assert found["claimspan.chunks.recorded"] == 20
+    assert found["gen_ai.retrieval.query.text"] == QUERY
+    assert len([r for r in caplog.records if r.levelno >= logging.WARNING]) <= 1
+
+
+ON_EVERY_ROOT = {
+    "claimspan.chunks.count": int,
+    "claimspan.chunks.recorded": int,
+    "claimspan.evaluation.status": str,
+    "claimspan.evaluation.undefined": tuple,
+    "claimspan.judge.name": str,
+    "claimspan.sample.rate": float,
+    "claimspan.sample.weight": float,
+    "claimspan.score.faithfulness": float,
+    "gen_ai.operation.name": str,
+    "gen_ai.workflow.name": str,
+    "input.value": str,
+    "openinference.span.kind": str,
+    "output.value": str,
+}
+ON_EVERY_RETRIEVER = {
+    "claimspan.chunk.id_source": tuple,
+    "claimspan.chunks.count": int,
+    "claimspan.chunks.recorded": int,
+    "gen_ai.operation.name": str,
+    "gen_ai.retrieval.documents": str,
+    "gen_ai.retrieval.query.text": str,
+    "input.value": str,
+    "openinference.span.kind": str,
+    "retrieval.documents.0.document.content": str,
+    "retrieval.documents.0.document.id": str,
+    "retrieval.documents.0.document.score": float,
+}
+ON_EVERY_GENERATOR = {
+    "gen_ai.operation.name": str,
+    "input.value": str,
+    "openinference.span.kind": str,
+    "output.value": str,
+    "claimspan.score.faithfulness": float,
+}
+
+
+async def test_one_schema_holds_for_the_spans_of_every_framework(
+    driver: Driver, monitor: Monitor, spans: Spans
+) -> None:
+    driver.build(Recipe()).run(QUERY)
+    assert monitor.flush()
+
+    schemas = {
+        "CHAIN": ON_EVERY_ROOT,
+        "RETRIEVER": ON_EVERY_RETRIEVER,
+        "LLM": ON_EVERY_GENERATOR,
+    }
+    for kind, schema in schemas.items():
+        found = attributes(spans.one(kind))
+        assert {name: type(found[name]) for name in schema if name in found} == schema
+    assert {span.name for span in spans.all} == {
+        "invoke_workflow",
+        "retrieval",
+        "chat",
+        "claimspan.evaluate",
+    }
 
 
 async def test_a_detached_driver_captures_nothing(
