@@ -10,9 +10,10 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import NonRecordingSpan, SpanContext
 
-from claimspan_openinference._reader import Key, SpanReader
+from claimspan_openinference._reader import SpanReader
 from claimspan_tracing import Monitor, Run, RunKind, default_monitor, semconv
 from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
+from claimspan_tracing.paths import Key
 from claimspan_tracing.runs import RunTree
 
 __all__ = ["ClaimspanSpanProcessor"]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind, semconv
+from claimspan_tracing.paths import Key, value_at
 from claimspan_tracing.shapes import is_list, is_mapping
 
-__all__ = ["Key", "SpanReader"]
-
-Key = str | Callable[[Any], object]
-"""A key, a dotted path, or a callable that takes the whole parsed input or output."""
+__all__ = ["SpanReader"]
 
 QUERY_KEYS: Final = ("question", "query", "input", "query_str", "user_input", "messages")
 RESPONSE_KEYS: Final = ("answer", "result", "response", "output", "output_text", "text", "messages")
@@ -100,23 +98,11 @@ def _parsed(value: object) -> object:
 
 def _text_of(value: object, key: Key | None, keys: Sequence[str]) -> object:
     parsed = _parsed(value)
-    if callable(key):
-        return key(parsed)
     if key is not None:
-        for step in key.split("."):
-            parsed = _step(parsed, step)
-        return parsed
+        return value_at(parsed, key)
     if is_mapping(parsed):
         return next((text for name in keys if (text := _text(parsed.get(name)))), "")
     return _text(parsed)
-
-
-def _step(value: object, step: str) -> object:
-    if is_mapping(value):
-        return value.get(step)
-    if is_list(value) and step.lstrip("-").isdigit():
-        return value[int(step)]
-    return None
 
 
 def _text(value: object) -> str:
