@@ -6,23 +6,30 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from claimspan.concurrency import together
+from claimspan.context_coverage import ContextCoverage, coverage
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.judges.protocol import Judge
+from claimspan.injection import suspects_injection
+from claimspan.judges.protocol import Judge, SparseJudge
 from claimspan.metrics import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.usage import Usage, metered
-from claimspan.verdicts import Claim, Label, VerdictMatrix
+from claimspan.verdicts import Claim, Label, ScoreMode, VerdictMatrix
 
 __all__ = ["Evaluation", "aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
+
+EVALUATION_SECONDS: Final = 300.0
+"""No evaluation goes on for longer, whatever its judge does."""
 
 _T = TypeVar("_T")
 
@@ -68,8 +75,36 @@ class Evaluation(BaseModel):
     usage: Usage = Usage()
     """What the verdicts have cost."""
 
+    undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
+    """Why the judge left verdicts undecided, and how many; empty where it cannot say."""
+
+    injection_suspected: tuple[str, ...] = ()
+    """Texts that seem to speak to the judge: ``response``, ``ground_truth``, ``chunks[0]``, ..."""
+
     error: str | None = None
     """Why there are no verdicts; None where there are."""
+
+    @property
+    def score_mode(self) -> ScoreMode | None:
+        """Whether verdicts come with probabilities; None where there are no verdicts."""
+        found = {m.score_mode for m in self._matrices if m is not None} - {None}
+        return found.pop() if len(found) == 1 else ("mixed" if found else None)
+
+    @property
+    def context_coverage(self) -> ContextCoverage | None:
+        """How much of the ground truth the chunks hold, by probability; None without one."""
+        return (
+            None if self.ground_truth_vs_chunks is None else coverage(self.ground_truth_vs_chunks)
+        )
+
+    @property
+    def _matrices(self) -> tuple[VerdictMatrix | None, ...]:
+        return (
+            self.response_vs_chunks,
+            self.response_vs_ground_truth,
+            self.ground_truth_vs_response,
+            self.ground_truth_vs_chunks,
+        )
 
     @property
     def unknown_claims(self) -> int:
@@ -90,6 +125,7 @@ async def aevaluate(
     judge: Judge | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
+    deadline_seconds: float = EVALUATION_SECONDS,
 ) -> Evaluation:
     """Evaluate one record.
 
@@ -99,18 +135,22 @@ async def aevaluate(
         judge: Who decides; None takes ``default_judge()``.
         undefined: ``"omit"`` leaves out what has no value, ``"zero"`` is ragchecker 0.1.9.
         max_claims: Claims judged per text; what is beyond is counted in ``claims_dropped``.
+        deadline_seconds: When the judge is stopped, in seconds from the start.
 
     Raises:
-        JudgeError: The judge failed, or returned something else than was asked for.
-        ConfigError: ``max_claims`` is not positive.
+        JudgeError: The judge failed, was too slow, or returned something else than was asked for.
+        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive.
     """
     if max_claims < 1:
         raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
+    if not deadline_seconds > 0:
+        raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge = judge or _default_judge()
     started = time.perf_counter()
     with metered() as meter:
-        claims, dropped = await _extract(judge, record, max_claims)
-        matrices = await _check(judge, record, *claims)
+        async with _ending_in(deadline_seconds):
+            claims, dropped = await _extract(judge, record, max_claims)
+            matrices = await _check(judge, record, *claims)
     measurement = measure(
         response_vs_ground_truth=_column(matrices.get("response_vs_ground_truth")),
         ground_truth_vs_response=_column(matrices.get("ground_truth_vs_response")),
@@ -124,6 +164,8 @@ async def aevaluate(
         response_claims=tuple(claims[0]),
         ground_truth_claims=tuple(claims[1]),
         claims_dropped=dropped,
+        undecided=dict(meter.undecided),
+        injection_suspected=_suspected(record),
         judge_name=judge.name,
         judge_version=_version(judge),
         usage=meter.usage + Usage(seconds=time.perf_counter() - started),
@@ -140,9 +182,18 @@ def evaluate(
     judge: Judge | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
+    deadline_seconds: float = EVALUATION_SECONDS,
 ) -> Evaluation:
     """As ``aevaluate``, from synchronous code, also where an event loop is already running."""
-    return _run(lambda: aevaluate(record, judge=judge, undefined=undefined, max_claims=max_claims))
+    return _run(
+        lambda: aevaluate(
+            record,
+            judge=judge,
+            undefined=undefined,
+            max_claims=max_claims,
+            deadline_seconds=deadline_seconds,
+        )
+    )
 
 
 async def aevaluate_many(
@@ -217,6 +268,24 @@ def evaluate_many(
     )
 
 
+@asynccontextmanager
+async def _ending_in(seconds: float) -> AsyncGenerator[None]:
+    """Stop the block at a deadline, with an error that says so."""
+    try:
+        async with asyncio.timeout(seconds) as deadline:
+            yield
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise JudgeError(f"no verdicts within {seconds:g} s") from None
+
+
+def _suspected(record: RagRecord) -> tuple[str, ...]:
+    texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
+    texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
+    return tuple(name for name, text in texts.items() if suspects_injection(text))
+
+
 def _default_judge() -> Judge:
     from claimspan.judges import default_judge  # keeps the judges out of the import of the records
 
@@ -242,7 +311,7 @@ async def _extract(
 ) -> tuple[tuple[list[Claim], list[Claim]], int]:
     """The claims of response and ground truth, and how many were beyond the cap."""
     texts = (record.response, _ground_truth(record) or "")
-    found = await _together([_claims_of(judge, text, record.query) for text in texts])
+    found = await together([_claims_of(judge, text, record.query) for text in texts])
     kept = [claims[:max_claims] for claims in found]
     return (kept[0], kept[1]), sum(len(claims) for claims in found) - sum(map(len, kept))
 
@@ -273,18 +342,53 @@ async def _check(
 ) -> dict[str, VerdictMatrix]:
     """Every matrix that the record allows, by the name of its field in ``Evaluation``."""
     chunks = [chunk.text for chunk in record.chunks]
-    wanted = {"response_vs_chunks": (response_claims, chunks)}
     ground_truth = _ground_truth(record)
-    if ground_truth is not None:
-        wanted |= {
-            "response_vs_ground_truth": (response_claims, [ground_truth]),
-            "ground_truth_vs_response": (ground_truth_claims, [record.response]),
-            "ground_truth_vs_chunks": (ground_truth_claims, chunks),
-        }
-    matrices = await _together(
+    if ground_truth is None:
+        matrix = await _matrix(judge, response_claims, chunks, record.query)
+        return {"response_vs_chunks": matrix}
+    if isinstance(judge, SparseJudge):
+        texts = [*chunks, ground_truth, record.response]
+        return await _check_at_once(
+            judge, response_claims, ground_truth_claims, texts, record.query
+        )
+    wanted = {
+        "response_vs_chunks": (response_claims, chunks),
+        "response_vs_ground_truth": (response_claims, [ground_truth]),
+        "ground_truth_vs_response": (ground_truth_claims, [record.response]),
+        "ground_truth_vs_chunks": (ground_truth_claims, chunks),
+    }
+    matrices = await together(
         [_matrix(judge, claims, texts, record.query) for claims, texts in wanted.values()]
     )
     return dict(zip(wanted, matrices, strict=True))
+
+
+async def _check_at_once(
+    judge: SparseJudge,
+    response_claims: Sequence[Claim],
+    ground_truth_claims: Sequence[Claim],
+    texts: Sequence[str],
+    question: str,
+) -> dict[str, VerdictMatrix]:
+    """The four matrices out of one: all claims against chunks, ground truth and response."""
+    claims = [*response_claims, *ground_truth_claims]
+    n, k = len(response_claims), len(texts) - 2
+    areas = {
+        "response_vs_chunks": (range(n), range(k)),
+        "response_vs_ground_truth": (range(n), range(k, k + 1)),
+        "ground_truth_vs_response": (range(n, len(claims)), range(k + 1, k + 2)),
+        "ground_truth_vs_chunks": (range(n, len(claims)), range(k)),
+    }
+    cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
+    whole = VerdictMatrix.of([[None] * len(texts) for _ in claims], len(texts))
+    if cells:
+        answer = judge.check_cells
+        found = await _guarded(judge, lambda: answer(claims, texts, cells, question=question))
+        whole = _checked_shape(judge, found, (len(claims), len(texts)))
+    return {
+        name: VerdictMatrix.of([[whole[i][j] for j in columns] for i in rows], len(columns))
+        for name, (rows, columns) in areas.items()
+    }
 
 
 async def _matrix(
@@ -294,6 +398,10 @@ async def _matrix(
     if 0 in wanted:
         return VerdictMatrix.of([[] for _ in claims], n_references=len(references))
     matrix = await _guarded(judge, lambda: judge.check(claims, references, question=question))
+    return _checked_shape(judge, matrix, wanted)
+
+
+def _checked_shape(judge: Judge, matrix: object, wanted: tuple[int, int]) -> VerdictMatrix:
     if isinstance(matrix, VerdictMatrix) and matrix.shape == wanted:
         return matrix
     got = matrix.shape if isinstance(matrix, VerdictMatrix) else type(matrix).__name__
@@ -320,17 +428,6 @@ async def _guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> objec
         raise JudgeError(f"judge {judge.name!r} cancelled itself") from error
     except (Exception, SystemExit) as error:
         raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
-
-
-async def _together(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
-    """Run the calls at once; when one fails, the others are cancelled and awaited."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _column(matrix: VerdictMatrix | None) -> list[Label | None] | None:

@@ -1,0 +1,82 @@
+"""From the log probabilities of a label's token to a distribution over the labels."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from claimspan.verdicts import Label, Verdict
+
+__all__ = ["LETTERS", "ReadToken", "graded", "grades_of"]
+
+LETTERS: Final = {"E": Label.ENTAILED, "N": Label.NEUTRAL, "C": Label.CONTRADICTED}
+"""What stands for a label in a reply: one letter is one token with every tokenizer."""
+
+_LABELLED: Final = re.compile(r'"(\d+):([ENC])"')
+_LETTERS_ONLY: Final = re.compile(r"[^A-Za-z]+")
+_SPELLINGS: Final = ("entailed", "entailment", "neutral", "contradicted", "contradiction")
+
+
+class ReadToken(NamedTuple):
+    """A token of a reply, and what the model weighed in its place."""
+
+    text: str
+    """As it stands in the reply."""
+
+    alternatives: Mapping[str, float]
+    """Token to log probability, its own included."""
+
+
+def graded(token: ReadToken, letter: str) -> Verdict:
+    """The verdict of one label token.
+
+    Every alternative that is a label in some spelling counts for it; the probabilities of those
+    are added up and renormalised over the three labels. Where they do not put the label that was
+    written first, they belong to something else, and the verdict is the label alone.
+    """
+    weights = dict.fromkeys(LETTERS, 0.0)
+    for text, logprob in token.alternatives.items():
+        meant = _letter_of(text)
+        if meant is not None:
+            weights[meant] += math.exp(logprob)
+    total = sum(weights.values())
+    if not total or max(weights.values()) > weights[letter]:
+        return Verdict(label=LETTERS[letter])
+    return Verdict(
+        label=LETTERS[letter],
+        entailed=weights["E"] / total,
+        neutral=weights["N"] / total,
+        contradicted=weights["C"] / total,
+    )
+
+
+def _letter_of(token: str) -> str | None:
+    """The label that a token stands for: ``E``, `` E``, ``:E``, ``12:E"``, ``ent``, ``Neutral``."""
+    word = _LETTERS_ONLY.sub("", token).lower()
+    if len(word) == 1 or (len(word) >= 3 and any(each.startswith(word) for each in _SPELLINGS)):
+        letter = word[0].upper()
+        return letter if letter in LETTERS else None
+    return None
+
+
+def grades_of(content: str, tokens: Sequence[ReadToken]) -> list[Verdict] | None:
+    """The graded verdict of each ``"id:label"`` of a reply, in the order of the reply.
+
+    Args:
+        content: The reply.
+        tokens: Its tokens; empty where the endpoint gave none.
+
+    Returns:
+        None where the tokens are not those of the reply, so that nothing can be told from them.
+    """
+    if not tokens or "".join(token.text for token in tokens) != content:
+        return None
+    starts = list(accumulate((len(token.text) for token in tokens), initial=0))
+    return [
+        graded(tokens[bisect_right(starts, match.start(2)) - 1], match[2])
+        for match in _LABELLED.finditer(content)
+    ]
