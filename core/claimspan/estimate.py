@@ -42,6 +42,17 @@ class Estimate(BaseModel):
     cost_usd: float | None
     """In US dollars; None where the price of the model is not known."""
 
+    def __add__(self, other: Estimate) -> Estimate:
+        """The sum, field by field."""
+        costs = (self.cost_usd, other.cost_usd)
+        return Estimate(
+            records=self.records + other.records,
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        )
+
 
 async def aestimate(
     records: Sequence[RagRecord],

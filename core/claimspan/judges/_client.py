@@ -35,8 +35,8 @@ TRIES: Final = 3
 MAX_REPLY_BYTES: Final = 8 * 2**20
 """A reply with log probabilities of 5,000 tokens is 2 MiB."""
 
-TOP_LOGPROBS: Final = 5
-"""Alternatives asked for each token: three labels, and room for another spelling of two."""
+TOP_LOGPROBS: Final = 10
+"""Alternatives asked for each token: three labels in some spellings; OpenAI gives up to 20."""
 
 _TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
 _RETRIED: Final = frozenset({408, 409, 425, 429})
@@ -195,8 +195,8 @@ class Endpoint:
             "response_format": form,
             self._length_option: prompt.max_tokens,
             "stream": False,
-            **self._options,
             **(grades if prompt.graded else {}),
+            **self._options,
             "messages": [
                 {"role": "system", "content": prompt.system},
                 {"role": "user", "content": prompt.user},

@@ -148,11 +148,7 @@ def _read_tokens(logprobs: _Logprobs | None) -> list[ReadToken]:
     tokens = (logprobs.content if logprobs else None) or []
     return [
         ReadToken(
-            token.token,
-            {
-                token.token: token.logprob,
-                **{each.token: each.logprob for each in token.top_logprobs},
-            },
+            token.token, token.logprob, {each.token: each.logprob for each in token.top_logprobs}
         )
         for token in tokens
     ]

@@ -16,6 +16,9 @@ __all__ = ["LETTERS", "ReadToken", "graded", "grades_of"]
 LETTERS: Final = {"E": Label.ENTAILED, "N": Label.NEUTRAL, "C": Label.CONTRADICTED}
 """What stands for a label in a reply: one letter is one token with every tokenizer."""
 
+_UNSEEN: Final = 0.02
+"""Two per cent: as far as a score may be off because an endpoint lists few alternatives."""
+
 _LABELLED: Final = re.compile(r'"(\d+):([ENC])"')
 _LETTERS_ONLY: Final = re.compile(r"[^A-Za-z]+")
 _SPELLINGS: Final = ("entailed", "entailment", "neutral", "contradicted", "contradiction")
@@ -27,16 +30,25 @@ class ReadToken(NamedTuple):
     text: str
     """As it stands in the reply."""
 
-    alternatives: Mapping[str, float]
-    """Token to log probability, its own included."""
+    own: float
+    """Log probability of the token itself."""
+
+    listed: Mapping[str, float]
+    """The likeliest tokens in its place, to their log probabilities."""
+
+    @property
+    def alternatives(self) -> dict[str, float]:
+        """The likeliest tokens and the token itself, which is not always one of them."""
+        return {self.text: self.own, **self.listed}
 
 
 def graded(token: ReadToken, letter: str) -> Verdict:
     """The verdict of one label token.
 
     Every alternative that is a label in some spelling counts for it; the probabilities of those
-    are added up and renormalised over the three labels. Where they do not put the label that was
-    written first, they belong to something else, and the verdict is the label alone.
+    are added up and renormalised over the three labels. The verdict is the label alone where they
+    say too little: where another label is ahead of the one that was written, or where a label
+    that is not among the alternatives could weigh as much as ``_UNSEEN`` of those that are.
     """
     weights = dict.fromkeys(LETTERS, 0.0)
     for text, logprob in token.alternatives.items():
@@ -44,7 +56,10 @@ def graded(token: ReadToken, letter: str) -> Verdict:
         if meant is not None:
             weights[meant] += math.exp(logprob)
     total = sum(weights.values())
-    if not total or max(weights.values()) > weights[letter]:
+    unseen = (
+        math.exp(min(token.listed.values())) if token.listed and 0.0 in weights.values() else 0.0
+    )
+    if not total or max(weights.values()) > weights[letter] or unseen > _UNSEEN * total:
         return Verdict(label=LETTERS[letter])
     return Verdict(
         label=LETTERS[letter],
@@ -73,10 +88,11 @@ def grades_of(content: str, tokens: Sequence[ReadToken]) -> list[Verdict] | None
     Returns:
         None where the tokens are not those of the reply, so that nothing can be told from them.
     """
-    if not tokens or "".join(token.text for token in tokens) != content:
+    written = "".join(token.text for token in tokens)
+    if not tokens or written.strip() != content.strip():  # some servers trim what they send
         return None
     starts = list(accumulate((len(token.text) for token in tokens), initial=0))
     return [
         graded(tokens[bisect_right(starts, match.start(2)) - 1], match[2])
-        for match in _LABELLED.finditer(content)
+        for match in _LABELLED.finditer(written)
     ]

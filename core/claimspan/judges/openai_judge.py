@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from typing import Final, Self, get_args
 
-from pydantic import SecretStr
+from pydantic import JsonValue, SecretStr
 
 from claimspan.budget import Budget
 from claimspan.concurrency import Flights, together
@@ -53,6 +53,7 @@ class OpenAIJudge:
         base_url: Where ``/chat/completions`` is; None is OpenAI.
         headers: Sent with every request, such as Azure's ``api-key``.
         query: Appended to every request, such as Azure's ``api-version``.
+        options: Added to the body of every request, such as ``{"seed": 1}``.
         extraction: ``"direct"``, or ``"reasoned"``: after a chain of thought.
         chunks_per_call: Texts in one check; 1 is the careful way, None as many as fit.
         graded: Ask for log probabilities, where the endpoint gives them.
@@ -78,6 +79,7 @@ class OpenAIJudge:
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
+        options: Mapping[str, JsonValue] | None = None,
         extraction: Extraction = "direct",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
         graded: bool = True,
@@ -97,6 +99,7 @@ class OpenAIJudge:
         self._check_price(budget)
         self._reasoned = extraction == "reasoned"
         self._chunks_per_call = chunks_per_call
+        self._options = {**_fixed_options(model), **(options or {})}
         self._style = Style(graded and not _REASONING_MODEL.match(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
         self._flights = Flights[list[Claim]]()
@@ -108,7 +111,7 @@ class OpenAIJudge:
             api_key=_secret(api_key, url),
             headers=headers or {},
             query=query or {},
-            options={} if _REASONING_MODEL.match(model) else {"temperature": 0},
+            options=self._options,
             length_option="max_completion_tokens" if is_openai(url) else "max_tokens",
             concurrency=concurrency,
             call_seconds=call_seconds,
@@ -238,7 +241,7 @@ class OpenAIJudge:
     def _digest(self) -> str:
         """Changes with whatever may change a verdict."""
         schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
-        settings = repr((self._reasoned, self._chunks_per_call, self._style))
+        settings = repr((self._reasoned, self._chunks_per_call, self._style, self._options))
         prompts = (_prompts.CHECK, _prompts.EXTRACT, _prompts.EXTRACT_REASONED)
         return content_key(*prompts, schemas, settings)
 
@@ -250,6 +253,10 @@ def _check_numbers(chunks_per_call: int | None, concurrency: int, call_seconds: 
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
     if not call_seconds > 0:
         raise ConfigError(f"call_seconds is {call_seconds!r}: give more than 0")
+
+
+def _fixed_options(model: str) -> dict[str, JsonValue]:
+    return {} if _REASONING_MODEL.match(model) else {"temperature": 0}
 
 
 def _secret(key: str | SecretStr | None, url: str) -> SecretStr | None:
