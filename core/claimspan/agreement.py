@@ -85,15 +85,7 @@ def measure_agreement(judged: Sequence[Judged], *, resamples: int = RESAMPLES) -
         ConfigError: The judge decided nothing.
     """
     is_binary = any(each.label == "NE" for each in judged)
-    pairs = [
-        (
-            _merged(each.label, is_binary),
-            _merged(_LETTERS[each.said], is_binary),
-            each.entailed or 0.0,
-        )
-        for each in judged
-        if each.said is not None
-    ]
+    pairs = [_pair(each, each.said, is_binary) for each in judged if each.said is not None]
     if not pairs:
         raise ConfigError("the judge decided no claim: there is no agreement to measure")
     names = ("E", "NE") if is_binary else ("E", "N", "C")

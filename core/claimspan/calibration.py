@@ -74,11 +74,8 @@ def calibrate(
     if not known or not test:
         raise ConfigError("the cheap judge decided no claim: there is nothing to calibrate by")
     thresholds = _best(known, int(max_loss * len(tune)))
-    sure = [
-        each for each in test if each.entailed is not None and _is_sure(thresholds, each.entailed)
-    ]
-    wrong = sum((each.entailed or 0.0) >= thresholds.high for each in sure if each.label != "E")
-    wrong += sum((each.entailed or 0.0) < thresholds.high for each in sure if each.label == "E")
+    sure = [each for each in test if _is_sure(thresholds, each)]
+    wrong = sum(_calls_entailed(thresholds, each) != (each.label == "E") for each in sure)
     saved, lost = len(sure) / len(test), wrong / len(test)
     return Calibration(
         thresholds=thresholds,
@@ -100,8 +97,13 @@ def halves(
     return parts
 
 
-def _is_sure(thresholds: Thresholds, entailed: float) -> bool:
-    return entailed <= thresholds.low or entailed >= thresholds.high
+def _is_sure(thresholds: Thresholds, judged: Judged) -> bool:
+    entailed = judged.entailed
+    return entailed is not None and not thresholds.low < entailed < thresholds.high
+
+
+def _calls_entailed(thresholds: Thresholds, judged: Judged) -> bool:
+    return judged.entailed is not None and judged.entailed >= thresholds.high
 
 
 def _best(judged: Sequence[Judged], allowed: int) -> Thresholds:

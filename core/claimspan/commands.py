@@ -13,6 +13,7 @@ from claimspan.calibration import MAX_LOSS, Calibration, calibrate, halves
 from claimspan.errors import ConfigError
 from claimspan.estimate import CLAIMS_PER_SENTENCE, Estimate, aestimate
 from claimspan.judges import default_judge
+from claimspan.judges._extraction import Extraction
 from claimspan.judges.openai_judge import OpenAIJudge
 from claimspan.labelled import judge_labelled, read_labelled
 from claimspan.pricing import Price
@@ -109,7 +110,7 @@ def calibrate_command(
 def _rehearsed(
     model: str, chunks_per_call: int | None, reasoned: bool, price: Price | None
 ) -> OpenAIJudge:
-    extraction = "reasoned" if reasoned else "direct"
+    extraction: Extraction = "reasoned" if reasoned else "direct"
     if chunks_per_call is None:
         return OpenAIJudge(model, base_url=_NOWHERE, extraction=extraction, price=price)
     return OpenAIJudge(
@@ -145,21 +146,23 @@ def _estimate_text(estimate: Estimate, model: str) -> str:
 
 
 def _agreement_text(agreement: Agreement, judge: str) -> str:
-    lines = [f"{judge}: {agreement.n} claims, {agreement.undecided} undecided"]
-    for name in ("accuracy", "balanced_accuracy", "auroc", "kappa"):
-        value: float | None = getattr(agreement, name)
-        low, high = agreement.intervals.get(name, (0.0, 0.0))
-        lines.append(
-            f"  {name:<18}" + ("-" if value is None else f"{value:.3f}  [{low:.3f}, {high:.3f}]")
-        )
+    figures = {
+        "accuracy": agreement.accuracy,
+        "balanced_accuracy": agreement.balanced_accuracy,
+        "auroc": agreement.auroc,
+        "kappa": agreement.kappa,
+    }
     names = list(agreement.classes)
+    lines = [f"{judge}: {agreement.n} claims, {agreement.undecided} undecided"]
+    for name, value in figures.items():
+        low, high = agreement.intervals.get(name, (0.0, 0.0))
+        lines.append(f"  {name:<18}{_share(value)}  [{low:.3f}, {high:.3f}]")
     lines.append("  people \\ judge" + "".join(f"{name:>{_CONFUSION_WIDTH}}" for name in names))
     for name, row in agreement.confusion.items():
         cells = "".join(f"{row[each]:>{_CONFUSION_WIDTH}}" for each in names)
         one = agreement.classes[name]
-        lines.append(
-            f"  {name:<14}{cells}  precision {_share(one.precision)}, recall {_share(one.recall)}"
-        )
+        shares = f"precision {_share(one.precision)}, recall {_share(one.recall)}"
+        lines.append(f"  {name:<14}{cells}  {shares}")
     return "\n".join(lines)
 
 

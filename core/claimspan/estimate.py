@@ -119,7 +119,8 @@ class _Rehearsal:
             due = int(self._owed)
             self._owed -= due
             texts = [sentence, *(f"{sentence} ({i})" for i in range(1, due))][:due]
-            claims += [{"sentence": int(number), "text": text} for text in texts]
+            for text in texts:
+                claims.append({"sentence": int(number), "text": text})
         notes: dict[str, JsonValue] = {"notes": " ".join(sentences.values())}
         return {**(notes if thinks_aloud else {}), "claims": claims}
 

@@ -87,8 +87,8 @@ class Evaluation(BaseModel):
     @property
     def score_mode(self) -> ScoreMode | None:
         """Whether verdicts come with probabilities; None where there are no verdicts."""
-        found = {m.score_mode for m in self._matrices if m is not None} - {None}
-        return found.pop() if len(found) == 1 else ("mixed" if found else None)
+        modes = [m.score_mode for m in self._matrices if m is not None and m.score_mode]
+        return modes[0] if len(set(modes)) == 1 else ("mixed" if modes else None)
 
     @property
     def context_coverage(self) -> ContextCoverage | None:
@@ -271,8 +271,9 @@ def evaluate_many(
 @asynccontextmanager
 async def _ending_in(seconds: float) -> AsyncGenerator[None]:
     """Stop the block at a deadline, with an error that says so."""
+    deadline = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as deadline:
+        async with deadline:
             yield
     except TimeoutError:
         if not deadline.expired():

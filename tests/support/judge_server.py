@@ -15,7 +15,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -208,10 +208,14 @@ class JudgeServer:
         await exchange.send_json(body)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                await self._exchange(reader, writer)
-        writer.close()
+        try:
+            with suppress(asyncio.IncompleteReadError, ConnectionError):
+                while True:
+                    await self._exchange(reader, writer)
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin1")
@@ -246,7 +250,7 @@ class JudgeServer:
 
 
 @contextmanager
-def judge_server(*, latency: float = 0.0, malformed_every: int = 0) -> Iterator[JudgeServer]:
+def judge_server(*, latency: float = 0.0, malformed_every: int = 0) -> Generator[JudgeServer]:
     """A server in a thread of this process, for as long as the block runs."""
     server = JudgeServer(latency=latency, malformed_every=malformed_every)
     loop = asyncio.new_event_loop()

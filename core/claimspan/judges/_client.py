@@ -8,7 +8,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 from openai import APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
 from pydantic import JsonValue, SecretStr
@@ -50,6 +50,7 @@ _ADVICE: Final = {
     401: ": check the key",
     403: ": check what the key may do",
     404: ": check base_url and model",
+    422: ": it does not know an option",
 }
 
 
@@ -71,6 +72,9 @@ class _Session:
     def __init__(self, client: AsyncOpenAI, concurrency: int) -> None:
         self.client: Final = client
         self.gate: Final = asyncio.Semaphore(concurrency)
+
+
+_Sessions = dict[AbstractEventLoop, _Session]
 
 
 class Endpoint:
@@ -104,10 +108,7 @@ class Endpoint:
         self._budget = budget
         self._breaker = Breaker()
         self._grades_refused = False
-        self._sessions: WeakKeyDictionary[
-            AbstractEventLoop, tuple[_Session, AsyncGenerator[_Session]]
-        ]
-        self._sessions = WeakKeyDictionary()
+        self._sessions: _Sessions = {}
 
     def __repr__(self) -> str:
         """Without the key."""
@@ -146,7 +147,8 @@ class Endpoint:
                     raise JudgeError(f"{error}; requests made: {attempt + 1}") from None
                 await asyncio.sleep(pause)
             else:
-                self._grades_refused = prompt.graded and not graded
+                if prompt.graded:
+                    self._grades_refused = not graded
                 return completion
         raise JudgeError("the endpoint refuses the request, with and without log probabilities")
 
@@ -227,21 +229,19 @@ class Endpoint:
     async def _session(self) -> _Session:
         """The session of the running loop.
 
-        A generator holds it, because a loop closes its generators before it ends: that way the
-        connections end with the loop that they belong to, also in ``asyncio.run``.
+        It ends with the loop, or with this endpoint, whichever is first. For the one, a generator
+        holds it, because a loop closes its generators before it ends, also in ``asyncio.run``; for
+        the other, a finalizer holds the generator.
         """
         loop = asyncio.get_running_loop()
         if loop not in self._sessions:
-            holder = self._hold()
-            self._sessions[loop] = await anext(holder), holder  # nothing is awaited on the way
-        return self._sessions[loop][0]
-
-    async def _hold(self) -> AsyncGenerator[_Session]:
-        client = self._connect()
-        try:
-            yield _Session(client, self._concurrency)
-        finally:
-            await client.close()
+            self._sessions[loop] = _Session(self._connect(), self._concurrency)
+            closers: list[finalize[..., Endpoint]] = []
+            holder = _hold(self._sessions, loop, closers)
+            await anext(holder)
+            closers.append(finalize(self, _close_soon, loop, holder))
+            closers[0].atexit = False
+        return self._sessions[loop]
 
     def _connect(self) -> AsyncOpenAI:
         client = AsyncOpenAI(
@@ -260,6 +260,27 @@ class Endpoint:
         # Read from the environment of the application, which is not asked to pay.
         client.organization = client.project = None
         return client
+
+
+async def _hold(
+    sessions: _Sessions, loop: AbstractEventLoop, closers: list[finalize[..., Endpoint]]
+) -> AsyncGenerator[None]:
+    """Wait to be closed, then close the connections and leave nothing behind."""
+    try:
+        yield
+    finally:
+        for closer in closers:
+            closer.detach()
+        await sessions.pop(loop).client.close()
+
+
+def _close_soon(loop: AbstractEventLoop, holder: AsyncGenerator[None]) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(lambda: loop.create_task(_close(holder)))
+
+
+async def _close(holder: AsyncGenerator[None]) -> None:
+    await holder.aclose()
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:

@@ -69,7 +69,10 @@ class OpenAIJudge:
         ConfigError: Something of this cannot work.
     """
 
-    name: Final = "openai"
+    @property
+    def name(self) -> str:
+        """What stands on the trace."""
+        return "openai"
 
     def __init__(
         self,
@@ -137,7 +140,7 @@ class OpenAIJudge:
     def rehearsed_by(self, completer: Completer) -> Self:
         """The same judge with an empty cache, that asks ``completer`` and sends nothing."""
         other = copy(self)
-        other._cache, other._flights = VerdictCache(), Flights()
+        other._cache, other._flights = VerdictCache(), Flights[list[Claim]]()
         other._completer = completer
         return other
 
