@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from claimspan.errors import ConfigError
 from claimspan.verdicts import Claim, Verdict
 
-__all__ = ["VerdictCache", "content_key"]
+__all__ = ["VerdictCache", "content_key", "joint_key"]
 
 MAX_ENTRIES: Final = 100_000
 """Entries in memory, about 25 MB of verdicts."""
@@ -30,6 +30,11 @@ def content_key(*parts: str | None) -> str:
     """A key for what is made of these texts, whatever they contain."""
     written = json.dumps(parts).encode()
     return hashlib.sha256(written).hexdigest()
+
+
+def joint_key(*keys: str) -> str:
+    """A key for what belongs to all of these keys."""
+    return hashlib.sha256("".join(keys).encode()).hexdigest()
 
 
 class VerdictCache:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from claimspan.errors import ReplyError
 from claimspan.judges._completion import Completer, Completion, Prompt
-from claimspan.judges._logprobs import LETTERS, grades_of
+from claimspan.judges._logprobs import LABEL_ALONE, grades_of
 from claimspan.judges._material import call_id, claim_ids, encode, reference_ids
 from claimspan.judges._prompts import CHECK
 from claimspan.judges._replies import (
@@ -20,7 +20,7 @@ from claimspan.judges._replies import (
     verdicts_schema,
 )
 from claimspan.judges.protocol import Cell
-from claimspan.tokens import count_tokens
+from claimspan.tokens import most_tokens
 from claimspan.usage import add_undecided
 from claimspan.verdicts import Verdict
 
@@ -90,7 +90,8 @@ def _groups(
     wanted: Sequence[int], references: Sequence[str], limit: int | None
 ) -> list[Sequence[int]]:
     """Indices of references call by call, as even in number as the limits allow."""
-    total = sum(count_tokens(references[j]) for j in wanted)
+    # A third of the bytes: enough in every script, and many times cheaper than to count.
+    total = sum(most_tokens(references[j]) for j in wanted) / 3
     calls = max(ceil(len(wanted) / limit) if limit else 1, ceil(total / TOKENS_A_CALL), 1)
     return _evenly(wanted, ceil(len(wanted) / calls) or 1)
 
@@ -178,7 +179,7 @@ def _read(
         (row.claim, _LABELLED.fullmatch(label)) for row in reply.verdicts for label in row.labels
     ]
     valid = [(claim, match[1], match[2]) for claim, match in given if match]
-    verdicts = [Verdict(label=LETTERS[letter]) for _, _, letter in valid]
+    verdicts = [LABEL_ALONE[letter] for _, _, letter in valid]
     grades = grades_of(completion.content, completion.tokens) or verdicts
     if len(grades) != len(verdicts):
         grades = verdicts

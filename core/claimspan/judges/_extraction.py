@@ -11,7 +11,7 @@ from claimspan.judges._material import call_id, encode
 from claimspan.judges._prompts import EXTRACT, EXTRACT_REASONED
 from claimspan.judges._replies import ClaimsReply, claims_schema, exact_claims_schema, read_reply
 from claimspan.judges._sentences import every_sentence
-from claimspan.tokens import count_tokens
+from claimspan.tokens import most_tokens
 from claimspan.verdicts import Claim
 
 __all__ = ["Extraction", "extract", "sentences_of"]
@@ -89,6 +89,6 @@ def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:
 
 
 def _most_tokens(sentences: Sequence[str], reasoned: bool) -> int:
-    """Three times the text, for names in place of pronouns and finer claims, and the JSON."""
-    text = sum(count_tokens(sentence) for sentence in sentences)
-    return 200 + 3 * text + 40 * len(sentences) + (400 + 2 * text if reasoned else 0)
+    """Room for three times the text, a third of its bytes taken as its tokens, and for the JSON."""
+    size = sum(most_tokens(sentence) for sentence in sentences)
+    return 200 + size + 40 * len(sentences) + (400 + size if reasoned else 0)

@@ -11,10 +11,13 @@ from typing import Final, NamedTuple
 
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["LETTERS", "ReadToken", "graded", "grades_of"]
+__all__ = ["LABEL_ALONE", "LETTERS", "ReadToken", "graded", "grades_of"]
 
 LETTERS: Final = {"E": Label.ENTAILED, "N": Label.NEUTRAL, "C": Label.CONTRADICTED}
 """What stands for a label in a reply: one letter is one token with every tokenizer."""
+
+LABEL_ALONE: Final = {letter: Verdict(label=label) for letter, label in LETTERS.items()}
+"""Verdicts without probabilities."""
 
 _UNSEEN: Final = 0.02
 """Two per cent: as far as a score may be off because an endpoint lists few alternatives."""
@@ -60,7 +63,7 @@ def graded(token: ReadToken, letter: str) -> Verdict:
         math.exp(min(token.listed.values())) if token.listed and 0.0 in weights.values() else 0.0
     )
     if not total or max(weights.values()) > weights[letter] or unseen > _UNSEEN * total:
-        return Verdict(label=LETTERS[letter])
+        return LABEL_ALONE[letter]
     return Verdict(
         label=LETTERS[letter],
         entailed=weights["E"] / total,

@@ -23,13 +23,16 @@ from claimspan.judges._extraction import Extraction, batches_of, extract, senten
 from claimspan.judges._replies import claims_schema, verdicts_schema
 from claimspan.judges.protocol import Cell
 from claimspan.pricing import Price, price_of
-from claimspan.verdict_cache import VerdictCache, content_key
+from claimspan.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["OpenAIJudge"]
 
 CHUNKS_PER_CALL: Final = 6
 """Two calls for the 12 texts of a record with 10 chunks; see ``tests/benchmarks/judge_cost.py``."""
+
+TOP_LOGPROBS: Final = 10
+"""Three labels, each in some spellings."""
 
 # They think in tokens of their own: a fixed temperature and log probabilities are refused.
 _REASONING_MODEL: Final = re.compile(r"(o\d|gpt-5)")
@@ -57,6 +60,7 @@ class OpenAIJudge:
         extraction: ``"direct"``, or ``"reasoned"``: after a chain of thought.
         chunks_per_call: Texts in one check; 1 is the careful way, None as many as fit.
         graded: Ask for log probabilities, where the endpoint gives them.
+        top_logprobs: Alternatives of each token that are asked for then; OpenAI gives 20 at most.
         exact_schema: Put the ids of each call into its schema. Small models need it; OpenAI
             compiles every new schema, which takes seconds.
         concurrency: Requests under way at once, in each event loop.
@@ -86,6 +90,7 @@ class OpenAIJudge:
         extraction: Extraction = "direct",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
         graded: bool = True,
+        top_logprobs: int = TOP_LOGPROBS,
         exact_schema: bool = False,
         concurrency: int = 16,
         call_seconds: float = 60.0,
@@ -115,6 +120,7 @@ class OpenAIJudge:
             headers=headers or {},
             query=query or {},
             options=self._options,
+            top_logprobs=top_logprobs,
             length_option="max_completion_tokens" if is_openai(url) else "max_tokens",
             concurrency=concurrency,
             call_seconds=call_seconds,
@@ -235,7 +241,7 @@ class OpenAIJudge:
         about = content_key(self._scope, "verdict", question)
         rows = [content_key(claim.text) for claim in claims]
         columns = [content_key(text) for text in references]
-        return {(i, j): content_key(about, rows[i], columns[j]) for i, j in sorted(cells)}
+        return {(i, j): joint_key(about, rows[i], columns[j]) for i, j in sorted(cells)}
 
     def _check_price(self, budget: Budget | None) -> None:
         if budget is not None and budget.needs_price and self.price is None:
