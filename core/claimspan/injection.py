@@ -58,40 +58,42 @@ _SIGNS: Final = (
     _sign(
         "order",
         "ignore disregard forget overrid bypass",
-        r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|"
+        r"\b(?:ignore|disregard|forget|override|bypass)\b[^.:;!?]{0,40}\b(?:previous|prior|above|earlier|"
         rf"preceding|all|any|your|the|these|those)\b.{{0,25}}\b{_WHAT_RULES}",
     ),
     _sign(
         "order",
         "claim",
-        r"\b(?:label|mark|judge|rate|grade|classify|answer|treat|consider|report)\b.{0,40}"
-        r"\bclaims?\b.{0,40}\b(?:entail\w*|true|correct|supported|e)\b",
+        r"\b(?:label|mark|judge|rate|grade|classify|answer|treat|consider|report)\b[^.:;!?]{0,40}"
+        r"\bclaims?\b[^.:;!?]{0,40}\b(?:entail\w*|true|correct|supported|e)\b",
     ),
     _sign(
         "order",
         "now you act pretend instructions prompt",
-        r"\b(?:you are now|from now on,? you|pretend to be|new instructions?\s*:|system prompt|"
-        r"act as (?:a|an|the) (?:judge|evaluator|grader|assistant))\b",
+        r"\b(?:you are now (?:a|an|the|in)\b|from now on,? you\b|pretend to be\b|"
+        r"new instructions?\s*:|system prompt\b|act as (?:a|an|the) (?:judge|evaluator|grader)\b)",
     ),
     _sign(
         "order",
         "ignorier missacht vergiss vergessen",
-        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie)\b.{0,40}\b(?:anweisung|vorgabe|regel|"
+        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie)\b[^.:;!?]{0,40}\b(?:anweisung|vorgabe|regel|"
         r"instruktion)",
     ),
     _sign(
         "order",  # French, Spanish, Portuguese, Italian
         "ignor oubli néglig olvid descart esque dimentic tralasci",
-        r"\b(?:ignor|oubli|néglig|olvid|descart|esque[çc]|dimentic|tralasci)\w+\b.{0,40}\b"
+        r"\b(?:ignor|oubli|néglig|olvid|descart|esque[çc]|dimentic|tralasci)\w+\b[^.:;!?]{0,40}\b"
         r"(?:instru[ccçz]|istruzion|consigne|règle|regla|regra|regol|órden|orden|indicazion)",
     ),
     _sign(
         "order",  # Slovene, Croatian, Serbian, Czech, Polish
         "prezri ignor pozabi zanemari zaboravi zapome pomiń zapomnij",
         r"\b(?:prezri|i?gnoriraj|zignoruj|ignoruj|pozabi|zanemari|zaboravi|zapome|pomiń|zapomnij)"
-        r"\w*\b.{0,40}\b(?:navodil|pravil|ukaz|uput|pokyn|instrukc|polece|zasad)",
+        r"\w*\b[^.:;!?]{0,40}\b(?:navodil|pravil|ukaz|uput|pokyn|instrukc|polece|zasad)",
     ),
-    _sign("order", "игнорир забудь", r"(?:игнорир|забудь).{0,40}(?:инструкци|указани|правил)"),
+    _sign(
+        "order", "игнорир забудь", r"(?:игнорир|забудь)[^.:;!?]{0,40}(?:инструкци|указани|правил)"
+    ),
     _sign(
         "order",
         "忽略 无视 忘记 不要理会",
