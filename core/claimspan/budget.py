@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -15,6 +16,8 @@ from claimspan.usage import Meter, Usage, current_meter
 __all__ = ["Budget", "Reservation"]
 
 DAY_SECONDS: Final = 86_400
+
+_LOOK_AGAIN_SECONDS: Final = 0.02  # calls take ten times as long; they may be in other threads
 
 
 class Reservation:
@@ -91,17 +94,19 @@ class Budget:
         with self._lock:
             return self._account_of_today().spent
 
-    @contextmanager
-    def reserve(self, most: Usage) -> Generator[Reservation]:
+    @asynccontextmanager
+    async def reserve(self, most: Usage) -> AsyncGenerator[Reservation]:
         """Set aside the most that a call can cost; at the end of the block its cost is booked.
 
-        The block says what the call did cost in ``reservation.spent``.
+        Where only calls under way stand in the way, their end is awaited. The block says what the
+        call did cost in ``reservation.spent``.
 
         Raises:
             BudgetExceededError: A limit could be passed.
         """
         reservation = Reservation(most)
-        accounts = self._open(reservation)
+        while (accounts := self._open(reservation)) is None:
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
         try:
             yield reservation
         finally:
@@ -110,24 +115,27 @@ class Budget:
                     account.reserved.remove(reservation)
                     account.spent += reservation.spent
 
-    def _open(self, reservation: Reservation) -> list[_Account]:
+    def _open(self, reservation: Reservation) -> list[_Account] | None:
+        """The accounts that the reservation stands in; None while others leave it no room."""
         meter = current_meter()
         with self._lock:
             today = self._account_of_today()
-            _refuse_beyond("a day", today.with_one_more(reservation.most), dollars=self.per_day)
-            accounts = [today]
-            if meter is not None:
-                record = self._records.setdefault(meter, _Account())
-                self._check_record(record.with_one_more(reservation.most))
-                accounts.append(record)
-            for account in accounts:
+            record = _Account() if meter is None else self._records.setdefault(meter, _Account())
+            most = reservation.most
+            self._check(today.spent + most, record.spent + most)
+            try:
+                self._check(today.with_one_more(most), record.with_one_more(most))
+            except BudgetExceededError:
+                return None
+            for account in (today, record):
                 account.reserved.append(reservation)
-            return accounts
+            return [today, record]
 
-    def _check_record(self, most: Usage) -> None:
+    def _check(self, today: Usage, record: Usage) -> None:
+        _refuse_beyond("a day", today, dollars=self.per_day)
         _refuse_beyond(
             "a record",
-            most,
+            record,
             dollars=self.per_record,
             calls=self.calls_per_record,
             tokens=self.tokens_per_record,

@@ -76,8 +76,8 @@ _SIGNS: Final = (
     _sign(
         "order",
         "ignorier missacht vergiss vergessen",
-        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie)\b[^.:;!?]{0,40}\b(?:anweisung|vorgabe|regel|"
-        r"instruktion)",
+        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie)\b[^.:;!?]{0,40}"
+        r"\b(?:anweisung|vorgabe|regel|instruktion)",
     ),
     _sign(
         "order",  # French, Spanish, Portuguese, Italian

@@ -7,7 +7,7 @@ import json
 import ssl
 from asyncio import AbstractEventLoop
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final, Protocol
 from weakref import finalize
 
@@ -70,6 +70,13 @@ class _Session:
     def __init__(self, client: AsyncOpenAI, concurrency: int) -> None:
         self.client: Final = client
         self.gate: Final = asyncio.Semaphore(concurrency)
+        self._closing: asyncio.Future[None] | None = None
+
+    async def end(self) -> None:
+        """Close the connections; whoever calls this waits for the same end."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self.client.close())
+        await asyncio.shield(self._closing)
 
 
 _Sessions = dict[AbstractEventLoop, _Session]
@@ -154,7 +161,7 @@ class Endpoint:
 
     async def _send(self, client: AsyncOpenAI, prompt: Prompt) -> Completion:
         body = self._body(prompt)
-        with self._reserved(body, prompt) as reservation:
+        async with self._reserved(body, prompt) as reservation:
             add_usage(Usage(calls=1))
             try:
                 envelope = read_envelope(await self._post(client, body))
@@ -168,7 +175,7 @@ class Endpoint:
 
     def _reserved(
         self, body: Mapping[str, JsonValue], prompt: Prompt
-    ) -> AbstractContextManager[Reservation]:
+    ) -> AbstractAsyncContextManager[Reservation]:
         if self._budget is None:
             return nullcontext(Reservation(Usage()))
         sent = json.dumps(body, ensure_ascii=False)
@@ -235,11 +242,11 @@ class Endpoint:
         """
         loop = asyncio.get_running_loop()
         if loop not in self._sessions:
-            self._sessions[loop] = _Session(self._connect(), self._concurrency)
+            session = self._sessions[loop] = _Session(self._connect(), self._concurrency)
             closers: list[finalize[..., Endpoint]] = []
             holder = _hold(self._sessions, loop, closers)
             await anext(holder)
-            closers.append(finalize(self, _close_soon, loop, holder))
+            closers.append(finalize(self, _close_soon, loop, session, holder))
             closers[0].atexit = False
         return self._sessions[loop]
 
@@ -277,16 +284,18 @@ async def _hold(
     finally:
         for closer in closers:
             closer.detach()
-        await sessions.pop(loop).client.close()
+        await sessions.pop(loop).end()
 
 
-def _close_soon(loop: AbstractEventLoop, holder: AsyncGenerator[None]) -> None:
+def _close_soon(loop: AbstractEventLoop, session: _Session, holder: AsyncGenerator[None]) -> None:
     if not loop.is_closed():
-        loop.call_soon_threadsafe(lambda: loop.create_task(_close(holder)))
+        loop.call_soon_threadsafe(lambda: loop.create_task(_end(session, holder)))
 
 
-async def _close(holder: AsyncGenerator[None]) -> None:
-    await holder.aclose()
+async def _end(session: _Session, holder: AsyncGenerator[None]) -> None:
+    """End a session; if its loop ends meanwhile, the generator makes it wait for that."""
+    await session.end()
+    del holder
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
