@@ -87,8 +87,10 @@ class Evaluation(BaseModel):
     @property
     def score_mode(self) -> ScoreMode | None:
         """Whether verdicts come with probabilities; None where there are no verdicts."""
-        modes = [m.score_mode for m in self._matrices if m is not None and m.score_mode]
-        return modes[0] if len(set(modes)) == 1 else ("mixed" if modes else None)
+        modes: set[ScoreMode] = {
+            m.score_mode for m in self._matrices if m is not None and m.score_mode
+        }
+        return "mixed" if len(modes) > 1 else next(iter(modes), None)
 
     @property
     def context_coverage(self) -> ContextCoverage | None:

@@ -30,6 +30,7 @@ from claimspan.evaluation import aevaluate, aevaluate_many  # noqa: E402 - after
 from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
 from claimspan.record_file import read_records  # noqa: E402 - after the path
 from claimspan.verdict_cache import VerdictCache  # noqa: E402 - after the path
+
 from judge_server import TOKENIZER  # noqa: E402 - after the path
 
 SAMPLES: Final = ROOT.parent / "shared" / "bench" / "samples20.json"

@@ -14,6 +14,7 @@ from claimspan.context_coverage import coverage, coverage_of_set
 from claimspan.errors import ConfigError
 from claimspan.evaluation import aevaluate
 from claimspan.judges._logprobs import ReadToken, graded, grades_of
+
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge
 

@@ -22,6 +22,7 @@ from claimspan.record_file import read_records
 from claimspan.tokens import count_tokens, most_tokens
 from claimspan.usage import metered
 from claimspan.verdict_cache import VerdictCache
+
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge
 

@@ -19,6 +19,7 @@ from claimspan.injection import injection_signs
 from claimspan.judges import OpenAIJudge
 from claimspan.judges._completion import Completion, Prompt
 from claimspan.judges._material import call_id, claim_ids, encode, reference_ids
+
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge
 

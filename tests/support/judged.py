@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from claimspan import Chunk, RagRecord
 from claimspan.judges import OpenAIJudge
+
 from judge_server import Exchange, reply_to
 
 __all__ = ["RECORD", "make_judge", "verdict_rows", "with_reply"]

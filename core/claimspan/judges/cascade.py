@@ -37,8 +37,10 @@ class Thresholds(BaseModel):
         return verdict.entailed <= self.low or verdict.entailed >= self.high
 
 
-# Of LexicalJudge, by `claimspan calibrate` on the labelled sets for development; see its docstring.
-LEXICAL: Final = Thresholds(low=0.1, high=0.95)
+# Of LexicalJudge: `claimspan calibrate` on the ten labelled sets for development, all of them
+# together, allowed 2 % of wrong verdicts. On the 6,448 claims set aside it decides 19.8 % of the
+# verdicts alone, 2.0 % of all wrongly.
+LEXICAL: Final = Thresholds(low=0.19, high=0.72)
 
 
 class CascadeJudge:
@@ -51,7 +53,8 @@ class CascadeJudge:
     Args:
         cheap: Judges everything; should give probabilities.
         strong: Judges the rest.
-        thresholds: When the cheap judge is sure; calibrate them with ``claimspan calibrate``.
+        thresholds: When the cheap judge is sure: by default as it was found for ``LexicalJudge``,
+            which saves a fifth of the verdicts; calibrate others with ``claimspan calibrate``.
     """
 
     def __init__(self, cheap: Judge, strong: Judge, *, thresholds: Thresholds = LEXICAL) -> None:
