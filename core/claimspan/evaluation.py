@@ -6,17 +6,18 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from claimspan._asking import check, ground_truth_of, guarded
 from claimspan.concurrency import together
 from claimspan.context_coverage import ContextCoverage, coverage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.injection import suspects_injection
-from claimspan.judges.protocol import Judge, SparseJudge
+from claimspan.judges.protocol import Judge
 from claimspan.metrics import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
@@ -152,7 +153,7 @@ async def aevaluate(
     with metered() as meter:
         async with _ending_in(deadline_seconds):
             claims, dropped = await _extract(judge, record, max_claims)
-            matrices = await _check(judge, record, *claims)
+            matrices = await check(judge, record, *claims)
     measurement = measure(
         response_vs_ground_truth=_column(matrices.get("response_vs_ground_truth")),
         ground_truth_vs_response=_column(matrices.get("ground_truth_vs_response")),
@@ -313,21 +314,16 @@ async def _extract(
     judge: Judge, record: RagRecord, max_claims: int
 ) -> tuple[tuple[list[Claim], list[Claim]], int]:
     """The claims of response and ground truth, and how many were beyond the cap."""
-    texts = (record.response, _ground_truth(record) or "")
+    texts = (record.response, ground_truth_of(record) or "")
     found = await together([_claims_of(judge, text, record.query) for text in texts])
     kept = [claims[:max_claims] for claims in found]
     return (kept[0], kept[1]), sum(len(claims) for claims in found) - sum(map(len, kept))
 
 
-def _ground_truth(record: RagRecord) -> str | None:
-    """A blank ground truth is none: nothing could be entailed by it."""
-    return record.ground_truth if record.ground_truth and record.ground_truth.strip() else None
-
-
 async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
     if not text.strip():
         return []
-    claims = await _guarded(judge, lambda: judge.extract_claims(text, question=question))
+    claims = await guarded(judge, lambda: judge.extract_claims(text, question=question))
     if not _are_claims(claims):
         raise JudgeError(f"judge {judge.name!r} returned something else than a list of Claim")
     return list(claims)
@@ -335,102 +331,6 @@ async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
 
 def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - what it is made of is the question
-
-
-async def _check(
-    judge: Judge,
-    record: RagRecord,
-    response_claims: Sequence[Claim],
-    ground_truth_claims: Sequence[Claim],
-) -> dict[str, VerdictMatrix]:
-    """Every matrix that the record allows, by the name of its field in ``Evaluation``."""
-    chunks = [chunk.text for chunk in record.chunks]
-    ground_truth = _ground_truth(record)
-    if ground_truth is None:
-        matrix = await _matrix(judge, response_claims, chunks, record.query)
-        return {"response_vs_chunks": matrix}
-    if isinstance(judge, SparseJudge):
-        texts = [*chunks, ground_truth, record.response]
-        return await _check_at_once(
-            judge, response_claims, ground_truth_claims, texts, record.query
-        )
-    wanted = {
-        "response_vs_chunks": (response_claims, chunks),
-        "response_vs_ground_truth": (response_claims, [ground_truth]),
-        "ground_truth_vs_response": (ground_truth_claims, [record.response]),
-        "ground_truth_vs_chunks": (ground_truth_claims, chunks),
-    }
-    matrices = await together(
-        [_matrix(judge, claims, texts, record.query) for claims, texts in wanted.values()]
-    )
-    return dict(zip(wanted, matrices, strict=True))
-
-
-async def _check_at_once(
-    judge: SparseJudge,
-    response_claims: Sequence[Claim],
-    ground_truth_claims: Sequence[Claim],
-    texts: Sequence[str],
-    question: str,
-) -> dict[str, VerdictMatrix]:
-    """The four matrices out of one: all claims against chunks, ground truth and response."""
-    claims = [*response_claims, *ground_truth_claims]
-    n, k = len(response_claims), len(texts) - 2
-    areas = {
-        "response_vs_chunks": (range(n), range(k)),
-        "response_vs_ground_truth": (range(n), range(k, k + 1)),
-        "ground_truth_vs_response": (range(n, len(claims)), range(k + 1, k + 2)),
-        "ground_truth_vs_chunks": (range(n, len(claims)), range(k)),
-    }
-    cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
-    whole = VerdictMatrix.of([[None] * len(texts) for _ in claims], len(texts))
-    if cells:
-        answer = judge.check_cells
-        found = await _guarded(judge, lambda: answer(claims, texts, cells, question=question))
-        whole = _checked_shape(judge, found, (len(claims), len(texts)))
-    return {
-        name: VerdictMatrix.of([[whole[i][j] for j in columns] for i in rows], len(columns))
-        for name, (rows, columns) in areas.items()
-    }
-
-
-async def _matrix(
-    judge: Judge, claims: Sequence[Claim], references: Sequence[str], question: str
-) -> VerdictMatrix:
-    wanted = (len(claims), len(references))
-    if 0 in wanted:
-        return VerdictMatrix.of([[] for _ in claims], n_references=len(references))
-    matrix = await _guarded(judge, lambda: judge.check(claims, references, question=question))
-    return _checked_shape(judge, matrix, wanted)
-
-
-def _checked_shape(judge: Judge, matrix: object, wanted: tuple[int, int]) -> VerdictMatrix:
-    if isinstance(matrix, VerdictMatrix) and matrix.shape == wanted:
-        return matrix
-    got = matrix.shape if isinstance(matrix, VerdictMatrix) else type(matrix).__name__
-    raise JudgeError(
-        f"judge {judge.name!r} returned a matrix of shape {got}, not {wanted}: "
-        "it needs one row a claim and one cell a reference"
-    )
-
-
-async def _guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object:
-    """Turn whatever a judge raises into a ``JudgeError`` that names only its class.
-
-    Even ``SystemExit``, which would leave the event loop and take every other evaluation with it,
-    and a ``CancelledError`` of the judge's own, which nobody asked for.
-    """
-    try:
-        return await call()
-    except JudgeError:
-        raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise JudgeError(f"judge {judge.name!r} cancelled itself") from error
-    except (Exception, SystemExit) as error:
-        raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
 
 
 def _column(matrix: VerdictMatrix | None) -> list[Label | None] | None:

@@ -41,9 +41,9 @@ def shortened(record: RagRecord) -> RagRecord:
     chunk = record.chunks[0]
     return record.model_copy(
         update={
-            "response": SENTENCES.split(record.response)[0][:200],
-            "ground_truth": SENTENCES.split(str(record.ground_truth))[0][:200],
-            "chunks": (chunk.model_copy(update={"text": chunk.text[:300]}),),
+            "response": SENTENCES.split(record.response)[0][:120],
+            "ground_truth": SENTENCES.split(str(record.ground_truth))[0][:120],
+            "chunks": (chunk.model_copy(update={"text": chunk.text[:150]}),),
         }
     )
 
@@ -58,10 +58,10 @@ async def evaluate_all(
         exact_schema=True,  # a model this small loses count of ids
         concurrency=1,
         call_seconds=120.0,
-        top_logprobs=500,  # its labels are not always among the likeliest tokens
+        top_logprobs=100,  # its labels are not always among the likeliest tokens
         options={"stop": ["\n\n\n\n"]},  # the demo's server stops at an empty line, as in JSON
     )
-    return await aevaluate_many(records, judge=judge, concurrency=2, max_claims=4)
+    return await aevaluate_many(records, judge=judge, concurrency=2, max_claims=2)
 
 
 @pytest.mark.parametrize(

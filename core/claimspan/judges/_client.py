@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
-from asyncio import AbstractEventLoop
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Final, Protocol
-from weakref import finalize
+from typing import Final
 
-from openai import APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
-from pydantic import JsonValue, SecretStr
+from openai import APIStatusError, AsyncOpenAI, OpenAIError
+from pydantic import JsonValue
 
 from claimspan.budget import Budget, Reservation
 from claimspan.errors import JudgeError, ReplyError
@@ -24,6 +21,7 @@ from claimspan.judges._completion import (
     read_envelope,
     usage_of,
 )
+from claimspan.judges._connections import Connections
 from claimspan.pricing import Price
 from claimspan.tokens import most_tokens
 from claimspan.usage import Usage, add_usage
@@ -64,62 +62,31 @@ class _GradesRefusedError(Exception):
     """The endpoint may be one that refuses requests for log probabilities."""
 
 
-class _Session:
-    """What belongs to one event loop: connections, and a gate before them."""
-
-    def __init__(self, client: AsyncOpenAI, concurrency: int) -> None:
-        self.client: Final = client
-        self.gate: Final = asyncio.Semaphore(concurrency)
-        self._closing: asyncio.Future[None] | None = None
-
-    async def end(self) -> None:
-        """Close the connections; whoever calls this waits for the same end."""
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self.client.close())
-        await asyncio.shield(self._closing)
-
-
-_Sessions = dict[AbstractEventLoop, _Session]
-
-
 class Endpoint:
-    """An endpoint, a key and a model, usable from any event loop."""
+    """A model behind connections, usable from any event loop."""
 
     def __init__(
         self,
         *,
         model: str,
-        base_url: str,
-        api_key: SecretStr | None,
-        headers: Mapping[str, str],
-        query: Mapping[str, str],
+        connections: Connections,
         options: Mapping[str, JsonValue],
         length_option: str,
         top_logprobs: int,
-        concurrency: int,
         call_seconds: float,
         price: Price | None,
         budget: Budget | None,
     ) -> None:
         self._model = model
-        self._base_url = base_url
-        self._api_key = api_key
-        self._headers = headers
-        self._query = query
+        self._connections = connections
         self._options = options
         self._length_option = length_option
         self._top_logprobs = top_logprobs
-        self._concurrency = concurrency
         self._call_seconds = call_seconds
         self._price = price or Price(input=0.0, output=0.0)
         self._budget = budget
         self._breaker = Breaker()
         self._grades_refused = False
-        self._sessions: _Sessions = {}
-
-    def __repr__(self) -> str:
-        """Without the key."""
-        return f"Endpoint(model={self._model!r}, base_url={self._base_url!r})"
 
     async def complete(self, prompt: Prompt) -> Completion:
         """The reply to a prompt, after retries if need be.
@@ -128,7 +95,7 @@ class Endpoint:
             ReplyError: It came, and is not a complete reply.
             JudgeError: None came in time; the message has neither prompt, nor reply, nor key.
         """
-        session = await self._session()
+        session = await self._connections.session()
         async with session.gate:
             try:
                 async with asyncio.timeout(self._call_seconds) as deadline:
@@ -233,70 +200,6 @@ class Endpoint:
         self._breaker.succeeded()
         return content
 
-    async def _session(self) -> _Session:
-        """The session of the running loop.
-
-        It ends with the loop, or with this endpoint, whichever is first. For the one, a generator
-        holds it, because a loop closes its generators before it ends, also in ``asyncio.run``; for
-        the other, a finalizer holds the generator.
-        """
-        loop = asyncio.get_running_loop()
-        if loop not in self._sessions:
-            session = self._sessions[loop] = _Session(self._connect(), self._concurrency)
-            closers: list[finalize[..., Endpoint]] = []
-            holder = _hold(self._sessions, loop, closers)
-            await anext(holder)
-            closers.append(finalize(self, _close_soon, loop, session, holder))
-            closers[0].atexit = False
-        return self._sessions[loop]
-
-    def _certificates(self) -> ssl.SSLContext | bool:
-        """The usual ones, which take 70 ms to load; without TLS none, so that none is trusted."""
-        is_plain = self._base_url.startswith("http://")
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
-
-    def _connect(self) -> AsyncOpenAI:
-        client = AsyncOpenAI(
-            api_key=self._api_key.get_secret_value() if self._api_key else "none",
-            base_url=self._base_url,
-            max_retries=0,  # its own retries know no deadline
-            timeout=self._call_seconds,
-            default_headers={"Accept-Encoding": "identity", **self._headers},
-            default_query=dict(self._query),
-            http_client=DefaultAsyncHttpxClient(
-                follow_redirects=False,  # a redirect would post the prompt to another host
-                trust_env=False,
-                verify=self._certificates(),
-                event_hooks={"response": [_drop_error_body]},
-            ),
-        )
-        # Read from the environment of the application, which is not asked to pay.
-        client.organization = client.project = None
-        return client
-
-
-async def _hold(
-    sessions: _Sessions, loop: AbstractEventLoop, closers: list[finalize[..., Endpoint]]
-) -> AsyncGenerator[None]:
-    """Wait to be closed, then close the connections and leave nothing behind."""
-    try:
-        yield
-    finally:
-        for closer in closers:
-            closer.detach()
-        await sessions.pop(loop).end()
-
-
-def _close_soon(loop: AbstractEventLoop, session: _Session, holder: AsyncGenerator[None]) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(lambda: loop.create_task(_end(session, holder)))
-
-
-async def _end(session: _Session, holder: AsyncGenerator[None]) -> None:
-    """End a session; if its loop ends meanwhile, the generator makes it wait for that."""
-    await session.end()
-    del holder
-
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
     body = bytearray()
@@ -305,20 +208,6 @@ async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
         if len(body) > limit:
             raise ReplyError(f"the response is larger than {limit // 2**20} MiB")
     return bytes(body)
-
-
-class _Response(Protocol):
-    """The part of a response that is used here, of whichever client the package brings."""
-
-    status_code: int
-
-    async def aclose(self) -> None: ...
-
-
-async def _drop_error_body(response: _Response) -> None:
-    """Close a response that is no success: its text may hold the key, and may never end."""
-    if response.status_code >= 300:
-        await response.aclose()
 
 
 def _failure(error: APIStatusError, *, graded: bool) -> Exception:

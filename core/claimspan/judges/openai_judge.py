@@ -18,6 +18,7 @@ from claimspan.judges import _prompts
 from claimspan.judges._checking import Pack, Style, check_pack, packs_of
 from claimspan.judges._client import Endpoint
 from claimspan.judges._completion import Completer
+from claimspan.judges._connections import Connections
 from claimspan.judges._endpoint import OPENAI_URL, check_base_url, is_openai
 from claimspan.judges._extraction import Extraction, batches_of, extract, sentences_of
 from claimspan.judges._replies import claims_schema, verdicts_schema
@@ -115,14 +116,17 @@ class OpenAIJudge:
         self._scope = content_key(self.version, url)
         self._completer: Completer = Endpoint(
             model=model,
-            base_url=url,
-            api_key=_secret(api_key, url),
-            headers=headers or {},
-            query=query or {},
+            connections=Connections(
+                base_url=url,
+                api_key=_secret(api_key, url),
+                headers=headers or {},
+                query=query or {},
+                concurrency=concurrency,
+                read_seconds=call_seconds,
+            ),
             options=self._options,
             top_logprobs=top_logprobs,
             length_option="max_completion_tokens" if is_openai(url) else "max_tokens",
-            concurrency=concurrency,
             call_seconds=call_seconds,
             price=self.price,
             budget=budget,
