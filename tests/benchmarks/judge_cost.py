@@ -24,10 +24,14 @@ from urllib.request import urlopen
 ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from openai import AsyncOpenAI  # noqa: E402 - after the path
+
 from claimspan import Evaluation, RagRecord  # noqa: E402 - after the path
 from claimspan.estimate import aestimate  # noqa: E402 - after the path
 from claimspan.evaluation import aevaluate, aevaluate_many  # noqa: E402 - after the path
 from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
+from claimspan.judges._prompts import CHECK  # noqa: E402 - after the path
+from claimspan.judges._replies import verdicts_schema  # noqa: E402 - after the path
 from claimspan.record_file import read_records  # noqa: E402 - after the path
 from claimspan.verdict_cache import VerdictCache  # noqa: E402 - after the path
 
@@ -156,6 +160,37 @@ async def cpu_of_a_call(url: str, records: list[RagRecord], rounds: int) -> floa
     return (time.process_time() - started) * 1e3 / control(url, "/stats")["calls"]
 
 
+async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
+    """Milliseconds of this process for a call of the openai package alone, as large as a check."""
+    asked = {
+        "call": "123456789",
+        "claims": {str(100 + i): record.response[:100] for i in range(15)},
+        "references": {str(10 + i): chunk.text for i, chunk in enumerate(record.chunks[:6])},
+    }
+    async with AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
+
+        async def call() -> None:
+            await client.chat.completions.create(
+                model="stub",
+                messages=[
+                    {"role": "system", "content": CHECK},
+                    {"role": "user", "content": json.dumps(asked)},
+                ],
+                extra_body={
+                    "response_format": {
+                        "type": "json_schema",
+                        "json_schema": {"name": "verdicts", "schema": verdicts_schema()},
+                    }
+                },
+            )
+
+        await call()
+        started = time.process_time()
+        for _ in range(calls // 20):
+            await asyncio.gather(*(call() for _ in range(20)))
+        return (time.process_time() - started) * 1e3 / calls
+
+
 async def run(url: str, records: list[RagRecord]) -> None:
     """Print everything."""
     await aevaluate(records[0], judge=judge_of(url, 6, None))  # loads the client
@@ -182,7 +217,12 @@ async def run(url: str, records: list[RagRecord]) -> None:
         f"completion {estimate.output_tokens / 20 / used.completion - 1:+.1%}"
     )
     print(await malformed(url, records))
-    print(f"CPU of this process: {await cpu_of_a_call(url, records, rounds=5):.2f} ms a judge call")
+    ours_ms = await cpu_of_a_call(url, records, rounds=5)
+    bare_ms = await cpu_of_a_bare_call(url, records[0], calls=400)
+    print(
+        f"CPU of this process: {ours_ms:.2f} ms a judge call, evaluation included; "
+        f"{ours_ms / bare_ms:.2f} x a bare call of the openai package ({bare_ms:.2f} ms)"
+    )
 
 
 def line(row: Row) -> str:

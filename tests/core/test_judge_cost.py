@@ -384,6 +384,27 @@ async def test_a_call_that_dies_on_its_way_is_booked_at_its_most(server: JudgeSe
     assert budget.spent_today.cost_usd > 0.02
 
 
+@pytest.mark.parametrize(("status", "is_paid"), [(503, False), (None, True)])
+async def test_a_failure_is_booked_at_its_most_where_it_may_have_been_paid(
+    server: JudgeServer, status: int | None, is_paid: bool
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if exchange.number > 1:
+            await exchange.reply(reply_to(exchange.asked))
+        elif status is None:
+            exchange.out.close()
+        else:
+            await exchange.send(b"{}", status=status)
+
+    server.behave = behave
+    budget = Budget(per_day=10.0)
+
+    await budgeted(server, budget).extract_claims("It is so.")
+
+    assert budget.spent_today.calls == 2
+    assert (budget.spent_today.cost_usd > 0.02) is is_paid
+
+
 def test_a_budget_in_dollars_needs_a_price() -> None:
     with pytest.raises(ConfigError, match="the price of 'stub' is not known"):
         OpenAIJudge("stub", base_url="http://127.0.0.1:9", budget=Budget(per_day=1.0))

@@ -41,8 +41,8 @@ def shortened(record: RagRecord) -> RagRecord:
     chunk = record.chunks[0]
     return record.model_copy(
         update={
-            "response": SENTENCES.split(record.response)[0][:120],
-            "ground_truth": SENTENCES.split(str(record.ground_truth))[0][:120],
+            "response": SENTENCES.split(record.response)[0][:80],
+            "ground_truth": SENTENCES.split(str(record.ground_truth))[0][:80],
             "chunks": (chunk.model_copy(update={"text": chunk.text[:150]}),),
         }
     )

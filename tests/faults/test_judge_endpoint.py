@@ -322,8 +322,10 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(
     with pytest.raises(JudgeError) as caught:
         await extract(judge, "The secret sentence is here.")
 
-    seen = f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r} {judge!r}"
-    seen += f"{vars(judge)} {caplog.text}"
+    seen = f"{caught.value!r} {judge!r} {vars(judge)} {caplog.text}"
+    # The package's own error holds the request with its headers; nothing leads to it.
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
     assert CANARY in server.exchanges[0].headers["authorization"]
     assert CANARY not in seen
     assert "secret sentence" not in seen

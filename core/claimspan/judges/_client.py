@@ -51,11 +51,14 @@ _ADVICE: Final = {
 
 
 class _TransientError(Exception):
-    """A failure that another try may get past, and the wait that the endpoint asked for."""
+    """A failure that another try may get past."""
 
-    def __init__(self, reason: str, wait: float | None = None) -> None:
+    def __init__(self, reason: str, *, wait: float | None = None, is_paid: bool = False) -> None:
         super().__init__(reason)
         self.wait: Final = wait or 0.0
+        """Seconds that the endpoint asked to wait."""
+        self.is_paid: Final = is_paid
+        """Whether the endpoint may have done its work before the connection broke off."""
 
 
 class _GradesRefusedError(Exception):
@@ -132,7 +135,11 @@ class Endpoint:
             add_usage(Usage(calls=1))
             try:
                 envelope = read_envelope(await self._post(client, body))
-            except (_GradesRefusedError, _TransientError):
+            except _TransientError as error:
+                if not error.is_paid:
+                    reservation.spent = Usage(calls=1)
+                raise
+            except _GradesRefusedError:
                 reservation.spent = Usage(calls=1)
                 raise
             usage = self._priced(usage_of(envelope, prompt))
@@ -180,25 +187,41 @@ class Endpoint:
         }
 
     async def _post(self, client: AsyncOpenAI, body: Mapping[str, JsonValue]) -> bytes:
-        """The body of a successful response."""
+        """The body of a successful response.
+
+        What it raises knows nothing of the error behind it, which holds the request and the key.
+        """
         try:
             async with client.chat.completions.with_streaming_response.create(
                 model=self._model, messages=[], extra_body=body
             ) as response:
                 content = await _read_at_most(response.iter_bytes(), MAX_REPLY_BYTES)
+            self._breaker.succeeded()
+            return content
         except ReplyError:
             raise
         except APIStatusError as error:
-            if error.status_code >= 500:
-                self._breaker.failed()
-            else:
-                self._breaker.succeeded()
-            raise _failure(error, graded="logprobs" in body) from None
+            failure = self._failure(error, graded="logprobs" in body)
         except Exception as error:  # noqa: BLE001 - the package lets errors of its client through
             self._breaker.failed()
-            raise _TransientError(f"the connection failed ({_cause(error)})") from None
-        self._breaker.succeeded()
-        return content
+            cause = _cause(error)
+            is_paid = not cause.startswith("Connect")  # ConnectError, ConnectTimeout
+            failure = _TransientError(f"the connection failed ({cause})", is_paid=is_paid)
+        raise failure
+
+    def _failure(self, error: APIStatusError, *, graded: bool) -> Exception:
+        status = error.status_code
+        reason = f"the endpoint answered with HTTP {status}"
+        if status >= 500:
+            self._breaker.failed()
+        else:
+            self._breaker.succeeded()
+        if status >= 500 or status in _RETRIED:
+            headers = {name.lower(): value for name, value in error.response.headers.items()}
+            return _TransientError(reason, wait=asked_to_wait(headers))
+        if graded and status in _GRADES_REFUSED:
+            return _GradesRefusedError(reason)
+        return JudgeError(f"{reason}{_ADVICE.get(status, '')}")
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
@@ -208,17 +231,6 @@ async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
         if len(body) > limit:
             raise ReplyError(f"the response is larger than {limit // 2**20} MiB")
     return bytes(body)
-
-
-def _failure(error: APIStatusError, *, graded: bool) -> Exception:
-    status = error.status_code
-    reason = f"the endpoint answered with HTTP {status}"
-    if status >= 500 or status in _RETRIED:
-        headers = {name.lower(): value for name, value in error.response.headers.items()}
-        return _TransientError(reason, asked_to_wait(headers))
-    if graded and status in _GRADES_REFUSED:
-        return _GradesRefusedError(reason)
-    return JudgeError(f"{reason}{_ADVICE.get(status, '')}")
 
 
 def _cause(error: Exception) -> str:

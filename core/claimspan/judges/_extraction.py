@@ -9,7 +9,14 @@ from claimspan.errors import ReplyError
 from claimspan.judges._completion import Completer, Prompt
 from claimspan.judges._material import call_id, encode
 from claimspan.judges._prompts import EXTRACT, EXTRACT_REASONED
-from claimspan.judges._replies import ClaimsReply, claims_schema, exact_claims_schema, read_reply
+from claimspan.judges._replies import (
+    CLAIMS_A_SENTENCE,
+    LONGEST_NOTES,
+    ClaimsReply,
+    claims_schema,
+    exact_claims_schema,
+    read_reply,
+)
 from claimspan.judges._sentences import every_sentence
 from claimspan.tokens import most_tokens
 from claimspan.verdicts import Claim
@@ -65,13 +72,14 @@ async def _extract_once(
     numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
     schema = claims_schema(reasoned=reasoned)
     if exact:
-        schema = exact_claims_schema(call, len(sentences), reasoned=reasoned)
+        longest = _longest_claim(sentences)
+        schema = exact_claims_schema(call, len(sentences), longest_claim=longest, reasoned=reasoned)
     prompt = Prompt(
         system=EXTRACT_REASONED if reasoned else EXTRACT,
         user=encode({"question": question, "sentences": numbered, "call": call}),
         schema_name="claims",
         schema=schema,
-        max_tokens=_most_tokens(sentences, reasoned),
+        max_tokens=_most_tokens(sentences, reasoned=reasoned, exact=exact),
     )
     completion = await completer.complete(prompt)
     reply = read_reply(completion.content, ClaimsReply, call)
@@ -88,7 +96,20 @@ def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:
     return Claim(text=text.strip(), sentence=sentences[number - 1])
 
 
-def _most_tokens(sentences: Sequence[str], reasoned: bool) -> int:
-    """Room for three times the text, a third of its bytes taken as its tokens, and for the JSON."""
+def _longest_claim(sentences: Sequence[str]) -> int:
+    """Characters of a claim at most: half as much again as the longest sentence, for names."""
+    return 40 + 3 * max(map(len, sentences)) // 2
+
+
+def _most_tokens(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
+    """Room for the reply.
+
+    Three times the text, a third of its bytes taken as its tokens, and the JSON. What an exact
+    schema allows in characters is given in tokens, so that it is never the tokens that end first.
+    """
+    if exact:
+        claims = CLAIMS_A_SENTENCE * len(sentences)
+        notes = LONGEST_NOTES if reasoned else 0
+        return 100 + notes + claims * (30 + _longest_claim(sentences))
     size = sum(most_tokens(sentence) for sentence in sentences)
     return 200 + size + 40 * len(sentences) + (400 + size if reasoned else 0)

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from claimspan.errors import ReplyError
 
 __all__ = [
+    "CLAIMS_A_SENTENCE",
+    "LONGEST_NOTES",
     "ClaimsReply",
     "VerdictsReply",
     "claims_schema",
@@ -25,10 +27,11 @@ _STRING: Final[Schema] = {"type": "string"}
 _INTEGER: Final[Schema] = {"type": "integer"}
 _FENCE: Final = "```"
 _LABEL: Final = "[ENC]"
-# Enough for the longest atomic claim and a note on each sentence; without an end a small model
-# goes on until its tokens are used up.
-_LONGEST_CLAIM: Final = 200
-_LONGEST_NOTES: Final = 300
+CLAIMS_A_SENTENCE: Final = 4
+"""At most, on average, where the schema is exact."""
+
+LONGEST_NOTES: Final = 300
+"""Characters of a chain of thought where the schema is exact."""
 
 
 class _Reply(BaseModel):
@@ -110,13 +113,16 @@ def verdicts_schema() -> Schema:
     return _object({"call": _STRING, "verdicts": {"type": "array", "items": row}})
 
 
-def exact_claims_schema(call: str, sentences: int, *, reasoned: bool) -> Schema:
-    """The same with the id, the sentences and the lengths of one call."""
-    notes: Schema = {"notes": {"type": "string", "maxLength": _LONGEST_NOTES}} if reasoned else {}
+def exact_claims_schema(call: str, sentences: int, *, longest_claim: int, reasoned: bool) -> Schema:
+    """The same with the id, the sentences and the lengths of one call.
+
+    Without an end to everything a small model goes on until its tokens are used up.
+    """
+    notes: Schema = {"notes": {"type": "string", "maxLength": LONGEST_NOTES}} if reasoned else {}
     numbers: list[JsonValue] = list(range(1, sentences + 1))
-    text: Schema = {"type": "string", "minLength": 1, "maxLength": _LONGEST_CLAIM}
+    text: Schema = {"type": "string", "minLength": 1, "maxLength": longest_claim}
     entry = _object({"sentence": {"enum": numbers}, "text": text})
-    claims: Schema = {"type": "array", "items": entry, "maxItems": 2 * sentences}
+    claims: Schema = {"type": "array", "items": entry, "maxItems": CLAIMS_A_SENTENCE * sentences}
     return _object({"call": {"const": call}, **notes, "claims": claims})
 
 

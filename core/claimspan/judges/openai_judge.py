@@ -36,7 +36,7 @@ TOP_LOGPROBS: Final = 10
 """Three labels, each in some spellings."""
 
 # They think in tokens of their own: a fixed temperature and log probabilities are refused.
-_REASONING_MODEL: Final = re.compile(r"(o\d|gpt-5)")
+_REASONING_MODEL: Final = re.compile(r"o\d|gpt-[5-9]")
 _EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 
 
