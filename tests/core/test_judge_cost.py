@@ -472,12 +472,13 @@ async def test_many_claims_are_checked_in_several_calls(server: JudgeServer) -> 
     assert server.calls == 2
 
 
-async def test_a_large_chunk_has_a_call_of_its_own(server: JudgeServer) -> None:
-    references = ["word " * 8_000, "small", "word2 " * 7_000]
+async def test_chunks_that_are_too_much_for_one_call_are_shared_out(server: JudgeServer) -> None:
+    huge, large, small = "word " * 12_000, "words " * 4_000, "It is so."
 
-    await make_judge(server.url).check([Claim(text="It is so.")], references)
+    await make_judge(server.url).check([Claim(text="So?")], [huge, large, small, large + "."])
 
-    assert [len(e.asked["references"]) for e in server.exchanges] == [2, 1] or server.calls == 3
+    packed = sorted(len(e.asked["references"]) for e in server.exchanges)
+    assert packed == [1, 1, 2]  # 20,000, 8,000 and 8,000 tokens; the small one fits beside a large
 
 
 async def test_an_empty_chunk_is_neutral_and_costs_nothing(server: JudgeServer) -> None:

@@ -90,10 +90,23 @@ def _groups(
     wanted: Sequence[int], references: Sequence[str], limit: int | None
 ) -> list[Sequence[int]]:
     """Indices of references call by call, as even in number as the limits allow."""
-    # A third of the bytes: enough in every script, and many times cheaper than to count.
-    total = sum(most_tokens(references[j]) for j in wanted) / 3
-    calls = max(ceil(len(wanted) / limit) if limit else 1, ceil(total / TOKENS_A_CALL), 1)
-    return _evenly(wanted, ceil(len(wanted) / calls) or 1)
+    by_number = _evenly(wanted, limit or max(len(wanted), 1))
+    return [part for group in by_number for part in _within_tokens(group, references)]
+
+
+def _within_tokens(indices: Sequence[int], references: Sequence[str]) -> list[Sequence[int]]:
+    """The same in parts that a call can hold; what is larger by itself is a part by itself."""
+    parts: list[list[int]] = []
+    room = 0.0
+    for j in indices:
+        # A third of the bytes: enough in every script, and many times cheaper than to count.
+        tokens = most_tokens(references[j]) / 3
+        if not parts or tokens > room:
+            parts.append([])
+            room = TOKENS_A_CALL
+        parts[-1].append(j)
+        room -= tokens
+    return [*parts]
 
 
 def _evenly(indices: Sequence[int], limit: int) -> list[Sequence[int]]:
