@@ -5,6 +5,8 @@
     │   └── MissingExtraError    an optional dependency is not installed
     ├── GroundTruthError     a ground-truth or records file cannot be read; names the line
     └── JudgeError           a judge could not give verdicts; the evaluation has no scores
+        ├── ReplyError           a model answered with something else than it was asked for
+        └── BudgetExceededError  the next call could pass the budget, and was not made
 
 Messages say what happened and what to do about it. They never contain the text of a chunk,
 a response or a key, so that they are safe to log.
@@ -15,11 +17,13 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "BudgetExceededError",
     "ClaimspanError",
     "ConfigError",
     "GroundTruthError",
     "JudgeError",
     "MissingExtraError",
+    "ReplyError",
 ]
 
 
@@ -47,3 +51,11 @@ class GroundTruthError(ClaimspanError):
 
 class JudgeError(ClaimspanError):
     """A judge failed, or returned something that is not what was asked for."""
+
+
+class ReplyError(JudgeError):
+    """A model's reply is not what was asked for; the message names what is wrong with it."""
+
+
+class BudgetExceededError(JudgeError):
+    """The next call could cost more than the budget has left, and was not made."""

@@ -6,23 +6,31 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from claimspan._asking import check, ground_truth_of, guarded
+from claimspan.concurrency import together
+from claimspan.context_coverage import ContextCoverage, coverage
 from claimspan.errors import ConfigError, JudgeError
+from claimspan.injection import suspects_injection
 from claimspan.judges.protocol import Judge
 from claimspan.metrics import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.usage import Usage, metered
-from claimspan.verdicts import Claim, Label, VerdictMatrix
+from claimspan.verdicts import Claim, Label, ScoreMode, VerdictMatrix
 
 __all__ = ["Evaluation", "aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
+
+EVALUATION_SECONDS: Final = 300.0
+"""No evaluation goes on for longer, whatever its judge does."""
 
 _T = TypeVar("_T")
 
@@ -68,8 +76,38 @@ class Evaluation(BaseModel):
     usage: Usage = Usage()
     """What the verdicts have cost."""
 
+    undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
+    """Why the judge left verdicts undecided, and how many; empty where it cannot say."""
+
+    injection_suspected: tuple[str, ...] = ()
+    """Texts that seem to speak to the judge: ``response``, ``ground_truth``, ``chunks[0]``, ..."""
+
     error: str | None = None
     """Why there are no verdicts; None where there are."""
+
+    @property
+    def score_mode(self) -> ScoreMode | None:
+        """Whether verdicts come with probabilities; None where there are no verdicts."""
+        modes: set[ScoreMode] = {
+            m.score_mode for m in self._matrices if m is not None and m.score_mode
+        }
+        return "mixed" if len(modes) > 1 else next(iter(modes), None)
+
+    @property
+    def context_coverage(self) -> ContextCoverage | None:
+        """How much of the ground truth the chunks hold, by probability; None without one."""
+        return (
+            None if self.ground_truth_vs_chunks is None else coverage(self.ground_truth_vs_chunks)
+        )
+
+    @property
+    def _matrices(self) -> tuple[VerdictMatrix | None, ...]:
+        return (
+            self.response_vs_chunks,
+            self.response_vs_ground_truth,
+            self.ground_truth_vs_response,
+            self.ground_truth_vs_chunks,
+        )
 
     @property
     def unknown_claims(self) -> int:
@@ -90,6 +128,7 @@ async def aevaluate(
     judge: Judge | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
+    deadline_seconds: float = EVALUATION_SECONDS,
 ) -> Evaluation:
     """Evaluate one record.
 
@@ -99,18 +138,22 @@ async def aevaluate(
         judge: Who decides; None takes ``default_judge()``.
         undefined: ``"omit"`` leaves out what has no value, ``"zero"`` is ragchecker 0.1.9.
         max_claims: Claims judged per text; what is beyond is counted in ``claims_dropped``.
+        deadline_seconds: When the judge is stopped, in seconds from the start.
 
     Raises:
-        JudgeError: The judge failed, or returned something else than was asked for.
-        ConfigError: ``max_claims`` is not positive.
+        JudgeError: The judge failed, was too slow, or returned something else than was asked for.
+        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive.
     """
     if max_claims < 1:
         raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
+    if not deadline_seconds > 0:
+        raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge = judge or _default_judge()
     started = time.perf_counter()
     with metered() as meter:
-        claims, dropped = await _extract(judge, record, max_claims)
-        matrices = await _check(judge, record, *claims)
+        async with _ending_in(deadline_seconds):
+            claims, dropped = await _extract(judge, record, max_claims)
+            matrices = await check(judge, record, *claims)
     measurement = measure(
         response_vs_ground_truth=_column(matrices.get("response_vs_ground_truth")),
         ground_truth_vs_response=_column(matrices.get("ground_truth_vs_response")),
@@ -124,6 +167,8 @@ async def aevaluate(
         response_claims=tuple(claims[0]),
         ground_truth_claims=tuple(claims[1]),
         claims_dropped=dropped,
+        undecided=dict(meter.undecided),
+        injection_suspected=_suspected(record),
         judge_name=judge.name,
         judge_version=_version(judge),
         usage=meter.usage + Usage(seconds=time.perf_counter() - started),
@@ -140,9 +185,18 @@ def evaluate(
     judge: Judge | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
+    deadline_seconds: float = EVALUATION_SECONDS,
 ) -> Evaluation:
     """As ``aevaluate``, from synchronous code, also where an event loop is already running."""
-    return _run(lambda: aevaluate(record, judge=judge, undefined=undefined, max_claims=max_claims))
+    return _run(
+        lambda: aevaluate(
+            record,
+            judge=judge,
+            undefined=undefined,
+            max_claims=max_claims,
+            deadline_seconds=deadline_seconds,
+        )
+    )
 
 
 async def aevaluate_many(
@@ -217,6 +271,25 @@ def evaluate_many(
     )
 
 
+@asynccontextmanager
+async def _ending_in(seconds: float) -> AsyncGenerator[None]:
+    """Stop the block at a deadline, with an error that says so."""
+    deadline = asyncio.timeout(seconds)
+    try:
+        async with deadline:
+            yield
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise JudgeError(f"no verdicts within {seconds:g} s") from None
+
+
+def _suspected(record: RagRecord) -> tuple[str, ...]:
+    texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
+    texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
+    return tuple(name for name, text in texts.items() if suspects_injection(text))
+
+
 def _default_judge() -> Judge:
     from claimspan.judges import default_judge  # keeps the judges out of the import of the records
 
@@ -241,21 +314,16 @@ async def _extract(
     judge: Judge, record: RagRecord, max_claims: int
 ) -> tuple[tuple[list[Claim], list[Claim]], int]:
     """The claims of response and ground truth, and how many were beyond the cap."""
-    texts = (record.response, _ground_truth(record) or "")
-    found = await _together([_claims_of(judge, text, record.query) for text in texts])
+    texts = (record.response, ground_truth_of(record) or "")
+    found = await together([_claims_of(judge, text, record.query) for text in texts])
     kept = [claims[:max_claims] for claims in found]
     return (kept[0], kept[1]), sum(len(claims) for claims in found) - sum(map(len, kept))
-
-
-def _ground_truth(record: RagRecord) -> str | None:
-    """A blank ground truth is none: nothing could be entailed by it."""
-    return record.ground_truth if record.ground_truth and record.ground_truth.strip() else None
 
 
 async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
     if not text.strip():
         return []
-    claims = await _guarded(judge, lambda: judge.extract_claims(text, question=question))
+    claims = await guarded(judge, lambda: judge.extract_claims(text, question=question))
     if not _are_claims(claims):
         raise JudgeError(f"judge {judge.name!r} returned something else than a list of Claim")
     return list(claims)
@@ -263,74 +331,6 @@ async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
 
 def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - what it is made of is the question
-
-
-async def _check(
-    judge: Judge,
-    record: RagRecord,
-    response_claims: Sequence[Claim],
-    ground_truth_claims: Sequence[Claim],
-) -> dict[str, VerdictMatrix]:
-    """Every matrix that the record allows, by the name of its field in ``Evaluation``."""
-    chunks = [chunk.text for chunk in record.chunks]
-    wanted = {"response_vs_chunks": (response_claims, chunks)}
-    ground_truth = _ground_truth(record)
-    if ground_truth is not None:
-        wanted |= {
-            "response_vs_ground_truth": (response_claims, [ground_truth]),
-            "ground_truth_vs_response": (ground_truth_claims, [record.response]),
-            "ground_truth_vs_chunks": (ground_truth_claims, chunks),
-        }
-    matrices = await _together(
-        [_matrix(judge, claims, texts, record.query) for claims, texts in wanted.values()]
-    )
-    return dict(zip(wanted, matrices, strict=True))
-
-
-async def _matrix(
-    judge: Judge, claims: Sequence[Claim], references: Sequence[str], question: str
-) -> VerdictMatrix:
-    wanted = (len(claims), len(references))
-    if 0 in wanted:
-        return VerdictMatrix.of([[] for _ in claims], n_references=len(references))
-    matrix = await _guarded(judge, lambda: judge.check(claims, references, question=question))
-    if isinstance(matrix, VerdictMatrix) and matrix.shape == wanted:
-        return matrix
-    got = matrix.shape if isinstance(matrix, VerdictMatrix) else type(matrix).__name__
-    raise JudgeError(
-        f"judge {judge.name!r} returned a matrix of shape {got}, not {wanted}: "
-        "it needs one row a claim and one cell a reference"
-    )
-
-
-async def _guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object:
-    """Turn whatever a judge raises into a ``JudgeError`` that names only its class.
-
-    Even ``SystemExit``, which would leave the event loop and take every other evaluation with it,
-    and a ``CancelledError`` of the judge's own, which nobody asked for.
-    """
-    try:
-        return await call()
-    except JudgeError:
-        raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise JudgeError(f"judge {judge.name!r} cancelled itself") from error
-    except (Exception, SystemExit) as error:
-        raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
-
-
-async def _together(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
-    """Run the calls at once; when one fails, the others are cancelled and awaited."""
-    tasks = [asyncio.ensure_future(call) for call in calls]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _column(matrix: VerdictMatrix | None) -> list[Label | None] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Usage", "add_usage", "metered"]
+__all__ = ["Meter", "Usage", "add_undecided", "add_usage", "current_meter", "metered"]
 
 
 class Usage(BaseModel):
@@ -48,6 +49,8 @@ class Meter:
 
     def __init__(self) -> None:
         self.usage = Usage()
+        self.undecided: Counter[str] = Counter()
+        """Verdicts that were left undecided, by reason."""
 
 
 _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", default=None)
@@ -67,6 +70,7 @@ def metered() -> Generator[Meter]:
         _meter.reset(token)
         if outer is not None:
             outer.usage += meter.usage
+            outer.undecided += meter.undecided
 
 
 def add_usage(usage: Usage) -> None:
@@ -74,3 +78,15 @@ def add_usage(usage: Usage) -> None:
     meter = _meter.get()
     if meter is not None:
         meter.usage += usage
+
+
+def add_undecided(reason: str, verdicts: int) -> None:
+    """Called by a judge that leaves verdicts undecided, so that the evaluation can say why."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.undecided[reason] += verdicts
+
+
+def current_meter() -> Meter | None:
+    """The innermost meter in force, which stands for the record under evaluation."""
+    return _meter.get()

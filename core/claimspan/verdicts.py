@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Final, Self, overload
+from typing import Final, Literal, Self, overload
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["Claim", "Label", "Verdict", "VerdictMatrix"]
+__all__ = ["Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrix"]
+
+ScoreMode = Literal["graded", "label", "mixed"]
+"""Whether verdicts have probabilities, have only labels, or some this and some that."""
 
 
 class Label(StrEnum):
@@ -131,6 +134,14 @@ class VerdictMatrix(BaseModel):
     def labels(self) -> list[list[Label | None]]:
         """The labels alone, shape ``(n_claims, n_references)``, None where undecided."""
         return [[cell.label if cell else None for cell in row] for row in self.rows]
+
+    @property
+    def score_mode(self) -> ScoreMode | None:
+        """What the decided verdicts have; None where none is decided."""
+        modes = {cell.entailed is not None for cell in self.verdicts() if cell is not None}
+        if len(modes) == 2:
+            return "mixed"
+        return None if not modes else "graded" if modes.pop() else "label"
 
     @property
     def merged(self) -> list[Label | None]:

@@ -92,11 +92,12 @@ def find_model(distribution: str = _DISTRIBUTION, sha256: str = MODEL_SHA256) ->
 
 
 @contextmanager
-def launch(gguf: Path) -> Generator[ServedModel]:
+def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
     """Run the server in a process of its own, and end that process with the block.
 
     Args:
         gguf: The weights to serve.
+        threads: That compute; None takes one a core, up to what helps a model this small.
 
     Yields:
         The server, once it answers.
@@ -108,16 +109,15 @@ def launch(gguf: Path) -> Generator[ServedModel]:
         raise MissingExtraError("xllamacpp", "demo")
     with TemporaryDirectory(prefix="claimspan-demo-") as folder:
         address, log = Path(folder, "address"), Path(folder, "log")
-        process = _start(gguf, address, log)
+        process = _start(gguf, address, log, threads or min(os.cpu_count() or 1, _MAX_THREADS))
         try:
             yield ServedModel(f"{_await_address(process, address, log)}/v1", process)
         finally:
             _stop(process)
 
 
-def _start(gguf: Path, address: Path, log: Path) -> subprocess.Popen[bytes]:
+def _start(gguf: Path, address: Path, log: Path, threads: int) -> subprocess.Popen[bytes]:
     """Start the server; it writes its address to one file and llama.cpp's log to another."""
-    threads = min(os.cpu_count() or 1, _MAX_THREADS)
     command = [sys.executable, "-m", "claimspan_demo._server", str(gguf), MODEL_NAME, str(threads)]
     with address.open("wb") as out, log.open("wb") as err:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -12,6 +12,7 @@ from claimspan import Chunk, Claim, Evaluation, Label, RagRecord, Usage, Verdict
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.judges import Judge, LexicalJudge, default_judge
+from claimspan.judges.protocol import Cell
 from claimspan.metrics import METRICS
 from claimspan.usage import add_usage
 
@@ -75,6 +76,25 @@ def labels(matrix: VerdictMatrix | None) -> list[list[Label | None]]:
     return matrix.labels
 
 
+class SparseScriptedJudge(ScriptedJudge):
+    """As the scripted judge, asked for all four matrices at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells: list[tuple[tuple[str, ...], tuple[str, ...], set[Cell]]] = []
+
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        self.cells.append((tuple(c.text for c in claims), tuple(references), set(cells)))
+        return await self.check(claims, references, question=question)
+
+
 # --- one record ---
 
 
@@ -106,6 +126,30 @@ def test_the_judge_is_asked_about_the_right_texts_with_the_question() -> None:
         (("gamma",), chunks, QUESTION),
     }
     assert len(judge.checked) == 4
+
+
+def test_a_sparse_judge_is_asked_once_for_the_cells_that_matter() -> None:
+    judge = SparseScriptedJudge()
+
+    evaluation = evaluate(make_record(), judge=judge)
+
+    plain = evaluate(make_record(), judge=ScriptedJudge())
+    ((claims, references, cells),) = judge.cells
+    assert claims == ("alpha", "beta", "gamma")
+    assert references == ("chunk one", "chunk two", FACT, TWO_CLAIMS)
+    own_texts = {(0, 3), (1, 3), (2, 2)}
+    assert cells == {(i, j) for i in range(3) for j in range(4)} - own_texts
+    seconds = {"usage": Usage()}
+    assert evaluation.model_copy(update=seconds) == plain.model_copy(update=seconds)
+
+
+def test_a_sparse_judge_without_a_ground_truth_gets_the_plain_call() -> None:
+    judge = SparseScriptedJudge()
+
+    evaluate(make_record(ground_truth=None), judge=judge)
+
+    assert judge.cells == []
+    assert len(judge.checked) == 1
 
 
 def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:

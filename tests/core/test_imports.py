@@ -73,6 +73,18 @@ def test_evaluating_with_the_lexical_judge_loads_nothing_heavy() -> None:
     assert "claimspan.judges.lexical" in loaded
 
 
+def test_the_judges_load_no_client_before_it_is_used() -> None:
+    loaded = loaded_by(
+        "import claimspan.judges as judges\n"
+        "from claimspan.judges import Judge, LexicalJudge, SparseJudge, default_judge\n"
+        "assert default_judge().name == 'lexical'"
+    )
+
+    assert loaded & HEAVY == set()
+    assert "openai" in loaded_by("from claimspan.judges import OpenAIJudge")
+    assert loaded_by("from claimspan.judges import CascadeJudge") & HEAVY == set()
+
+
 @pytest.mark.parametrize("name", claimspan.__all__)
 def test_every_public_name_is_there_on_first_use_and_loads_nothing_heavy(name: str) -> None:
     loaded = loaded_by(f"from claimspan import {name}\nassert {name}.__name__ == {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from claimspan.budget import Budget
 from claimspan_tracing.capture import Capture
 from claimspan_tracing.ledger import Stats
 from claimspan_tracing.monitor import Monitor, default_monitor
@@ -12,6 +13,7 @@ from claimspan_tracing.sampling import Decision, RateSampler, Sampler
 from claimspan_tracing.status import Status
 
 __all__ = [
+    "Budget",
     "Capture",
     "Decision",
     "Document",

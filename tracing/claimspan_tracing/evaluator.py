@@ -14,7 +14,7 @@ from opentelemetry.context import (
 from opentelemetry.trace import Tracer
 
 from claimspan import GroundTruth, RagRecord, aevaluate
-from claimspan.errors import JudgeError
+from claimspan.errors import BudgetExceededError, JudgeError
 from claimspan.ground_truth import ID_KEYS
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
@@ -105,6 +105,8 @@ class Evaluator:
                 late = await self._judge_and_write(spans)
         except TimeoutError:
             self._writer.finish(tree, Status.TIMEOUT, f"no verdicts within {DEADLINE_SECONDS:g} s")
+        except BudgetExceededError as error:
+            self._writer.finish(tree, Status.OVER_BUDGET, str(error))
         except JudgeError as error:
             self._writer.finish(tree, Status.JUDGE_ERROR, str(error))
         except Exception as error:  # noqa: BLE001 - counted; the record still gets its state

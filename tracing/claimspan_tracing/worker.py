@@ -88,6 +88,7 @@ class Worker:
                 task.cancel()
             if tasks:
                 loop.run_until_complete(asyncio.wait(tasks, timeout=1.0))
+            loop.run_until_complete(loop.shutdown_asyncgens())  # ends the judge's connections
         loop.close()
 
     def _drain_soon(self) -> None:

@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical import LexicalJudge
-from claimspan.judges.protocol import Judge
+from claimspan.judges.protocol import Judge, SparseJudge
 
-__all__ = ["Judge", "LexicalJudge", "default_judge"]
+if TYPE_CHECKING:
+    from claimspan.judges.cascade import CascadeJudge
+    from claimspan.judges.openai_judge import OpenAIJudge
+
+__all__ = [
+    "CascadeJudge",
+    "Judge",
+    "LexicalJudge",
+    "OpenAIJudge",
+    "SparseJudge",
+    "default_judge",
+]
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that names the default judge; ``lexical`` where it is not set."""
 
+_HOMES: Final = {"CascadeJudge": "cascade", "OpenAIJudge": "openai_judge"}
+"""Loaded when first used: the client of the one takes half a second."""
 
-def default_judge() -> Judge:
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def default_judge(choice: str | None = None) -> Judge:
     """The judge that is taken where none is given.
 
-    ``CLAIMSPAN_JUDGE`` names it; without it, ``LexicalJudge``: no key is needed, and a key that
-    the application has for itself is never spent.
+    An explicit choice comes first, ``CLAIMSPAN_JUDGE`` next, and ``LexicalJudge`` else: no key is
+    needed, and a key that the application has for itself is never spent unasked.
+
+    Args:
+        choice: ``lexical``; or ``openai:MODEL``, which opts in to ``OPENAI_API_KEY`` and
+            ``OPENAI_BASE_URL``.
 
     Raises:
-        ConfigError: ``CLAIMSPAN_JUDGE`` names no judge.
+        ConfigError: The choice names no judge, or its key is missing.
     """
-    name = os.environ.get(JUDGE_VARIABLE, "lexical").strip().lower()
-    if name != "lexical":
-        raise ConfigError(f"{JUDGE_VARIABLE}={name!r} names no judge: use 'lexical', or unset it")
-    return LexicalJudge()
+    origin = "the judge" if choice else JUDGE_VARIABLE
+    wanted = (choice or os.environ.get(JUDGE_VARIABLE) or "lexical").strip()
+    kind, _, model = wanted.partition(":")
+    if kind.lower() == "lexical" and not model:
+        return LexicalJudge()
+    if kind.lower() == "openai" and model:
+        from claimspan.judges.openai_judge import OpenAIJudge
+
+        return OpenAIJudge.from_environment(model)
+    raise ConfigError(f"{origin}={wanted!r} names no judge: use 'lexical' or 'openai:MODEL'")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol, runtime_checkable
 
 from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["Judge"]
+__all__ = ["Cell", "Judge", "SparseJudge"]
+
+Cell = tuple[int, int]
+"""Index of a claim, index of a reference."""
 
 
 @runtime_checkable
@@ -47,5 +50,36 @@ class Judge(Protocol):
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that could not be
             decided is None.
+        """
+        ...
+
+
+@runtime_checkable
+class SparseJudge(Judge, Protocol):
+    """A judge that can be asked for some cells of a matrix at once.
+
+    An evaluation needs four matrices of the same claims and texts. A judge that has this call
+    gets them in one, as one matrix of all claims against all texts with the cells that matter.
+    """
+
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """A verdict for each of ``cells``.
+
+        Args:
+            claims: What to check.
+            references: Texts to check against, each on its own.
+            cells: Which claim against which reference.
+            question: The question behind both, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for,
+            or could not be decided, is None.
         """
         ...

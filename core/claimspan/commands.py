@@ -1,0 +1,182 @@
+"""Commands of the command line about judges: what they cost, and how far they agree with people."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from claimspan.agreement import Agreement, measure_agreement
+from claimspan.calibration import MAX_LOSS, Calibration, calibrate, halves
+from claimspan.errors import ConfigError
+from claimspan.estimate import CLAIMS_PER_SENTENCE, Estimate, aestimate
+from claimspan.judges import default_judge
+from claimspan.judges._extraction import Extraction
+from claimspan.judges.openai_judge import OpenAIJudge
+from claimspan.labelled import judge_labelled, read_labelled
+from claimspan.pricing import Price
+from claimspan.progress import progress_bar
+from claimspan.record_file import read_records
+
+__all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
+
+# The rehearsal sends nothing: it needs no key, and goes nowhere.
+_NOWHERE: Final = "http://127.0.0.1:9/v1"
+_CONFUSION_WIDTH: Final = 8
+
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+_Progress = Annotated[
+    bool | None, typer.Option("--progress/--no-progress", help="Show a bar; default on a terminal.")
+]
+_Limit = Annotated[int | None, typer.Option(help="Take the first so many claims only.", min=1)]
+_JudgeName = Annotated[str, typer.Option("--judge", help="lexical, or openai:MODEL.")]
+
+
+def estimate_command(
+    file: Annotated[Path, typer.Argument(help="Records: JSON lines, or RAGChecker's JSON.")],
+    model: Annotated[str, typer.Option(help="The model of the judge.")] = "gpt-4o-mini",
+    chunks_per_call: Annotated[
+        int | None, typer.Option(help="Texts in one check; 0 for as many as fit.", min=0)
+    ] = None,
+    reasoned: Annotated[bool, typer.Option(help="Claims after a chain of thought.")] = False,
+    claims_per_sentence: Annotated[
+        float, typer.Option(help="How finely the model takes texts apart.")
+    ] = CLAIMS_PER_SENTENCE,
+    input_price: Annotated[
+        float | None, typer.Option(help="US dollars for a million prompt tokens.")
+    ] = None,
+    output_price: Annotated[
+        float | None, typer.Option(help="US dollars for a million completion tokens.")
+    ] = None,
+    progress: _Progress = None,
+    as_json: _Json = False,
+) -> None:
+    """Say what evaluating a file will cost, in calls, tokens and money. Nothing is sent."""
+    records = read_records(file)
+    judge = _rehearsed(model, chunks_per_call, reasoned, _price(input_price, output_price))
+
+    async def run() -> Estimate:
+        total: Estimate | None = None
+        with progress_bar("estimating", total=len(records), show=progress) as advance:
+            for record in records:
+                one = await aestimate([record], judge, claims_per_sentence=claims_per_sentence)
+                total = one if total is None else total + one
+                advance()
+        if total is None:
+            raise ConfigError(f"{str(file)!r} holds no records")
+        return total
+
+    estimate = asyncio.run(run())
+    typer.echo(estimate.model_dump_json() if as_json else _estimate_text(estimate, model))
+
+
+def judge_agreement(
+    file: Annotated[Path, typer.Argument(help="Labelled claims, JSON lines.")],
+    judge: _JudgeName = "lexical",
+    limit: _Limit = None,
+    progress: _Progress = None,
+    as_json: _Json = False,
+) -> None:
+    """Measure how far a judge agrees with people on labelled claims."""
+    claims = read_labelled(file)[:limit]
+    judged = asyncio.run(judge_labelled(default_judge(judge), claims, progress=progress))
+    agreement = measure_agreement(judged)
+    typer.echo(agreement.model_dump_json() if as_json else _agreement_text(agreement, judge))
+
+
+def calibrate_command(
+    files: Annotated[list[Path], typer.Argument(help="Labelled claims, JSON lines.")],
+    judge: _JudgeName = "lexical",
+    max_loss: Annotated[
+        float, typer.Option(help="Share of verdicts that the cheap judge may get wrong.")
+    ] = MAX_LOSS,
+    strong_accuracy: Annotated[
+        float, typer.Option(help="How often the strong judge is right, where known.")
+    ] = 1.0,
+    limit: _Limit = None,
+    progress: _Progress = None,
+    as_json: _Json = False,
+) -> None:
+    """Find the thresholds of a cascade, and say what they save and lose."""
+    claims = [claim for file in files for claim in read_labelled(file)[:limit]]
+    judged = asyncio.run(judge_labelled(default_judge(judge), claims, progress=progress))
+    tune, test = halves(claims, judged)
+    found = calibrate(tune, test, max_loss=max_loss, strong_accuracy=strong_accuracy)
+    typer.echo(found.model_dump_json() if as_json else _calibration_text(found))
+
+
+def _rehearsed(
+    model: str, chunks_per_call: int | None, reasoned: bool, price: Price | None
+) -> OpenAIJudge:
+    extraction: Extraction = "reasoned" if reasoned else "direct"
+    if chunks_per_call is None:
+        return OpenAIJudge(model, base_url=_NOWHERE, extraction=extraction, price=price)
+    return OpenAIJudge(
+        model,
+        base_url=_NOWHERE,
+        extraction=extraction,
+        price=price,
+        chunks_per_call=chunks_per_call or None,
+    )
+
+
+def _price(input_price: float | None, output_price: float | None) -> Price | None:
+    if input_price is None and output_price is None:
+        return None
+    if input_price is None or output_price is None:
+        raise ConfigError("give --input-price and --output-price together")
+    return Price(input=input_price, output=output_price)
+
+
+def _estimate_text(estimate: Estimate, model: str) -> str:
+    cost = "unknown: give --input-price and --output-price"
+    if estimate.cost_usd is not None:
+        cost = f"${estimate.cost_usd:.4f}"
+    return "\n".join(
+        (
+            f"{estimate.records} records, {model}, nothing cached",
+            f"  calls              {estimate.calls:>12,}",
+            f"  prompt tokens      {estimate.input_tokens:>12,}",
+            f"  completion tokens  {estimate.output_tokens:>12,}",
+            f"  cost               {cost:>12}",
+        )
+    )
+
+
+def _agreement_text(agreement: Agreement, judge: str) -> str:
+    figures = {
+        "accuracy": agreement.accuracy,
+        "balanced_accuracy": agreement.balanced_accuracy,
+        "auroc": agreement.auroc,
+        "kappa": agreement.kappa,
+    }
+    names = list(agreement.classes)
+    lines = [f"{judge}: {agreement.n} claims, {agreement.undecided} undecided"]
+    for name, value in figures.items():
+        low, high = agreement.intervals.get(name, (0.0, 0.0))
+        lines.append(f"  {name:<18}{_share(value)}  [{low:.3f}, {high:.3f}]")
+    lines.append("  people \\ judge" + "".join(f"{name:>{_CONFUSION_WIDTH}}" for name in names))
+    for name, row in agreement.confusion.items():
+        cells = "".join(f"{row[each]:>{_CONFUSION_WIDTH}}" for each in names)
+        one = agreement.classes[name]
+        shares = f"precision {_share(one.precision)}, recall {_share(one.recall)}"
+        lines.append(f"  {name:<14}{cells}  {shares}")
+    return "\n".join(lines)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _calibration_text(found: Calibration) -> str:
+    low, high = found.thresholds.low, found.thresholds.high
+    return "\n".join(
+        (
+            f"Thresholds(low={low:.3f}, high={high:.3f}); expected, on {found.n} claims set aside:",
+            f"  verdicts saved     {found.saved:.1%} are not asked of the strong judge",
+            f"  wrongly decided    {found.lost:.1%} of all verdicts, by the cheap judge",
+            f"  agreement lost     {found.agreement_lost:.1%}, at the strong judge's accuracy",
+        )
+    )

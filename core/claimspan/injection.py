@@ -1,0 +1,131 @@
+"""Texts that speak to a judge instead of to a reader.
+
+A flag, not a filter: judges treat every text as data. It says where to look when a score seems
+too good, and knows the plain forms only; who writes with care is not found.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+__all__ = ["injection_signs", "suspects_injection"]
+
+
+class _Sign(NamedTuple):
+    """What to look for in a text in lower case."""
+
+    kind: str
+    stems: tuple[str, ...]
+    """Without one of these the pattern cannot match: finding them is many times cheaper."""
+
+    pattern: re.Pattern[str]
+
+
+def _sign(kind: str, stems: str, pattern: str) -> _Sign:
+    return _Sign(kind, tuple(stems.split()), re.compile(pattern, re.MULTILINE))
+
+
+_WHAT_RULES: Final = (
+    r"(?:instructions?|prompts?|rules?|directions?|guidelines?|orders|text|context)\b"
+)
+
+_SIGNS: Final = (
+    _sign(
+        "role token",
+        "<| <｜ s> inst] sys>> _of_turn>",
+        r"<\|[\w ]{2,30}\|>|<｜[^｜]{2,30}｜>|</?s>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>",
+    ),
+    _sign(
+        "role token",
+        "system: assistant: instructions:",
+        r"^\s*#{1,4}\s*(?:system|assistant|instructions):",
+    ),
+    _sign(
+        "verdict block",
+        "verdict label claim",
+        r"[\"'](?:verdicts?|labels?|claims?)[\"']\s*:\s*[\[{\"']|###\s*(?:claims|verdicts?)",
+    ),
+    _sign(
+        "verdict block", "### [c [r [q", r"###\s*your answer|\[(?:claims|references?|question)\]"
+    ),
+    _sign("placeholder", "{claim {reference {question", r"\{(?:claims|references?|question)\}"),
+    _sign(
+        "hidden text",
+        "\u200b \u2060 \u202a \u202b \u202c \u202d \u202e \u2066 \u2067 \u2068 \u2069 \U000e0061",
+        "[\u200b\u2060\u202a-\u202e\u2066-\u2069\U000e0020-\U000e007f]{2,}",
+    ),
+    _sign(
+        "order",
+        "ignore disregard forget overrid bypass",
+        r"\b(?:ignore|disregard|forget|override|bypass)\b[^.:;!?]{0,40}\b(?:previous|prior|above|earlier|"
+        rf"preceding|all|any|your|the|these|those)\b.{{0,25}}\b{_WHAT_RULES}",
+    ),
+    _sign(
+        "order",
+        "claim",
+        r"\b(?:label|mark|judge|rate|grade|classify|answer|treat|consider|report)\b[^.:;!?]{0,40}"
+        r"\bclaims?\b[^.:;!?]{0,40}\b(?:entail\w*|true|correct|supported|e)\b",
+    ),
+    _sign(
+        "order",
+        "now you act pretend instructions prompt",
+        r"\b(?:you are now (?:a|an|the|in)\b|from now on,? you\b|pretend to be\b|"
+        r"new instructions?\s*:|system prompt\b|act as (?:a|an|the) (?:judge|evaluator|grader)\b)",
+    ),
+    _sign(
+        "order",
+        "ignorier missacht vergiss vergessen",
+        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie)\b[^.:;!?]{0,40}"
+        r"\b(?:anweisung|vorgabe|regel|instruktion)",
+    ),
+    _sign(
+        "order",  # French, Spanish, Portuguese, Italian
+        "ignor oubli néglig olvid descart esque dimentic tralasci",
+        r"\b(?:ignor|oubli|néglig|olvid|descart|esque[çc]|dimentic|tralasci)\w+\b[^.:;!?]{0,40}\b"
+        r"(?:instru[ccçz]|istruzion|consigne|règle|regla|regra|regol|órden|orden|indicazion)",
+    ),
+    _sign(
+        "order",  # Slovene, Croatian, Serbian, Czech, Polish
+        "prezri ignor pozabi zanemari zaboravi zapome pomiń zapomnij",
+        r"\b(?:prezri|i?gnoriraj|zignoruj|ignoruj|pozabi|zanemari|zaboravi|zapome|pomiń|zapomnij)"
+        r"\w*\b[^.:;!?]{0,40}\b(?:navodil|pravil|ukaz|uput|pokyn|instrukc|polece|zasad)",
+    ),
+    _sign(
+        "order", "игнорир забудь", r"(?:игнорир|забудь)[^.:;!?]{0,40}(?:инструкци|указани|правил)"
+    ),
+    _sign(
+        "order",
+        "忽略 无视 忘记 不要理会",
+        r"(?:忽略|无视|忘记|不要理会).{0,15}(?:指令|指示|提示|规则|说明)",
+    ),
+    _sign("order", "無視 忘れ", r"(?:指示|命令|ルール|プロンプト).{0,10}(?:無視|忘れ)"),
+    _sign("order", "무시 잊", r"(?:지시|명령|규칙|프롬프트).{0,12}(?:무시|잊)"),
+    _sign("order", "تجاهل تجاوز انس", r"(?:تجاهل|تجاوز|انس).{0,30}(?:التعليمات|الأوامر|القواعد)"),
+    _sign("order", "निर्देश नियम आदेश", r"(?:निर्देश|नियम|आदेश).{0,25}(?:अनदेखा|भूल|उपेक्षा)"),
+)
+
+
+def injection_signs(text: str) -> list[str]:
+    """What in a text looks made for a judge.
+
+    Args:
+        text: A chunk, a response or a ground truth.
+
+    Returns:
+        The kinds of signs that were found: ``role token``, ``verdict block``, ``placeholder``,
+        ``hidden text``, ``order``; empty for nearly every text.
+    """
+    lowered = text.lower()
+    found = (sign.kind for sign in _SIGNS if _is_there(sign, lowered))
+    return list(dict.fromkeys(found))
+
+
+def suspects_injection(text: str) -> bool:
+    """Whether a text has any such sign."""
+    lowered = text.lower()
+    return any(_is_there(sign, lowered) for sign in _SIGNS)
+
+
+def _is_there(sign: _Sign, lowered: str) -> bool:
+    return any(stem in lowered for stem in sign.stems) and bool(sign.pattern.search(lowered))

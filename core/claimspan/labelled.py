@@ -1,0 +1,128 @@
+"""Claims that people have judged, to measure judges by."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from claimspan.errors import GroundTruthError, JudgeError
+from claimspan.judges.protocol import Judge
+from claimspan.progress import progress_bar
+from claimspan.verdicts import Claim, Label
+
+__all__ = ["Judged", "LabelledClaim", "judge_labelled", "read_labelled"]
+
+HumanLabel = Literal["E", "N", "C", "NE"]
+"""Entailed, neutral, contradicted; or not entailed, where people did not say which of these."""
+
+
+class LabelledClaim(BaseModel):
+    """One claim, what it was judged by, and what people said."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    """The file's own id."""
+
+    premises: tuple[str, ...]
+    """The references."""
+
+    claim: str
+    """What was judged."""
+
+    label: HumanLabel
+    """What people said."""
+
+    question: str | None = None
+    """The question behind both, where known."""
+
+
+class Judged(NamedTuple):
+    """What people said of a claim, and what a judge said."""
+
+    label: HumanLabel
+    said: Label | None
+    """None where the judge failed or left it undecided."""
+
+    entailed: float | None
+    """The judge's highest p(entailed) over the premises; 1 or 0 by label where it has none."""
+
+
+_SURE: Final = {True: 1.0, False: 0.0}
+
+
+def read_labelled(path: str | Path) -> list[LabelledClaim]:
+    """Read JSON lines with ``id``, ``premises``, ``claim`` and ``label`` (E, N, C or NE).
+
+    Raises:
+        GroundTruthError: The file cannot be read as one; names the line.
+    """
+    claims: list[LabelledClaim] = []
+    try:
+        with Path(path).open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    claims.append(_read_line(line, f"{str(path)!r} line {number}"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise GroundTruthError(f"cannot read {str(path)!r} ({type(error).__name__})") from error
+    if not claims:
+        raise GroundTruthError(f"{str(path)!r} holds no labelled claims")
+    return claims
+
+
+def _read_line(line: str, where: str) -> LabelledClaim:
+    try:
+        return LabelledClaim.model_validate_json(line)
+    except ValidationError:
+        raise GroundTruthError(
+            f"{where} needs id, premises (a list), claim, and a label out of E, N, C, NE"
+        ) from None
+
+
+async def judge_labelled(
+    judge: Judge,
+    claims: Sequence[LabelledClaim],
+    *,
+    concurrency: int = 8,
+    progress: bool | None = None,
+) -> list[Judged]:
+    """Have a judge decide what people have decided; premises are merged as metrics merge chunks.
+
+    Args:
+        judge: Whom to measure.
+        claims: What people have judged.
+        concurrency: Claims before the judge at once.
+        progress: As in ``evaluate_many``.
+    """
+    gate = asyncio.Semaphore(concurrency)
+    with progress_bar("judging", total=len(claims), show=progress) as advance:
+
+        async def one(item: LabelledClaim) -> Judged:
+            async with gate:
+                try:
+                    return await _judge(judge, item)
+                except JudgeError:
+                    return Judged(item.label, None, None)
+                finally:
+                    advance()
+
+        return list(await asyncio.gather(*(one(item) for item in claims)))
+
+
+async def _judge(judge: Judge, item: LabelledClaim) -> Judged:
+    matrix = await judge.check(
+        [Claim(text=item.claim)], list(item.premises), question=item.question
+    )
+    (said,) = matrix.merged
+    if said is None:
+        return Judged(item.label, None, None)
+    found = [
+        _SURE[each.label is Label.ENTAILED] if each.entailed is None else each.entailed
+        for each in matrix.verdicts()
+        if each is not None
+    ]
+    return Judged(item.label, said, max(found))

@@ -1,0 +1,248 @@
+"""What an evaluation costs with OpenAIJudge, beside the peers: calls, tokens, time, CPU.
+
+    python tests/benchmarks/judge_cost.py
+
+A stub in a process of its own answers after 300 ms and counts, as for the peers. Tokens are
+cl100k's where its tables are found (LlamaIndex ships them; or set TIKTOKEN_CACHE_DIR), else our
+estimate, which is within 2 % of them on these samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.request import urlopen
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from openai import AsyncOpenAI  # noqa: E402 - after the path
+
+from claimspan import Evaluation, RagRecord  # noqa: E402 - after the path
+from claimspan.estimate import aestimate  # noqa: E402 - after the path
+from claimspan.evaluation import aevaluate, aevaluate_many  # noqa: E402 - after the path
+from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
+from claimspan.judges._prompts import CHECK  # noqa: E402 - after the path
+from claimspan.judges._replies import verdicts_schema  # noqa: E402 - after the path
+from claimspan.record_file import read_records  # noqa: E402 - after the path
+from claimspan.verdict_cache import VerdictCache  # noqa: E402 - after the path
+
+from judge_server import TOKENIZER  # noqa: E402 - after the path
+
+SAMPLES: Final = ROOT.parent / "shared" / "bench" / "samples20.json"
+LATENCY: Final = 0.3
+
+
+class Row(NamedTuple):
+    """What one tool took for a sample; None where it was not measured."""
+
+    tool: str
+    calls: float
+    prompt: float
+    completion: float
+    together: float | None
+    """Seconds a sample, 20 samples together."""
+    alone: float | None
+    """Seconds for one sample alone."""
+
+
+# Measured on the same samples and machine against the same kind of stub, 2026-11-21:
+# ../shared/facts/peer-performance.md, section 2.
+PEERS: Final = (
+    Row("RAGChecker 0.1.9, default", 43.8, 24_661, 814, 2.7, 4.6),
+    Row("RAGChecker, one claim a call", 164.2, 68_665, 691, 10.0, None),
+    Row("RAGAS 0.4.3, nearest set of metrics", 69, 95_333, 25_080, 1.8, 7.6),
+    Row("RAGAS, four metrics", 14, 21_097, 1_457, 0.43, 4.3),
+    Row("DeepEval 4.3.1, five RAG metrics", 22, 21_162, 6_566, 1.0, 3.3),
+    Row("TruLens 2.16.0, RAG triad", 20.1, 27_412, 984, 0.68, 5.2),
+)
+
+
+@contextmanager
+def stub() -> Generator[str]:
+    """The stub's base URL, in a process of its own."""
+    command = [sys.executable, str(ROOT / "tests" / "support" / "judge_server.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def control(url: str, path: str) -> dict[str, float]:
+    """Counts of the stub; ``reset/LATENCY/MALFORMED_EVERY`` begins anew."""
+    with urlopen(url.removesuffix("/v1") + path, timeout=10) as response:  # noqa: S310 - loopback
+        counts: dict[str, float] = json.load(response)
+    return counts
+
+
+def judge_of(url: str, chunks_per_call: int | None, cache: VerdictCache | None) -> OpenAIJudge:
+    """A judge with 32 calls in flight."""
+    return OpenAIJudge(
+        "gpt-4o-mini",
+        api_key="none",
+        base_url=url,
+        chunks_per_call=chunks_per_call,
+        concurrency=32,
+        cache=cache,
+    )
+
+
+async def know_ground_truths(judge: OpenAIJudge, records: list[RagRecord]) -> None:
+    """Have the claims of every ground truth in the judge's cache."""
+    for record in records:
+        await judge.extract_claims(str(record.ground_truth), question=record.query)
+
+
+async def measure(
+    url: str, records: list[RagRecord], name: str, chunks_per_call: int | None, *, known: bool
+) -> Row:
+    """One row: all samples together, then the first one alone, both with a cold cache."""
+    judge = judge_of(url, chunks_per_call, None)
+    if known:
+        await know_ground_truths(judge, records)
+    control(url, f"/reset/{LATENCY}/0")
+    started = time.perf_counter()
+    evaluations = await aevaluate_many(records, judge=judge, concurrency=32, progress=False)
+    together = (time.perf_counter() - started) / len(records)
+    assert [e.error for e in evaluations] == [None] * len(records)
+    counts = control(url, "/stats")
+    alone = judge_of(url, chunks_per_call, None)
+    if known:
+        await know_ground_truths(alone, records[:1])
+    started = time.perf_counter()
+    await aevaluate(records[0], judge=alone)
+    return Row(
+        name,
+        counts["calls"] / len(records),
+        counts["prompt_tokens"] / len(records),
+        counts["completion_tokens"] / len(records),
+        together,
+        time.perf_counter() - started,
+    )
+
+
+async def malformed(url: str, records: list[RagRecord]) -> str:
+    """What 5 % of malformed replies do."""
+    control(url, "/reset/0.05/0")
+    good = await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
+    control(url, "/reset/0.05/20")
+    bad = await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
+    counts = control(url, "/stats")
+    return (
+        f"every 20th reply malformed: {counts['malformed']:.0f} of {counts['calls']:.0f}, "
+        f"{moved(good, bad)} scores moved, {sum(e.unknown_claims for e in bad)} claims undecided, "
+        f"{sum(e.error is not None for e in bad)} evaluations failed with a reason"
+    )
+
+
+def moved(good: list[Evaluation], bad: list[Evaluation]) -> int:
+    """Scores that have another value."""
+    pairs = zip(good, bad, strict=True)
+    return sum(a.metrics[name] != b.metrics[name] for a, b in pairs for name in b.metrics)
+
+
+async def cpu_of_a_call(url: str, records: list[RagRecord], rounds: int) -> float:
+    """Milliseconds of this process for a judge call, evaluation and all."""
+    control(url, "/reset/0/0")
+    started = time.process_time()
+    for _ in range(rounds):
+        await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
+    return (time.process_time() - started) * 1e3 / control(url, "/stats")["calls"]
+
+
+async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
+    """Milliseconds of this process for a call of the openai package alone, as large as a check."""
+    asked = {
+        "call": "123456789",
+        "claims": {str(100 + i): record.response[:100] for i in range(15)},
+        "references": {str(10 + i): chunk.text for i, chunk in enumerate(record.chunks[:6])},
+    }
+    async with AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
+
+        async def call() -> None:
+            await client.chat.completions.create(
+                model="stub",
+                messages=[
+                    {"role": "system", "content": CHECK},
+                    {"role": "user", "content": json.dumps(asked)},
+                ],
+                extra_body={
+                    "response_format": {
+                        "type": "json_schema",
+                        "json_schema": {"name": "verdicts", "schema": verdicts_schema()},
+                    }
+                },
+            )
+
+        await call()
+        started = time.process_time()
+        for _ in range(calls // 20):
+            await asyncio.gather(*(call() for _ in range(20)))
+        return (time.process_time() - started) * 1e3 / calls
+
+
+async def run(url: str, records: list[RagRecord]) -> None:
+    """Print everything."""
+    await aevaluate(records[0], judge=judge_of(url, 6, None))  # loads the client
+    head = f"{'a sample, n = 20':<40}{'calls':>8}{'prompt':>9}{'compl.':>8}{'s, 20':>8}{'s, 1':>7}"
+    print(head)
+    for row in PEERS:
+        print(line(row))
+    ours: list[Row] = []
+    for name, chunks, known in (
+        ("claimspan, default", 6, False),
+        ("claimspan, ground truth known", 6, True),
+        ("claimspan, all at once", None, False),
+        ("claimspan, all at once, ground truth known", None, True),
+        ("claimspan, careful: one text a call", 1, False),
+    ):
+        ours.append(await measure(url, records, name, chunks, known=known))
+        print(line(ours[-1]), flush=True)
+    estimate = await aestimate(records, judge_of(url, 6, None))
+    used = ours[0]
+    print(f"tokens by {'cl100k' if TOKENIZER else 'our own estimate'}")
+    print(
+        f"estimate against use: calls {estimate.calls / 20 / used.calls - 1:+.1%}, "
+        f"prompt {estimate.input_tokens / 20 / used.prompt - 1:+.1%}, "
+        f"completion {estimate.output_tokens / 20 / used.completion - 1:+.1%}"
+    )
+    print(await malformed(url, records))
+    ours_ms = await cpu_of_a_call(url, records, rounds=5)
+    bare_ms = await cpu_of_a_bare_call(url, records[0], calls=400)
+    print(
+        f"CPU of this process: {ours_ms:.2f} ms a judge call, evaluation included; "
+        f"{ours_ms / bare_ms:.2f} x a bare call of the openai package ({bare_ms:.2f} ms)"
+    )
+
+
+def line(row: Row) -> str:
+    """One line of the table."""
+    times = ("-" if s is None else f"{s:.2f}" for s in (row.together, row.alone))
+    together, alone = times
+    counts = f"{row.calls:>8.1f}{row.prompt:>9,.0f}{row.completion:>8,.0f}"
+    return f"{row.tool:<40}{counts}{together:>8}{alone:>7}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="Cost of an evaluation, beside the peers.")
+    parser.add_argument("--samples", type=Path, default=SAMPLES)
+    options = parser.parse_args()
+    if not options.samples.is_file():
+        parser.error(f"no samples at {options.samples}")
+    with stub() as url:
+        asyncio.run(run(url, read_records(options.samples)))
+
+
+if __name__ == "__main__":
+    main()

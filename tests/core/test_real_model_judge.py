@@ -1,0 +1,88 @@
+"""The judge's protocol on a real server: llama.cpp with a model of 135 million parameters.
+
+The model is too small to be right. What it says has to keep to the protocol all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from claimspan import Evaluation, RagRecord
+from claimspan.evaluation import aevaluate_many
+from claimspan.judges import OpenAIJudge
+from claimspan.judges._extraction import Extraction
+from claimspan.record_file import read_records
+from claimspan_demo.model import MODEL_NAME, find_model, launch
+
+SAMPLES: Final = Path(__file__).resolve().parents[3] / "shared" / "bench" / "samples20.json"
+SENTENCES: Final = re.compile(r"(?<=[.!?])\s+")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    # One thread: on a busy machine two of them wait for each other.
+    with launch(find_model(), threads=1) as served:
+        yield served.base_url
+
+
+def samples() -> list[RagRecord]:
+    """The 20 samples, short enough for a model that reads 200 tokens a second."""
+    if not SAMPLES.is_file():
+        pytest.skip("shared data is absent: the 20 samples of the peers' measurements")
+    return [shortened(record) for record in read_records(SAMPLES)]
+
+
+def shortened(record: RagRecord) -> RagRecord:
+    chunk = record.chunks[0]
+    return record.model_copy(
+        update={
+            "response": SENTENCES.split(record.response)[0][:80],
+            "ground_truth": SENTENCES.split(str(record.ground_truth))[0][:80],
+            "chunks": (chunk.model_copy(update={"text": chunk.text[:150]}),),
+        }
+    )
+
+
+async def evaluate_all(
+    records: list[RagRecord], url: str, extraction: Extraction
+) -> list[Evaluation]:
+    judge = OpenAIJudge(
+        MODEL_NAME,
+        base_url=url,
+        extraction=extraction,
+        exact_schema=True,  # a model this small loses count of ids
+        concurrency=1,
+        call_seconds=120.0,
+        top_logprobs=100,  # its labels are not always among the likeliest tokens
+        options={"stop": ["\n\n\n\n"]},  # the demo's server stops at an empty line, as in JSON
+    )
+    return await aevaluate_many(records, judge=judge, concurrency=2, max_claims=2)
+
+
+@pytest.mark.parametrize(
+    ("extraction", "first"), [("direct", 0), ("reasoned", 10)], ids=["direct", "reasoned"]
+)
+async def test_twenty_samples_keep_to_the_protocol(
+    url: str, extraction: Extraction, first: int
+) -> None:
+    records = samples()[first : first + 10]  # ten with either prompt
+
+    evaluations = await evaluate_all(records, url, extraction)
+
+    assert [e.error for e in evaluations] == [None] * 10
+    assert [e.undecided for e in evaluations] == [{}] * 10  # every id of every call has matched
+    checked = [e for e in evaluations if e.response_claims and e.ground_truth_claims]
+    assert len(checked) >= 5
+    assert {e.score_mode for e in checked} <= {"graded", "mixed"}
+    for record, evaluation in zip(records, evaluations, strict=True):
+        assert all(str(c.sentence) in record.response for c in evaluation.response_claims)
+        assert evaluation.unknown_claims == 0
+        assert evaluation.usage.calls == 2 + bool(
+            evaluation.response_claims or evaluation.ground_truth_claims
+        )
+        assert evaluation.usage.input_tokens > 300

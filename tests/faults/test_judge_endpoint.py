@@ -1,0 +1,414 @@
+"""What an endpoint may do to a client: every call ends in time, and nothing leaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import pytest
+
+from claimspan.errors import ConfigError, JudgeError
+from claimspan.evaluation import aevaluate, aevaluate_many, evaluate
+from claimspan.judges import OpenAIJudge
+from claimspan.judges._breaker import FAILURES, PAUSE_SECONDS, Breaker, asked_to_wait, pause_before
+
+from judge_server import Exchange, JudgeServer, judge_server, reply_to
+from judged import RECORD, make_judge
+
+CANARY: Final = "sk-canary-4711"
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with judge_server() as server:
+        yield server
+
+
+async def extract(judge: OpenAIJudge, text: str = "It is so. It stays so.") -> int:
+    return len(await judge.extract_claims(text))
+
+
+# --- time ---
+
+
+async def test_a_server_that_never_answers_is_left_at_the_deadline(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.sleep(60)
+
+    server.behave = behave
+    started = time.monotonic()
+
+    with pytest.raises(JudgeError, match=r"no reply within 0\.5 s"):
+        await extract(make_judge(server.url, call_seconds=0.5))
+
+    assert time.monotonic() - started < 5
+
+
+async def test_a_dripping_server_is_left_at_the_deadline(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        exchange.out.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        for _ in range(1000):
+            exchange.out.write(b" ")
+            await exchange.out.drain()
+            await asyncio.sleep(0.1)
+
+    server.behave = behave
+    started = time.monotonic()
+
+    with pytest.raises(JudgeError, match=r"no reply within 0\.6 s"):
+        await extract(make_judge(server.url, call_seconds=0.6))
+
+    assert time.monotonic() - started < 5
+
+
+async def test_an_evaluation_ends_at_its_own_deadline(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.sleep(60)
+
+    server.behave = behave
+
+    with pytest.raises(JudgeError, match=r"no verdicts within 0\.3 s"):
+        await aevaluate(RECORD, judge=make_judge(server.url), deadline_seconds=0.3)
+
+
+async def test_waiting_for_a_free_slot_does_not_use_up_a_calls_deadline(
+    server: JudgeServer,
+) -> None:
+    server.latency = 0.2
+    judge = make_judge(server.url, concurrency=1, call_seconds=1.0)
+
+    counts = await asyncio.gather(*(extract(judge, f"It is {i}.") for i in range(8)))
+
+    assert counts == [1] * 8  # 1.6 s in all
+    assert server.most_active == 1
+
+
+# --- retries ---
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 529])
+async def test_a_passing_failure_is_tried_again(server: JudgeServer, status: int) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if exchange.number < 3:
+            await exchange.send(b"{}", status=status, headers={"retry-after-ms": "1"})
+        else:
+            await exchange.reply(reply_to(exchange.asked))
+
+    server.behave = behave
+
+    assert await extract(make_judge(server.url)) == 2
+    assert server.calls == 3
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 401, 403, 404, 422])
+async def test_a_lasting_failure_is_not_tried_again(server: JudgeServer, status: int) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=status, headers={"location": "/v1/elsewhere"})
+
+    server.behave = behave
+
+    with pytest.raises(JudgeError, match=f"HTTP {status}: "):
+        await extract(make_judge(server.url))
+
+    assert server.calls == 1
+
+
+async def test_a_failure_that_stays_is_given_up_after_three_requests(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=503)
+
+    server.behave = behave
+
+    with pytest.raises(JudgeError, match="HTTP 503; requests made: 3"):
+        await extract(make_judge(server.url))
+
+    assert server.calls == 3
+
+
+async def test_a_wait_that_the_server_asks_for_is_kept(server: JudgeServer) -> None:
+    moments: list[float] = []
+
+    async def behave(exchange: Exchange) -> None:
+        moments.append(time.monotonic())
+        if exchange.number == 1:
+            await exchange.send(b"{}", status=429, headers={"Retry-After": "2"})
+        else:
+            await exchange.reply(reply_to(exchange.asked))
+
+    server.behave = behave
+
+    assert await extract(make_judge(server.url)) == 2
+    assert moments[1] - moments[0] >= 2.0
+
+
+async def test_a_wait_beyond_the_deadline_is_not_begun(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=429, headers={"Retry-After": "30"})
+
+    server.behave = behave
+    started = time.monotonic()
+
+    with pytest.raises(JudgeError, match="HTTP 429; requests made: 1"):
+        await extract(make_judge(server.url, call_seconds=10.0))
+
+    assert time.monotonic() - started < 5
+
+
+def test_a_wait_is_read_in_every_form() -> None:
+    assert asked_to_wait({"retry-after": "3"}) == 3.0
+    assert asked_to_wait({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
+    assert asked_to_wait({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
+    assert asked_to_wait({"retry-after": "soon"}) is None
+    assert asked_to_wait({}) is None
+
+
+def test_pauses_grow_and_differ() -> None:
+    first = {pause_before(0) for _ in range(20)}
+
+    assert len(first) > 1
+    assert all(0.25 <= pause <= 0.5 for pause in first)
+    assert all(4.0 <= pause_before(9) <= 8.0 for _ in range(20))
+
+
+@pytest.mark.parametrize("size", [0, 1, 40, 120])
+async def test_a_connection_that_breaks_off_is_tried_again(server: JudgeServer, size: int) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if exchange.number > 1:
+            await exchange.reply(reply_to(exchange.asked))
+            return
+        exchange.out.write((b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + b" " * 90)[:size])
+        exchange.out.close()
+
+    server.behave = behave
+
+    assert await extract(make_judge(server.url)) == 2
+
+
+# --- the breaker ---
+
+
+async def test_a_dead_endpoint_is_left_alone_after_five_failures() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        judge = make_judge(f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
+        reasons: list[str] = []
+        for i in range(4):
+            with pytest.raises(JudgeError) as caught:
+                await extract(judge, f"It is {i}.")
+            reasons.append(str(caught.value))
+
+    assert "the connection failed (ConnectError); requests made: 3" in reasons[0]
+    assert "no request for another" in reasons[1]  # two more requests, then it is open
+    assert "no request for another" in reasons[2]
+
+
+def test_the_breaker_lets_one_probe_through_every_thirty_seconds() -> None:
+    now = 0.0
+    breaker = Breaker(clock=lambda: now)
+    for _ in range(FAILURES):
+        breaker.enter()
+        breaker.failed()
+    with pytest.raises(JudgeError, match="no request for another 30 s"):
+        breaker.enter()
+
+    now = PAUSE_SECONDS
+    breaker.enter()  # the probe
+    with pytest.raises(JudgeError):
+        breaker.enter()
+    breaker.succeeded()
+    breaker.enter()
+    breaker.enter()
+
+
+def test_the_breaker_stays_open_when_the_probe_fails() -> None:
+    now = 0.0
+    breaker = Breaker(clock=lambda: now)
+    for _ in range(FAILURES):
+        breaker.failed()
+    now = PAUSE_SECONDS
+    breaker.enter()
+    breaker.failed()
+
+    now += PAUSE_SECONDS - 1
+    with pytest.raises(JudgeError, match="another 1 s"):
+        breaker.enter()
+
+
+async def test_refused_requests_do_not_open_the_breaker(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=404)
+
+    server.behave = behave
+    judge = make_judge(server.url)
+
+    for i in range(8):
+        with pytest.raises(JudgeError, match="HTTP 404"):
+            await extract(judge, f"It is {i}.")
+
+
+# --- size ---
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_an_endless_response_is_not_read(server: JudgeServer, status: int) -> None:
+    async def behave(exchange: Exchange) -> None:
+        exchange.out.write(b"HTTP/1.1 %d X\r\nContent-Length: 300000000\r\n\r\n" % status)
+        with suppress(ConnectionError):
+            for _ in range(300):
+                exchange.out.write(b" " * 1_000_000)
+                await exchange.out.drain()
+
+    server.behave = behave
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    with pytest.raises(JudgeError, match=r"larger than 8 MiB|HTTP 500"):
+        await extract(make_judge(server.url))
+
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KiB
+
+
+# --- what it must not do ---
+
+
+async def test_a_redirect_is_not_followed(server: JudgeServer) -> None:
+    with judge_server() as other:
+
+        async def behave(exchange: Exchange) -> None:
+            where = f"{other.url}/chat/completions"
+            await exchange.send(b"", status=307, headers={"Location": where})
+
+        server.behave = behave
+        with pytest.raises(JudgeError, match="redirects are not followed"):
+            await extract(make_judge(server.url))
+
+    assert other.calls == 0
+
+
+async def test_no_setting_of_the_environment_is_followed(
+    server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-application")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-the-application")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-the-application")
+
+    await extract(OpenAIJudge("stub", base_url=server.url))
+
+    (exchange,) = server.exchanges
+    assert "of-the-application" not in json.dumps(dict(exchange.headers))
+    assert exchange.headers["authorization"] == "Bearer none"
+
+
+async def test_the_key_goes_to_the_endpoint_and_nowhere_else(
+    server: JudgeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        echo = f"bad key {exchange.headers['authorization']} for {exchange.text}"
+        await exchange.send(json.dumps({"error": {"message": echo}}).encode(), status=401)
+
+    server.behave = behave
+    caplog.set_level(logging.DEBUG, logger="claimspan")
+    judge = make_judge(server.url)
+
+    with pytest.raises(JudgeError) as caught:
+        await extract(judge, "The secret sentence is here.")
+
+    seen = f"{caught.value!r} {judge!r} {vars(judge)} {caplog.text}"
+    # The package's own error holds the request with its headers; nothing leads to it.
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert CANARY in server.exchanges[0].headers["authorization"]
+    assert CANARY not in seen
+    assert "secret sentence" not in seen
+
+
+async def test_errors_hold_neither_prompt_nor_reply(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.reply("The secret reply is here.")
+
+    server.behave = behave
+    (evaluation,) = await aevaluate_many([RECORD], judge=make_judge(server.url))
+
+    assert evaluation.error == "the reply is not JSON"
+    assert "secret" not in evaluation.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "gopher://127.0.0.1/",
+        "127.0.0.1:8000/v1",
+        "http://",
+        "http://user:password@127.0.0.1/v1",
+        "http://169.254.169.254/v1",
+        "http://2852039166/v1",
+        "http://0251.0376.0251.0376/v1",
+        "http://0xa9.0xfe.0xa9.0xfe/v1",
+        "http://[::ffff:169.254.169.254]/v1",
+        "http://[fe80::1]/v1",
+        "http://[fd00:ec2::254]/v1",
+        "http://metadata.google.internal/v1",
+        "http://METADATA.google.internal./v1",
+        "http://0.0.0.0/v1",
+        "http://[::1/v1",
+        "http://127.0.0.1:999999/v1",
+    ],
+)
+def test_an_address_that_is_no_models_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="base_url") as caught:
+        OpenAIJudge("stub", base_url=url)
+
+    assert "password@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:11434/v1", "http://[::1]:8000/v1", "http://10.0.0.3/v1"]
+)
+def test_local_models_are_reached_without_a_key_and_without_a_warning(url: str) -> None:
+    assert OpenAIJudge("llama3", base_url=url).name == "openai"
+
+
+def test_plain_http_to_a_public_host_warns() -> None:
+    with pytest.warns(UserWarning, match="plain http to a public host"):
+        OpenAIJudge("stub", base_url="http://models.example.com/v1")
+
+
+# --- event loops ---
+
+
+def test_one_judge_serves_one_event_loop_after_the_other(server: JudgeServer) -> None:
+    judge = make_judge(server.url)
+
+    first = evaluate(RECORD, judge=judge)
+    second = evaluate(RECORD.model_copy(update={"query": "Again?"}), judge=judge)
+
+    assert first.metrics == second.metrics
+    assert server.calls == 6
+
+
+async def test_logprobs_that_are_refused_are_not_asked_for_again(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if "logprobs" in exchange.request:
+            await exchange.send(b"{}", status=403)
+        else:
+            await server.answer(exchange)
+
+    server.behave = behave
+    judge = make_judge(server.url)
+    first = await aevaluate(RECORD, judge=judge)
+    refused = sum("logprobs" in each.request for each in server.exchanges)
+    second = await aevaluate(RECORD.model_copy(update={"query": "Again?"}), judge=judge)
+
+    assert (first.score_mode, second.score_mode) == ("label", "label")
+    assert refused == 1
+    assert sum("logprobs" in each.request for each in server.exchanges) == refused
