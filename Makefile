@@ -53,6 +53,7 @@ format: .venv/installed-dev ## Put style right where that can be done by itself
 bench: .venv/installed-dev ## Measure what the callback costs, as ratios
 	@$(PY) tests/benchmarks/overhead.py
 	@$(PY) tests/benchmarks/import_cost.py
+	@$(PY) tests/benchmarks/judge_cost.py
 
 lock: ## Pin the newest versions again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
