@@ -68,9 +68,13 @@ def write_upper(model: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
             (name, whole), (_scale(name), np.array(step)), (_zero(name), np.array(0, np.int8))
         ):  # fmt: skip
             shape = numpy_helper.to_array(by_name[key]).shape
-            by_name[key].CopyFrom(numpy_helper.from_array(array.reshape(shape) if array.size == 1 else array, key))
+            by_name[key].CopyFrom(
+                numpy_helper.from_array(array.reshape(shape) if array.size == 1 else array, key)
+            )
     del changed.graph.value_info[:]  # they say that there is one output
-    changed.graph.output[0].type.tensor_type.shape.dim[1].dim_value = len(weights["classifier.bias"])
+    changed.graph.output[0].type.tensor_type.shape.dim[1].dim_value = len(
+        weights["classifier.bias"]
+    )
     onnx.checker.check_model(changed)
     return changed
 

@@ -109,9 +109,7 @@ class Falsifier:
         if not found:
             return self._count_word(sentence, chance)
         match = chance.choice(found)
-        elsewhere = [
-            n for each in near for n in _NUMBER.findall(each) if len(n) == len(match[1])
-        ]
+        elsewhere = [n for each in near for n in _NUMBER.findall(each) if len(n) == len(match[1])]
         if elsewhere and chance.random() < 0.4:
             other = chance.choice(elsewhere)
         else:
@@ -167,9 +165,7 @@ class Falsifier:
         for pattern in (_BY, _THAN):
             if match := pattern.search(sentence):
                 swapped = f"{match['b']} {match['verb']} {match['a']}"
-                return Falsehood(
-                    sentence[: match.start()] + swapped + sentence[match.end() :], "C"
-                )
+                return Falsehood(sentence[: match.start()] + swapped + sentence[match.end() :], "C")
         names = list(_NAME.finditer(sentence))
         if len(names) < 2 or re.search(r"\b(?:and|or|with)\b", sentence[names[0].end() :][:40]):
             return None
@@ -216,10 +212,13 @@ def _put(sentence: str, pattern: re.Pattern[str], other: str, label: str) -> Fal
 def _other_number(written: str, chance: Random) -> str:
     digits = written.replace(",", "")
     if "." in digits:
-        return f"{float(digits) * chance.choice((0.5, 0.8, 1.3, 2, 10)):.{len(digits.split('.')[1])}f}"
+        return (
+            f"{float(digits) * chance.choice((0.5, 0.8, 1.3, 2, 10)):.{len(digits.split('.')[1])}f}"
+        )
     value = int(digits)
     if 1000 <= value <= 2100 and "," not in written:  # a year
         return str(value + chance.choice((-40, -12, -10, -5, -3, -2, -1, 1, 2, 3, 5, 10, 12, 40)))
-    other = chance.choice((value + 1, value + 2, max(value - 1, 0), value * 2, value * 10, value + 7,
-                           int(value * 0.7), int(value * 1.4) + 1))  # fmt: skip
+    near = [value + step for step in (1, 2, 7)] + [max(value - 1, 0)]
+    far = [value * 2, value * 10, int(value * 0.7), int(value * 1.4) + 1]
+    other = chance.choice(near + far)
     return f"{other:,}" if "," in written else str(other)

@@ -30,7 +30,7 @@ class _Synset(NamedTuple):
 
 
 class Lexicon:
-    """The four parts of speech of a WordNet database, read from its ``index`` and ``data`` files."""
+    """The four parts of speech of a WordNet database: its ``index`` and ``data`` files."""
 
     def __init__(self, folder: Path) -> None:
         """Read the database in ``folder``, where Debian has it: ``/usr/share/wordnet``."""
@@ -76,8 +76,7 @@ def _synset(fields: list[str]) -> _Synset:
     words = tuple(word.partition("(")[0] for word in fields[4 : 4 + 2 * count : 2])
     start = 4 + 2 * count
     pointers = [
-        fields[at : at + 4]
-        for at in range(start + 1, start + 1 + 4 * int(fields[start]), 4)
+        fields[at : at + 4] for at in range(start + 1, start + 1 + 4 * int(fields[start]), 4)
     ]
     antonyms: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for kind, offset, _, ends in pointers:

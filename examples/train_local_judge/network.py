@@ -58,7 +58,9 @@ class Upper(nn.Module):
         if len(own["classifier.bias"]) == 1:
             for part in ("weight", "bias"):
                 fresh = getattr(self.classifier, part).detach()
-                own[f"classifier.{part}"] = torch.cat([fresh[:-1] * (part == "weight"), own[f"classifier.{part}"]])
+                own[f"classifier.{part}"] = torch.cat(
+                    [fresh[:-1] * (part == "weight"), own[f"classifier.{part}"]]
+                )
         self.load_state_dict(own)
 
     def forward(self, hidden: torch.Tensor, is_token: torch.Tensor) -> torch.Tensor:
@@ -70,7 +72,9 @@ class Upper(nn.Module):
         """
         for layer in self.layers:
             hidden = layer(hidden, is_token[:, None, None, :])
-        return self.classifier(functional.dropout(torch.tanh(self.pooler(hidden[:, 0])), _DROPOUT, self.training))
+        return self.classifier(
+            functional.dropout(torch.tanh(self.pooler(hidden[:, 0])), _DROPOUT, self.training)
+        )
 
     def stored(self) -> Weights:
         """The weights by their stored names."""

@@ -1,4 +1,4 @@
-"""Packs everything that a training run reads into one folder.
+r"""Packs everything that a training run reads into one folder.
 
     python -m train_local_judge.pack --out FOLDER --clapnq FILE ... --wiki-split FILE ... \\
         --qed FILE --rst FOLDER --html FOLDER --wordnet FOLDER --entailment FOLDER
@@ -22,6 +22,7 @@ from typing import Final
 
 from claimspan.judges._windows import windows
 from train_local_judge import texts
+from train_local_judge.pairs import Document
 
 __all__ = ["main"]
 
@@ -66,13 +67,13 @@ def _write(path: Path, items: Iterable[object]) -> None:
     print(f"{path.name}: {len(lines)}", flush=True)
 
 
-def _wikipedia(clapnq: list[Path], qed: Path) -> Iterator[texts.Document]:
+def _wikipedia(clapnq: list[Path], qed: Path) -> Iterator[Document]:
     for path in clapnq:
         yield from texts.clapnq(path)
     yield from texts.qed(qed)
 
 
-def _manuals(rst: Path, pages: Path) -> Iterator[texts.Document]:
+def _manuals(rst: Path, pages: Path) -> Iterator[Document]:
     yield from texts.rst_pages(rst)
     yield from texts.html_pages(pages)
 

@@ -50,12 +50,15 @@ _PHRASES: Final = {
     "many": "a lot of", "several": "a number of", "obtained": "got", "purchased": "bought",
     "received": "got", "died": "passed away", "allows": "lets", "requires": "needs",
     "released": "put out", "children": "kids", "movie": "film", "film": "movie", "large": "big",
-    "begins": "starts", "begin": "start", "ended": "finished", "created": "made", "often": "frequently",
+    "begins": "starts", "begin": "start", "ended": "finished", "created": "made",
+    "often": "frequently",
     "commonly": "usually", "former": "previous", "used to": "employed to", "shows": "indicates",
-    "prior to": "before", "during": "in the course of", "founded": "established", "use": "make use of",
+    "prior to": "before", "during": "in the course of", "founded": "established",
+    "use": "make use of",
     "located": "found", "does not": "doesn't", "is not": "isn't", "cannot": "can't", "won": "took",
     "born in": "a native of", "per cent": "percent", "%": " percent", "United States": "US",
-    "United Kingdom": "UK", "first": "initial", "main": "principal", "lived in": "was a resident of",
+    "United Kingdom": "UK", "first": "initial", "main": "principal",
+    "lived in": "was a resident of",
 }  # fmt: skip
 _ARTICLES: Final = re.compile(r"\b(?:the|a|an|its|their|his|her) ", re.IGNORECASE)
 _COPULAS: Final = re.compile(r"\b(?:is|was|are|were|has been|have been|had been) (?=\w+(?:ed|en) )")

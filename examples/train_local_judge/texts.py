@@ -24,7 +24,9 @@ _LONGEST: Final = 60
 _TAG: Final = re.compile(r"<[^>]+>")
 _PARAGRAPH: Final = re.compile(r"<(p|dd|li)\b[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _ROLE: Final = re.compile(r":[\w:+-]+:`~?\.?([^`<]+?)(?:\s*<[^>]*>)?`")
-_LITERAL: Final = re.compile(r"``([^`]+)``|\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`<]+?)(?:\s*<[^>]*>)?`_*")
+_LITERAL: Final = re.compile(
+    r"``([^`]+)``|\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`<]+?)(?:\s*<[^>]*>)?`_*"
+)
 # Treebank's way of writing, as the Wikipedia sets have it: "1990 ) was" and "`` Arise ''".
 _LOOSE: Final = (
     (re.compile(r"``\s*|\s*''"), '"'),
@@ -109,5 +111,6 @@ def _is_usable(sentence: str) -> bool:
     return (
         _SHORTEST <= len(words) <= _LONGEST
         and sentence[-1] in ".!\"'"
-        and sum(character.isalpha() for character in sentence) > 0.7 * len(sentence.replace(" ", ""))
+        and sum(character.isalpha() for character in sentence)
+        > 0.7 * len(sentence.replace(" ", ""))
     )

@@ -1,4 +1,4 @@
-"""Fine-tunes the upper layers of the cross-encoder on made pairs and on pairs by people.
+r"""Fine-tunes the upper layers of the cross-encoder on made pairs and on pairs by people.
 
     python -m train_local_judge.train --data FOLDER --base model.onnx --tokenizer tokenizer.json \\
         --out FOLDER --human conj_train=0.15 infotabs_train=0.2 --steps 2000 --seed 1
@@ -62,7 +62,9 @@ def main() -> None:
         for entry in _learn(network, options):
             _note(log, entry)
             if entry.get("save"):
-                onnx.save(write_upper(base, network.stored()), options.out / f"{entry['step']}.onnx")
+                onnx.save(
+                    write_upper(base, network.stored()), options.out / f"{entry['step']}.onnx"
+                )
 
 
 def _options() -> argparse.Namespace:
@@ -125,7 +127,9 @@ def _below(lower: onnxruntime.InferenceSession, encoded: Sequence[Encoding]) -> 
         filled["ids"][row, : len(each.ids)] = each.ids
         filled["kinds"][row, : len(each.ids)] = each.type_ids
         filled["on"][row, : len(each.ids)] = 1
-    inputs = dict(zip(("input_ids", "token_type_ids", "attention_mask"), filled.values(), strict=True))
+    inputs = dict(
+        zip(("input_ids", "token_type_ids", "attention_mask"), filled.values(), strict=True)
+    )
     relevance, hidden = lower.run(None, inputs)
     return {
         "hidden": torch.from_numpy(hidden),

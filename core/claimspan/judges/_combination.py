@@ -44,9 +44,7 @@ class Combination(NamedTuple):
     def verdict(self, found: Sequence[float]) -> Verdict:
         """The verdict for evidence of either kind; probabilities sum to 1."""
         rows = self.full if len(found) + 1 == len(self.full[0]) else self.lexical
-        scores = [
-            math.fsum(w * x for w, x in zip(row, (*found, 1.0), strict=True)) for row in rows
-        ]
+        scores = [math.fsum(w * x for w, x in zip(row, (*found, 1.0), strict=True)) for row in rows]
         return distribution(scores)
 
 

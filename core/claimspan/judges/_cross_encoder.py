@@ -54,6 +54,24 @@ class _Named(Protocol):
     name: str
 
 
+class _Settings(Protocol):
+    intra_op_num_threads: int
+    inter_op_num_threads: int
+    log_severity_level: int
+    enable_cpu_mem_arena: bool
+
+    def add_session_config_entry(self, key: str, value: str) -> None: ...
+
+
+class _Runtime(Protocol):
+    """What is used of onnxruntime, which has no types."""
+
+    def SessionOptions(self) -> _Settings: ...  # noqa: N802 - its name
+    def InferenceSession(  # noqa: N802 - its name
+        self, path: str, settings: _Settings, *, providers: Sequence[str]
+    ) -> _Session: ...
+
+
 class _Session(Protocol):
     def run(self, names: None, inputs: Mapping[str, Integers]) -> list[Floats]: ...
     def get_inputs(self) -> list[_Named]: ...
@@ -104,7 +122,8 @@ class CrossEncoder:
         filled = {name: np.zeros((len(batch), longest), np.int64) for name in self._inputs}
         for row, each in enumerate(batch):
             size = len(each.ids)
-            values = {"input_ids": each.ids, "attention_mask": 1, "token_type_ids": each.type_ids}
+            on = [1] * size
+            values = {"input_ids": each.ids, "attention_mask": on, "token_type_ids": each.type_ids}
             for name in self._inputs:
                 filled[name][row, :size] = values[name]
         return cast("list[list[float]]", self._session.run(None, filled)[0].tolist())
@@ -139,10 +158,11 @@ def _load_tokenizer(path: Path) -> _Tokenizer:
 
 def _load_session(path: Path, threads: int) -> _Session:
     try:
-        import onnxruntime
+        import onnxruntime  # type: ignore[import-untyped]  # compiled, without stubs
     except ImportError as error:
         raise MissingExtraError("onnxruntime", "local") from error
-    settings = onnxruntime.SessionOptions()
+    runtime = cast("_Runtime", onnxruntime)
+    settings = runtime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1
     settings.log_severity_level = 3
@@ -150,7 +170,4 @@ def _load_session(path: Path, threads: int) -> _Session:
     settings.enable_cpu_mem_arena = False
     # Threads that spin while they wait take the host's cores.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(
-        str(path), settings, providers=["CPUExecutionProvider"]
-    )
-    return cast("_Session", session)
+    return runtime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])

@@ -62,13 +62,19 @@ def _from_folder(folder: Path) -> Callable[[str], Path | None]:
 def _from_hub(model: str) -> Callable[[str], Path | None]:
     try:
         from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
+        from huggingface_hub.errors import (
+            EntryNotFoundError,
+            HFValidationError,
+            RepositoryNotFoundError,
+        )
     except ImportError as error:
         raise MissingExtraError("huggingface_hub", "local") from error
 
+    download = cast("Callable[[str, str], str]", hf_hub_download)
+
     def fetch(name: str) -> Path | None:
         try:
-            return Path(hf_hub_download(model, name))
+            return Path(download(model, name))
         except (RepositoryNotFoundError, HFValidationError) as error:
             raise ConfigError(f"{model!r} is neither a folder nor a model on the hub") from error
         except EntryNotFoundError:

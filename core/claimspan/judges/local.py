@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -156,12 +156,12 @@ class LocalJudge:
     async def _off_the_loop(
         self, claims: Sequence[Claim], references: Sequence[str], lexical: VerdictMatrix | None
     ) -> list[list[Verdict]]:
-        work = (self._verdicts, claims, references, lexical)
+        work = partial(self._verdicts, claims, references, lexical)
         try:
-            future = asyncio.get_running_loop().run_in_executor(self._executor, *work)
+            future = asyncio.get_running_loop().run_in_executor(self._executor, work)
         except RuntimeError:
             # The interpreter is ending: no thread takes new work, but this one may finish its own.
-            return self._verdicts(*work[1:])
+            return work()
         return await future
 
     def _verdicts(
