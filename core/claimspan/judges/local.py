@@ -27,10 +27,10 @@ from claimspan.judges._windows import windows
 from claimspan.judges.lexical import LexicalJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["LocalJudge"]
+__all__ = ["FILES", "WEIGHTS", "LocalJudge"]
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
-_FILES: Final = ModelFiles(WEIGHTS / "local.onnx", WEIGHTS / "tokenizer.json", {})
+FILES: Final = ModelFiles(WEIGHTS / "local.onnx", WEIGHTS / "tokenizer.json", {})
 
 _MOST_WINDOWS: Final = 4
 """Of a long reference only the windows that share most words with the claim are read."""
@@ -224,7 +224,7 @@ class LocalJudge:
     @cached_property
     def _loaded(self) -> CrossEncoder:
         if self._model is None:
-            return CrossEncoder(_FILES, threads=self._threads)
+            return CrossEncoder(FILES, threads=self._threads)
         return CrossEncoder(self._published.files, threads=self._threads, premise_first=True)
 
 
