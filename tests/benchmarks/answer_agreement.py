@@ -9,8 +9,9 @@ correct against the rest; false-positive and false-negative rate at the threshol
 the questions of the other half.
 
 RAGChecker's meta-evaluation: two answers to a query, and which one two annotators prefer. Pearson
-correlation of their mean preference (positive for the second) with the difference of our F1 (precision over the claims of the
-answer, recall over those of the ground truth), by label and by probability.
+correlation of their mean preference (positive for the second) with the difference of our F1
+(precision over the claims of the answer, recall over those of the ground truth), by label and by
+probability.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from typing import Final
 
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical import LexicalJudge
+from claimspan.judges.local import LocalJudge
 from claimspan.judges.protocol import Judge
 
-__all__ = ["Judge", "LexicalJudge", "default_judge"]
+__all__ = ["Judge", "LexicalJudge", "LocalJudge", "default_judge"]
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that names the default judge; ``lexical`` where it is not set."""

@@ -32,7 +32,7 @@ class Combination(NamedTuple):
     """With that of words alone, shape ``(3, 3)``."""
 
     skip_below: float
-    """Below this lexical support no cross-encoder is asked: such a pair cannot be entailed."""
+    """Below this lexical support a passage cannot entail a claim, and no cross-encoder is asked."""
 
     @classmethod
     def read(cls, path: Path) -> Combination:

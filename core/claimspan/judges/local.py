@@ -35,6 +35,10 @@ FILES: Final = ModelFiles(WEIGHTS / "local.onnx", WEIGHTS / "tokenizer.json", {}
 _MOST_WINDOWS: Final = 4
 """Of a long reference only the windows that share most words with the claim are read."""
 
+# One sentence may say a claim in other words altogether. A passage that has few of a claim's words
+# does not speak of it: see ``Combination.skip_below``.
+_LONG_WORDS: Final = 60
+
 # A text of any length in English has one word in five of these; other languages share few.
 _ENGLISH: Final = frozenset(
     "the of and to in is was for that it with as on by are from at an be this which or were has "
@@ -185,11 +189,14 @@ class LocalJudge:
         """The cells that could be entailed, each with the pairs to ask about."""
         shown = [windows(reference, self._language) for reference in references]
         stems = [[_stems(window) for window in each] for each in shown]
+        is_long = [len(reference.split()) >= _LONG_WORDS for reference in references]
         found: list[_Cell] = []
         for row, claim in enumerate(claims):
             wanted = _stems(claim.text)
             for column, verdict in enumerate(lexical[row]):
-                if _support(verdict) < self._combination.skip_below or not shown[column]:
+                if not shown[column] or (
+                    is_long[column] and _support(verdict) < self._combination.skip_below
+                ):
                     continue
                 order = sorted(
                     range(len(shown[column])), key=lambda at: -len(wanted & stems[column][at])
