@@ -43,7 +43,7 @@ bench: .venv/installed-dev ## Measure what the callback costs, as ratios
 
 lock: ## Pin the newest versions again (needs uv)
 	$(LOCK) --extra demo --group build --output-file requirements/demo.txt
-	$(LOCK) --all-extras --group dev --output-file requirements/dev.txt
+	$(LOCK) --extra all --extra demo --group dev --output-file requirements/dev.txt
 
 clean: ## Remove the virtual environment
 	rm -rf .venv

@@ -214,7 +214,8 @@ def test_the_weights_are_small_and_come_with_a_card() -> None:
     assert "licence" in (WEIGHTS / "MODEL_CARD.md").read_text(encoding="utf-8").lower()
 
 
-@pytest.mark.parametrize("options", [{"threads": 0}, {"sure_from": 1.5}])
-def test_settings_that_cannot_work_are_refused(options: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(options))):
-        LocalJudge(**options)
+def test_settings_that_cannot_work_are_refused() -> None:
+    with pytest.raises(ConfigError, match="threads"):
+        LocalJudge(threads=0)
+    with pytest.raises(ConfigError, match="sure_from"):
+        LocalJudge(sure_from=1.5)
