@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -67,6 +73,82 @@ def test_a_model_for_something_else_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="labels"):
         _verdicts(tmp_path, "yes")
+
+
+class _Hub(BaseHTTPRequestHandler):
+    """Serves the files of one folder as the hub serves those of ``org/tiny``."""
+
+    folder: Path
+
+    def do_HEAD(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self.wfile.write(self._answer())
+
+    def _answer(self) -> bytes:
+        name = self.path.removeprefix("/org/tiny/resolve/main/")
+        path = self.folder / name
+        content = path.read_bytes() if path.is_file() else b""
+        self.send_response(200 if path.is_file() else 404)
+        if not path.is_file():
+            is_model = self.path.startswith("/org/tiny/")
+            self.send_header("X-Error-Code", "EntryNotFound" if is_model else "RepoNotFound")
+        self.send_header("ETag", f'"{len(content)}-{name}"')
+        self.send_header("X-Repo-Commit", "0" * 40)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        return content
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(model: Path) -> Iterator[str]:
+    handler = type("Hub", (_Hub,), {"folder": model})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def _ask_by_name(model: str, endpoint: str, cache: Path) -> str:
+    """The label, or the error, of a judge in a process of its own: the hub's address is fixed."""
+    script = (
+        "import asyncio, sys\n"
+        "from claimspan.errors import ConfigError\n"
+        "from claimspan.judges.local import LocalJudge\n"
+        "from claimspan.verdicts import Claim\n"
+        "try:\n"
+        "    judge = LocalJudge(sys.argv[1])\n"
+        "    found = asyncio.run(judge.check([Claim(text='a claim')], ['yes it is']))\n"
+        "    print(found.labels[0][0])\n"
+        "except ConfigError as error:\n"
+        "    print(error)\n"
+    )
+    settings = {"HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", script, model],
+        capture_output=True, text=True, check=True, timeout=120, env=os.environ | settings,
+    )  # fmt: skip
+    return ended.stdout.strip()
+
+
+def test_a_model_is_fetched_from_the_hub_by_its_name(hub: str, tmp_path: Path) -> None:
+    assert _ask_by_name("org/tiny", hub, tmp_path / "cache") == "entailed"
+
+
+def test_a_name_that_the_hub_does_not_know_is_refused(hub: str, tmp_path: Path) -> None:
+    said = _ask_by_name("org/none", hub, tmp_path / "cache")
+
+    assert said == "'org/none' is neither a folder nor a model on the hub"
+
+
+def test_a_hub_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    said = _ask_by_name("org/tiny", "http://127.0.0.1:9", tmp_path / "cache")
+
+    assert said == "'org/tiny' cannot be downloaded: the hub does not answer"
 
 
 def test_a_name_that_is_no_model_is_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.judges._cross_encoder import ModelFiles
@@ -30,6 +30,12 @@ class Published(NamedTuple):
 
     labels: tuple[Label, ...]
     """The label of every logit; "not entailed" counts as neutral."""
+
+
+class _Hub(Protocol):
+    """What is used of huggingface_hub, whose types depend on its options."""
+
+    def hf_hub_download(self, repo_id: str, filename: str) -> str: ...
 
 
 def find_published(model: str) -> Published:
@@ -61,26 +67,27 @@ def _from_folder(folder: Path) -> Callable[[str], Path | None]:
 
 def _from_hub(model: str) -> Callable[[str], Path | None]:
     try:
-        from huggingface_hub import hf_hub_download
+        import huggingface_hub
         from huggingface_hub.errors import (
             EntryNotFoundError,
             HFValidationError,
+            LocalEntryNotFoundError,
             RepositoryNotFoundError,
         )
     except ImportError as error:
         raise MissingExtraError("huggingface_hub", "local") from error
 
-    download = cast("Callable[[str, str], str]", hf_hub_download)
+    download = cast("_Hub", huggingface_hub).hf_hub_download
 
     def fetch(name: str) -> Path | None:
         try:
             return Path(download(model, name))
         except (RepositoryNotFoundError, HFValidationError) as error:
             raise ConfigError(f"{model!r} is neither a folder nor a model on the hub") from error
+        except (LocalEntryNotFoundError, ConnectionError) as error:
+            raise ConfigError(f"{model!r} cannot be downloaded: the hub does not answer") from error
         except EntryNotFoundError:
             return None
-        except OSError as error:
-            raise ConfigError(f"{model!r} cannot be downloaded: the hub does not answer") from error
 
     return fetch
 
