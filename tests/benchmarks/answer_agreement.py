@@ -70,16 +70,18 @@ async def claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
     return found or ([Claim(text=text.strip())] if text.strip() else [])
 
 
-async def verdicts(judge: Judge, claims: Sequence[Claim], reference: str) -> list[Verdict]:
+async def verdicts(
+    judge: Judge, claims: Sequence[Claim], reference: str, question: str
+) -> list[Verdict]:
     """The verdict of every claim by one text."""
-    matrix = await judge.check(claims, [reference])
+    matrix = await judge.check(claims, [reference], question=question)
     return [verdict for verdict in matrix.verdicts() if verdict]
 
 
 async def alignment(judge: Judge, answer: Graded) -> float:
     """Harmonic mean of correctness and completeness, with probabilities in place of labels."""
     claims = await claims_of(judge, str(answer["gold_answer"]), answer["question"])
-    found = await verdicts(judge, claims, answer["model_answer"])
+    found = await verdicts(judge, claims, answer["model_answer"], answer["question"])
     entailed = sum(each.entailed or 0.0 for each in found)
     contradicted = sum(each.contradicted or 0.0 for each in found)
     return harmonic(entailed / ((entailed + contradicted) or 1.0), entailed / (len(found) or 1))
@@ -114,8 +116,8 @@ async def f1(judge: Judge, pair: Preference, answer: Answer) -> tuple[float, flo
     """F1 by label and by probability."""
     said = await claims_of(judge, answer["response"], pair["query"])
     true = await claims_of(judge, pair["gt_answer"], pair["query"])
-    precision = await verdicts(judge, said, pair["gt_answer"])
-    recall = await verdicts(judge, true, answer["response"])
+    precision = await verdicts(judge, said, pair["gt_answer"], pair["query"])
+    recall = await verdicts(judge, true, answer["response"], pair["query"])
     by_label = [share([v.label == Label.ENTAILED for v in each]) for each in (precision, recall)]
     by_chance = [share([v.entailed or 0.0 for v in each]) for each in (precision, recall)]
     return harmonic(*by_label), harmonic(*by_chance)

@@ -35,6 +35,9 @@ FILES: Final = ModelFiles(WEIGHTS / "local.onnx", WEIGHTS / "tokenizer.json", {}
 _MOST_WINDOWS: Final = 4
 """Of a long reference only the windows that share most words with the claim are read."""
 
+_SENTENCE_WORDS: Final = 4
+"""Fewer words than these are a bare answer, such as ``$1,577`` or ``In Paris``."""
+
 # One sentence may say a claim in other words altogether. A passage that has few of a claim's words
 # does not speak of it: see ``Combination.skip_below``.
 _LONG_WORDS: Final = 60
@@ -127,10 +130,9 @@ class LocalJudge:
         lexical = await self._lexical.check(claims, references, question=question)
         if not self._is_understood(claims, references):
             return self._sure(lexical.rows, len(references))
-        if self._model is None:
-            rows = await self._off_the_loop(claims, references, lexical)
-        else:
-            rows = await self._off_the_loop(claims, references, None)
+        asked = [_in_full(claim.text, question) for claim in claims]
+        given = lexical if self._model is None else None
+        rows = await self._off_the_loop(asked, references, given)
         return self._sure(rows, len(references))
 
     def _sure(self, rows: Sequence[Sequence[Verdict | None]], n_references: int) -> VerdictMatrix:
@@ -158,7 +160,7 @@ class LocalJudge:
     # --- inference ---
 
     async def _off_the_loop(
-        self, claims: Sequence[Claim], references: Sequence[str], lexical: VerdictMatrix | None
+        self, claims: Sequence[str], references: Sequence[str], lexical: VerdictMatrix | None
     ) -> list[list[Verdict]]:
         work = partial(self._verdicts, claims, references, lexical)
         try:
@@ -169,7 +171,7 @@ class LocalJudge:
         return await future
 
     def _verdicts(
-        self, claims: Sequence[Claim], references: Sequence[str], lexical: VerdictMatrix | None
+        self, claims: Sequence[str], references: Sequence[str], lexical: VerdictMatrix | None
     ) -> list[list[Verdict]]:
         if lexical is None:
             return self._published_verdicts(claims, references)
@@ -184,7 +186,7 @@ class LocalJudge:
         return rows
 
     def _cells(
-        self, claims: Sequence[Claim], references: Sequence[str], lexical: VerdictMatrix
+        self, claims: Sequence[str], references: Sequence[str], lexical: VerdictMatrix
     ) -> list[_Cell]:
         """The cells that could be entailed, each with the pairs to ask about."""
         shown = [windows(reference, self._language) for reference in references]
@@ -192,7 +194,7 @@ class LocalJudge:
         is_long = [len(reference.split()) >= _LONG_WORDS for reference in references]
         found: list[_Cell] = []
         for row, claim in enumerate(claims):
-            wanted = _stems(claim.text)
+            wanted = _stems(claim)
             for column, verdict in enumerate(lexical[row]):
                 if not shown[column] or (
                     is_long[column] and _support(verdict) < self._combination.skip_below
@@ -201,15 +203,15 @@ class LocalJudge:
                 order = sorted(
                     range(len(shown[column])), key=lambda at: -len(wanted & stems[column][at])
                 )[:_MOST_WINDOWS]
-                pairs = [(claim.text, shown[column][at]) for at in sorted(order)]
+                pairs = [(claim, shown[column][at]) for at in sorted(order)]
                 found.append(_Cell(row, column, pairs))
         return found
 
     def _published_verdicts(
-        self, claims: Sequence[Claim], references: Sequence[str]
+        self, claims: Sequence[str], references: Sequence[str]
     ) -> list[list[Verdict]]:
         shown = [windows(reference, self._language) or [""] for reference in references]
-        pairs = [(window, claim.text) for claim in claims for each in shown for window in each]
+        pairs = [(window, claim) for claim in claims for each in shown for window in each]
         logits = iter(self._encoder.logits(pairs))
         labels = self._published.labels
         return [[_most_entailed([next(logits) for _ in each], labels) for each in shown]
@@ -233,6 +235,11 @@ class LocalJudge:
         if self._model is None:
             return CrossEncoder(FILES, threads=self._threads)
         return CrossEncoder(self._published.files, threads=self._threads, premise_first=True)
+
+
+def _in_full(claim: str, question: str | None) -> str:
+    """A claim as the cross-encoder reads it: a bare answer says something only to its question."""
+    return f"{question} {claim}" if question and len(claim.split()) < _SENTENCE_WORDS else claim
 
 
 def _given(verdict: Verdict | None) -> Verdict:
