@@ -3,9 +3,9 @@
     python -m train_local_judge.calibrate --evidence FILE --out combination.json
 
 Everything is fitted on the tune halves of the sets that the cross-encoder was not trained on: on
-what it has seen, its word would count for too much. The table shows the test halves: AUROC of what words say
-alone, of the cross-encoder alone, of its relevance alone, and of the combination, fitted on the
-other sets only (``left out``) and on all of them; then the calibration of the latter.
+what it has seen, its word would count for too much. The table shows the test halves: AUROC of what
+words say alone, of the cross-encoder alone, of its relevance alone, and of the combination, fitted
+on the other sets only (``left out``) and on all of them; then the calibration of the latter.
 """
 
 from __future__ import annotations
