@@ -119,17 +119,6 @@ def test_evidence_at_the_end_of_a_long_reference_is_found() -> None:
     assert _verdict("The Danube rises in Germany.", filler + PASSAGE).label == Label.ENTAILED
 
 
-def test_a_bare_answer_is_read_with_its_question() -> None:
-    async def entailed(claim: str) -> float:
-        question = "Into which sea does the Danube flow?"
-        matrix = await JUDGE.check([Claim(text=claim)], [PASSAGE], question=question)
-        verdict = matrix[0][0]
-        assert verdict is not None
-        return verdict.entailed or 0.0
-
-    assert asyncio.run(entailed("The Black Sea")) > asyncio.run(entailed("The Black Forest"))
-
-
 def test_what_it_is_not_sure_of_can_be_left_open() -> None:
     claims = ["The Danube rises in Germany.", "Ten countries like the river more than any other."]
     every, sure = _check(claims, [PASSAGE]), _check(claims, [PASSAGE], LocalJudge(sure_from=0.999))

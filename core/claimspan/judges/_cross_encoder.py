@@ -149,8 +149,11 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 def _check(path: Path, sha256: str | None) -> None:
     if not path.is_file():
         raise ConfigError(f"the local judge has no {path.name}: install claimspan again")
-    if sha256 and hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-        raise ConfigError(f"{path.name} is not the published file: install claimspan again")
+    if sha256 is None:
+        return
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise ConfigError(f"{path.name} is not the published file: install claimspan again")
 
 
 def _load_tokenizer(path: Path) -> _Tokenizer:

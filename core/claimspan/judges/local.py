@@ -30,13 +30,17 @@ from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 __all__ = ["FILES", "WEIGHTS", "LocalJudge"]
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
-FILES: Final = ModelFiles(WEIGHTS / "local.onnx", WEIGHTS / "tokenizer.json", {})
+FILES: Final = ModelFiles(
+    WEIGHTS / "local.onnx",
+    WEIGHTS / "tokenizer.json",
+    {
+        "local.onnx": "d523b4f612220190d3bd51bc8f2e7f6c4f45c63b512077ce030d8e846215beb9",
+        "tokenizer.json": "9114256b104cca80e04367526f03f46aa3c443c2ed174904142a73bbf13b9fbb",
+    },
+)
 
 _MOST_WINDOWS: Final = 4
 """Of a long reference only the windows that share most words with the claim are read."""
-
-_SENTENCE_WORDS: Final = 4
-"""Fewer words than these are a bare answer, such as ``$1,577`` or ``In Paris``."""
 
 # One sentence may say a claim in other words altogether. A passage that has few of a claim's words
 # does not speak of it: see ``Combination.skip_below``.
@@ -130,9 +134,9 @@ class LocalJudge:
         lexical = await self._lexical.check(claims, references, question=question)
         if not self._is_understood(claims, references):
             return self._sure(lexical.rows, len(references))
-        asked = [_in_full(claim.text, question) for claim in claims]
+        texts = [claim.text for claim in claims]
         given = lexical if self._model is None else None
-        rows = await self._off_the_loop(asked, references, given)
+        rows = await self._off_the_loop(texts, references, given)
         return self._sure(rows, len(references))
 
     def _sure(self, rows: Sequence[Sequence[Verdict | None]], n_references: int) -> VerdictMatrix:
@@ -146,9 +150,9 @@ class LocalJudge:
     def _is_understood(self, claims: Sequence[Claim], references: Sequence[str]) -> bool:
         if self._model is not None:
             return True
-        understood = self._language == "en" and all(
-            map(_may_be_english, (" ".join(claim.text for claim in claims), *references))
-        )
+        # All texts at once: one chunk may be a table or code, and have no word of any language.
+        texts = (*(claim.text for claim in claims), *references)
+        understood = self._language == "en" and _may_be_english(" ".join(texts))
         if not understood and not self._has_warned:
             self._has_warned = True
             _LOG.warning(
@@ -235,11 +239,6 @@ class LocalJudge:
         if self._model is None:
             return CrossEncoder(FILES, threads=self._threads)
         return CrossEncoder(self._published.files, threads=self._threads, premise_first=True)
-
-
-def _in_full(claim: str, question: str | None) -> str:
-    """A claim as the cross-encoder reads it: a bare answer says something only to its question."""
-    return f"{question} {claim}" if question and len(claim.split()) < _SENTENCE_WORDS else claim
 
 
 def _given(verdict: Verdict | None) -> Verdict:
