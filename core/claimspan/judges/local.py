@@ -68,7 +68,14 @@ class _Cell(NamedTuple):
 class LocalJudge:
     """Words, numbers and names, and a small cross-encoder, weighed together and calibrated.
 
-    What it agrees with people on, set by set, is in ``weights/MODEL_CARD.md`` beside the weights.
+    Claims are those of ``LexicalJudge``. Its lexical evidence, the verdict of the cross-encoder in
+    the best of up to four windows of a reference, and the windows' disagreement go through one
+    logistic regression, fitted to people's labels. A passage of 60 words or more that has too few
+    of a claim's words is not read: 99.5 % of the entailed claims of every set lie above that bound.
+
+    On the test halves of ten sets the mean AUROC of ``entailed`` is .808, that of ``LexicalJudge``
+    .752, and the expected calibration error .023; on whole answers it is no better. Set by set, with
+    what it is bad at: ``weights/MODEL_CARD.md``.
     """
 
     def __init__(
