@@ -74,8 +74,8 @@ class LocalJudge:
     of a claim's words is not read: 99.5 % of the entailed claims of every set lie above that bound.
 
     On the test halves of ten sets the mean AUROC of ``entailed`` is .808, that of ``LexicalJudge``
-    .752, and the expected calibration error .023; on whole answers it is no better. Set by set, with
-    what it is bad at: ``weights/MODEL_CARD.md``.
+    .752, and the expected calibration error .023; on whole answers it is no better. Set by set,
+    with what it is bad at: ``weights/MODEL_CARD.md``.
     """
 
     def __init__(
