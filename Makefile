@@ -57,7 +57,7 @@ bench: .venv/installed-dev ## Measure what the callback costs, as ratios
 
 lock: ## Pin the newest versions again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
-	$(LOCK) pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --extra all --extra demo --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
 
 clean: ## Remove the virtual environments

@@ -12,12 +12,14 @@ from claimspan.judges.protocol import Judge, SparseJudge
 
 if TYPE_CHECKING:
     from claimspan.judges.cascade import CascadeJudge
+    from claimspan.judges.local import LocalJudge
     from claimspan.judges.openai_judge import OpenAIJudge
 
 __all__ = [
     "CascadeJudge",
     "Judge",
     "LexicalJudge",
+    "LocalJudge",
     "OpenAIJudge",
     "SparseJudge",
     "default_judge",
@@ -26,8 +28,8 @@ __all__ = [
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that names the default judge; ``lexical`` where it is not set."""
 
-_HOMES: Final = {"CascadeJudge": "cascade", "OpenAIJudge": "openai_judge"}
-"""Loaded when first used: the client of the one takes half a second."""
+_HOMES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "openai_judge"}
+"""Loaded when first used: the client of the last takes half a second."""
 
 
 def __getattr__(name: str) -> object:
@@ -45,8 +47,8 @@ def default_judge(choice: str | None = None) -> Judge:
     needed, and a key that the application has for itself is never spent unasked.
 
     Args:
-        choice: ``lexical``; or ``openai:MODEL``, which opts in to ``OPENAI_API_KEY`` and
-            ``OPENAI_BASE_URL``.
+        choice: ``lexical``; ``local``, or ``local:MODEL`` for another model; or ``openai:MODEL``,
+            which opts in to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
 
     Raises:
         ConfigError: The choice names no judge, or its key is missing.
@@ -56,8 +58,14 @@ def default_judge(choice: str | None = None) -> Judge:
     kind, _, model = wanted.partition(":")
     if kind.lower() == "lexical" and not model:
         return LexicalJudge()
+    if kind.lower() == "local":
+        from claimspan.judges.local import LocalJudge
+
+        return LocalJudge(model or None)
     if kind.lower() == "openai" and model:
         from claimspan.judges.openai_judge import OpenAIJudge
 
         return OpenAIJudge.from_environment(model)
-    raise ConfigError(f"{origin}={wanted!r} names no judge: use 'lexical' or 'openai:MODEL'")
+    raise ConfigError(
+        f"{origin}={wanted!r} names no judge: use 'lexical', 'local' or 'openai:MODEL'"
+    )

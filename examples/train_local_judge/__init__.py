@@ -1,0 +1,1 @@
+"""How the weights of ``LocalJudge`` were trained: from open texts to an int8 ONNX file."""

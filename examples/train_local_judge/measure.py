@@ -1,0 +1,123 @@
+"""What the judge's evidence says of every development claim, to fit and to measure on.
+
+    python -m train_local_judge.measure --model FILE --tokenizer FILE --dev FOLDER --out FILE
+
+Writes one line a claim: set, half, label, and the evidence of each of its references (of the three
+that share most words with it). A tenth of a file is enough for a learning curve: ``--thin 10``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Final, Protocol
+
+from claimspan.judges import LexicalJudge
+from claimspan.judges._combination import evidence
+from claimspan.judges._coverage import tokenize
+from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles
+from claimspan.judges._windows import windows
+from claimspan.verdicts import Claim, Verdict
+
+__all__ = ["load_benchmark", "main"]
+
+_BENCHMARKS: Final = Path(__file__).parents[2] / "tests" / "benchmarks"
+_REFERENCES: Final = 3
+_WINDOWS: Final = 4
+_CHUNK: Final = 200
+# Three-way pairs of single sentences are many, and tell little about retrieval.
+_THINNED: Final = {"ling_val": 3, "healthver_dev": 2}
+
+
+def main() -> None:
+    """Write the evidence."""
+    parser = argparse.ArgumentParser(description="Evidence of LocalJudge on labelled claims.")
+    for name in ("model", "tokenizer", "dev", "out"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--thin", type=int, default=1)
+    parser.add_argument("--half", choices=("tune", "test", "all"), default="all")
+    options = parser.parse_args()
+    encoder = CrossEncoder(ModelFiles(options.model, options.tokenizer))
+    benchmark = load_benchmark("lexical_agreement")
+    with options.out.open("w", encoding="utf-8") as out:
+        for name in benchmark.SETS:
+            for line in _set(benchmark, name, options, encoder):
+                print(json.dumps(line), file=out)
+            print(name, flush=True)
+
+
+class LabelledClaim(Protocol):
+    """A claim with the texts that people judged it by."""
+
+    premises: list[str]
+    claim: str
+
+
+def load_benchmark(name: str) -> ModuleType:
+    """A script of ``tests/benchmarks`` as a module."""
+    spec = importlib.util.spec_from_file_location(name, _BENCHMARKS / f"{name}.py")
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(name)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _set(
+    benchmark: ModuleType, name: str, options: argparse.Namespace, encoder: CrossEncoder
+) -> Iterator[tuple[str, str, str, list[tuple[float, ...]]]]:
+    records = benchmark.read(options.dev / f"{name}.jsonl")
+    halves = [benchmark.half_of(group) for group in benchmark.groups(name, records)]
+    chosen = [
+        (record, half)
+        for record, half in list(zip(records, halves, strict=True))[
+            :: options.thin * _THINNED.get(name, 1)
+        ]
+        if options.half in (half, "all")
+    ]
+    for start in range(0, len(chosen), _CHUNK):
+        part = chosen[start : start + _CHUNK]
+        joined = name == "wice_claim_dev"
+        cells = asyncio.run(_cells([record for record, _ in part], joined=joined))
+        logits = iter(
+            encoder.logits([pair for each in cells for _, pairs in each for pair in pairs])
+        )
+        for (record, half), each in zip(part, cells, strict=True):
+            found = [evidence(verdict, [next(logits) for _ in pairs]) for verdict, pairs in each]
+            yield name, half, record.label, found
+
+
+async def _cells(
+    records: Sequence[LabelledClaim], *, joined: bool
+) -> list[list[tuple[Verdict, list[tuple[str, str]]]]]:
+    judge = LexicalJudge()
+    found: list[list[tuple[Verdict, list[tuple[str, str]]]]] = []
+    for record in records:
+        premises = ["\n".join(record.premises)] if joined else record.premises
+        (row,) = (await judge.check([Claim(text=record.claim)], premises)).rows
+        order = sorted(range(len(row)), key=lambda at: -_support(row[at]))[:_REFERENCES]
+        shown = [(row[at], _pairs(record.claim, premises[at])) for at in order]
+        found.append([(verdict, pairs) for verdict, pairs in shown if verdict and pairs])
+    return found
+
+
+def _pairs(claim: str, premise: str) -> list[tuple[str, str]]:
+    wanted = {token.stem for token in tokenize(claim)}
+    shown = windows(premise, "en")
+    shown.sort(key=lambda each: -len(wanted & {token.stem for token in tokenize(each)}))
+    return [(claim, window) for window in shown[:_WINDOWS]]
+
+
+def _support(verdict: Verdict | None) -> float:
+    return (verdict.entailed or 0.0) + (verdict.contradicted or 0.0) if verdict else 0.0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+r"""Packs everything that a training run reads into one folder.
+
+    python -m train_local_judge.pack --out FOLDER --clapnq FILE ... --wiki-split FILE ... \\
+        --qed FILE --rst FOLDER --html FOLDER --wordnet FOLDER --entailment FOLDER
+
+``--entailment`` has ``train/*.jsonl`` and ``dev/*.jsonl`` with ``{premises, claim, label}``. Of the
+development sets only the tune halves become training sets (``dev_...``), and all of them are
+written as windows to measure on, ``dev.jsonl``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from claimspan.judges._windows import windows
+from train_local_judge import texts
+from train_local_judge.pairs import Document
+
+__all__ = ["main"]
+
+MEASURE: Final = Path(__file__).parents[2] / "tests" / "benchmarks" / "lexical_agreement.py"
+_TUNED: Final = ("fm2_dev", "fever_sym_dev", "begin_dev")
+"""Development sets under open licences, whose premises are short enough to train on."""
+
+
+def main() -> None:
+    """Write the folder."""
+    options = _options()
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / "wiki.jsonl", _wikipedia(options.clapnq, options.qed))
+    _write(out / "splits.jsonl", (s for path in options.wiki_split for s in texts.wiki_split(path)))
+    _write(out / "manuals.jsonl", _manuals(options.rst, options.html))
+    for path in sorted((options.entailment / "train").glob("*.jsonl")):
+        _write(out / f"human_{path.stem}.jsonl", _human(path))
+    measure = _module(MEASURE)
+    for name in _TUNED:
+        path = options.entailment / "dev" / f"{name}.jsonl"
+        _write(out / f"human_{name}.jsonl", _tune_half(measure, name, path))
+    _write(out / "dev.jsonl", _dev(measure, options.entailment / "dev"))
+    (out / "wordnet").mkdir(exist_ok=True)
+    for part in ("noun", "verb", "adj", "adv"):
+        for kind in ("index", "data"):
+            shutil.copy(options.wordnet / f"{kind}.{part}", out / "wordnet")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Pack the data of a training run.")
+    for name in ("out", "qed", "rst", "html", "wordnet", "entailment"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    for name in ("clapnq", "wiki-split"):
+        parser.add_argument(f"--{name}", type=Path, nargs="+", required=True)
+    return parser.parse_args()
+
+
+def _write(path: Path, items: Iterable[object]) -> None:
+    lines = [json.dumps(item, ensure_ascii=False) for item in items]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{path.name}: {len(lines)}", flush=True)
+
+
+def _wikipedia(clapnq: list[Path], qed: Path) -> Iterator[Document]:
+    for path in clapnq:
+        yield from texts.clapnq(path)
+    yield from texts.qed(qed)
+
+
+def _manuals(rst: Path, pages: Path) -> Iterator[Document]:
+    yield from texts.rst_pages(rst)
+    yield from texts.html_pages(pages)
+
+
+def _human(path: Path) -> Iterator[tuple[str, str, str]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        yield " ".join(record["premises"]), record["claim"], record["label"]
+
+
+def _tune_half(measure: ModuleType, name: str, path: Path) -> Iterator[tuple[str, str, str]]:
+    records = measure.read(path)
+    for record, group in zip(records, measure.groups(name, records), strict=True):
+        if measure.half_of(group) == "tune":
+            yield " ".join(record.premises), record.claim, record.label
+
+
+def _dev(measure: ModuleType, folder: Path) -> Iterator[tuple[str, int, str, str, str, list[str]]]:
+    for name in measure.SETS:
+        records = measure.read(folder / f"{name}.jsonl")
+        for at, (record, group) in enumerate(
+            zip(records, measure.groups(name, records), strict=True)
+        ):
+            joined = " ".join(record.premises)
+            premises = [joined] if name == "wice_claim_dev" else record.premises
+            shown = [window for each in premises for window in windows(each, "en")]
+            yield name, at, measure.half_of(group), record.label, record.claim, shown
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+r"""Fine-tunes the upper layers of the cross-encoder on made pairs and on pairs by people.
+
+    python -m train_local_judge.train --data FOLDER --base model.onnx --tokenizer tokenizer.json \\
+        --out FOLDER --human conj_train=0.15 infotabs_train=0.2 --steps 2000 --seed 1
+
+Pairs are made while it learns. One process runs the lower layers in 8 bits, another one learns:
+two cores are enough. Writes ``log.jsonl`` and, a few times on the way, ``STEP.onnx``, the whole
+model in 8 bits. ``--minutes`` in place of ``--steps`` stops by the clock: the learning rate falls
+with the time that is left, so that a repetition needs the number of steps from the log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Final, TextIO
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from tokenizers import Encoding, Tokenizer
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from train_local_judge.base import load, read_upper, with_hidden, write_upper
+from train_local_judge.falsehoods import Falsifier
+from train_local_judge.lexicon import Lexicon
+from train_local_judge.network import Upper
+from train_local_judge.pairs import Pair, PairMaker
+from train_local_judge.rewrites import faithful
+
+__all__ = ["main"]
+
+LONGEST: Final = 256
+"""Word pieces of a pair; what goes beyond is cut off the premise."""
+
+LABELS: Final = ("E", "N", "C", "NE")
+_POOL: Final = 1024
+_WARM_UP: Final = 0.06
+# Keeps the base's sense of relevance, on the scale of its logits (-11 to 11).
+_RELEVANCE_WEIGHT: Final = 0.02
+
+Batch = dict[str, torch.Tensor]
+
+
+def main() -> None:
+    """Train one model, with a log that says all that is needed to do it again."""
+    options = _options()
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.threads)
+    options.out.mkdir(parents=True, exist_ok=True)
+    base = load(options.base)
+    network = Upper(read_upper(base))
+    with (options.out / "log.jsonl").open("w", encoding="utf-8") as log:
+        _note(log, {each: str(value) for each, value in vars(options).items()})
+        for entry in _learn(network, options):
+            _note(log, entry)
+            if entry.get("save"):
+                onnx.save(
+                    write_upper(base, network.stored()), options.out / f"{entry['step']}.onnx"
+                )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Fine-tune the cross-encoder of LocalJudge.")
+    for name in ("data", "base", "tokenizer", "out"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--human", nargs="*", default=[], help="NAME=SHARE of the pairs")
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop by the clock instead")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--saves", type=int, default=5)
+    return parser.parse_args()
+
+
+# Data ----------------------------------------------------------------------------------------
+
+
+class Batches(IterableDataset[Batch]):
+    """Batches of pairs of like length, without end, as the lower layers hand them on."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Remember where the data is; a worker reads it for itself."""
+        self._options = options
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Make, encode, sort and cut into batches; then run the lower layers."""
+        worker = get_worker_info()
+        seed = self._options.seed * 1000 + (worker.id if worker else 0)
+        chance = Random(seed)  # noqa: S311 - training data, no secret
+        tokenizer = Tokenizer.from_file(str(self._options.tokenizer))
+        tokenizer.enable_truncation(LONGEST, strategy="only_second")
+        tokenizer.no_padding()
+        lower = _session(with_hidden(load(self._options.base)))
+        pairs = _mixed(self._options, seed, chance)
+        while True:
+            pool = list(islice(pairs, _POOL))
+            encoded = tokenizer.encode_batch([(pair.claim, pair.premise) for pair in pool])
+            order = sorted(range(len(pool)), key=lambda at: len(encoded[at].ids))
+            size = self._options.batch
+            batches = [order[at : at + size] for at in range(0, len(order), size)]
+            chance.shuffle(batches)
+            for batch in batches:
+                labels = torch.tensor([LABELS.index(pool[at].label) for at in batch])
+                yield _below(lower, [encoded[at] for at in batch]) | {"labels": labels}
+
+
+def _session(model: bytes) -> onnxruntime.InferenceSession:
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+
+
+def _below(lower: onnxruntime.InferenceSession, encoded: Sequence[Encoding]) -> Batch:
+    longest = max(len(each.ids) for each in encoded)
+    filled = {name: np.zeros((len(encoded), longest), np.int64) for name in ("ids", "kinds", "on")}
+    for row, each in enumerate(encoded):
+        filled["ids"][row, : len(each.ids)] = each.ids
+        filled["kinds"][row, : len(each.ids)] = each.type_ids
+        filled["on"][row, : len(each.ids)] = 1
+    inputs = dict(
+        zip(("input_ids", "token_type_ids", "attention_mask"), filled.values(), strict=True)
+    )
+    relevance, hidden = lower.run(None, inputs)
+    return {
+        "hidden": torch.from_numpy(hidden),
+        "is_token": torch.from_numpy(filled["on"]).bool(),
+        "relevance": torch.from_numpy(relevance[:, 0]),
+    }
+
+
+def _mixed(options: argparse.Namespace, seed: int, chance: Random) -> Iterator[Pair]:
+    shares = {name: float(share) for name, _, share in (x.partition("=") for x in options.human)}
+    sets = [_pairs(options.data / f"human_{name}.jsonl") for name in shares]
+    made = _maker(options.data).pairs(seed)
+    while True:
+        kind = chance.choices([*sets, None], [*shares.values(), 1 - sum(shares.values())])[0]
+        yield chance.choice(kind) if kind else next(made)
+
+
+def _maker(folder: Path) -> PairMaker:
+    lexicon = Lexicon(folder / "wordnet")
+    wiki, manuals = (_lines(folder / f"{name}.jsonl") for name in ("wiki", "manuals"))
+    splits = [(whole, first, second) for whole, first, second in _lines(folder / "splits.jsonl")]
+    single = sorted({pair.premise for pair in _pairs(folder / "human_conj_train.jsonl")})
+    documents = [*wiki, *wiki, *wiki, *manuals, *([each] for each in single)]
+    falsify = Falsifier(lexicon, [*wiki, *([each[0]] for each in splits)])
+    return PairMaker(documents, splits, faithful(lexicon), falsify)
+
+
+def _pairs(path: Path) -> list[Pair]:
+    return [Pair(*each) for each in _lines(path)]
+
+
+def _lines(path: Path) -> list[list[str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# Learning ------------------------------------------------------------------------------------
+
+
+def _learn(network: Upper, options: argparse.Namespace) -> Iterator[dict[str, float]]:
+    optimizer = torch.optim.AdamW(network.parameters(), lr=options.rate, weight_decay=0.01)
+    loader = DataLoader(Batches(options), batch_size=None, num_workers=1, prefetch_factor=4)
+    began, losses, saved, step = time.monotonic(), [], 0, 0
+    network.train()
+    for step, batch in enumerate(loader, 1):
+        seconds = time.monotonic() - began
+        done = seconds / 60 / options.minutes if options.minutes else step / options.steps
+        for group in optimizer.param_groups:
+            group["lr"] = options.rate * min(done / _WARM_UP, max(1 - done, 0) / (1 - _WARM_UP))
+        losses.append(_step(network, optimizer, batch))
+        is_due = done >= (saved + 1) / options.saves
+        if step % 50 == 0 or is_due:
+            yield {"step": step, "loss": float(np.mean(losses[-50:])), "seconds": seconds,
+                   "pairs": step * options.batch, "save": is_due}  # fmt: skip
+        saved += is_due
+        if done >= 1:
+            return
+
+
+def _step(network: Upper, optimizer: torch.optim.Optimizer, batch: Batch) -> float:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = network(batch["hidden"], batch["is_token"]).float()
+    loss = _loss(logits, batch["labels"], batch["relevance"])
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def _loss(logits: torch.Tensor, labels: torch.Tensor, relevance: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy; where only "not entailed" is known, of that; and what the base thought."""
+    logs = functional.log_softmax(logits[:, :3], dim=-1)
+    either = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)
+    known = torch.cat([logs, either], dim=-1).gather(1, labels[:, None])
+    return -known.mean() + _RELEVANCE_WEIGHT * functional.mse_loss(logits[:, 3], relevance)
+
+
+def _note(log: TextIO, entry: dict[str, str] | dict[str, float]) -> None:
+    line = json.dumps(entry)
+    print(line, flush=True)
+    print(line, file=log, flush=True)
+
+
+if __name__ == "__main__":
+    main()
