@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
@@ -196,20 +197,54 @@ def test_a_callable_that_raises_loses_the_query_alone_and_is_counted(
     assert seen(spans, monitor) == (QUERY, "said", "evaluated")
 
 
-def test_of_nested_retrievers_only_the_outermost_counts(
-    make_monitor: MonitorFactory, spans: Spans
-) -> None:
+def ensemble() -> BaseRetriever:
     from langchain_classic.retrievers import EnsembleRetriever
 
+    return EnsembleRetriever(retrievers=[Shelf(), Shelf()], weights=[0.5, 0.5])
+
+
+def multi_query() -> BaseRetriever:
+    from langchain_classic.retrievers import MultiQueryRetriever
+
+    return MultiQueryRetriever.from_llm(Shelf(), Echo(), include_original=True)  # pyright: ignore[reportUnknownMemberType] - its prompt is untyped
+
+
+def compression() -> BaseRetriever:
+    from langchain_classic.retrievers import ContextualCompressionRetriever
+
+    return ContextualCompressionRetriever(base_compressor=First(), base_retriever=Shelf())
+
+
+class First(BaseDocumentCompressor):
+    """A reranker that lets one document through."""
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: object = None
+    ) -> Sequence[Document]:
+        return documents[:1]
+
+
+@pytest.mark.parametrize(
+    ("build", "chunks"), [(ensemble, 2), (multi_query, None), (compression, 1)]
+)
+def test_of_nested_retrievers_only_the_outermost_counts(
+    make_monitor: MonitorFactory,
+    spans: Spans,
+    build: Callable[[], BaseRetriever],
+    chunks: int | None,
+) -> None:
     monitor = make_monitor()
-    ensemble: BaseRetriever = EnsembleRetriever(retrievers=[Shelf(), Shelf()], weights=[0.5, 0.5])
-    (ensemble | RunnableLambda(lambda _: "said")).invoke(
+    retriever = build()
+    expected = len(retriever.invoke(QUERY)) if chunks is None else chunks
+
+    (retriever | RunnableLambda(lambda _: "said")).invoke(
         QUERY, {"callbacks": [ClaimspanCallbackHandler(monitor)]}
     )
 
     assert seen(spans, monitor) == (QUERY, "said", "evaluated")
     assert len(spans.of_kind("RETRIEVER")) == 1
-    assert attributes(spans.root)["claimspan.chunks.count"] == 2
+    assert attributes(spans.root)["claimspan.chunks.count"] == expected
+    assert attributes(spans.one("RETRIEVER"))["gen_ai.retrieval.query.text"] == QUERY
 
 
 def test_several_retrievers_give_the_union_of_their_chunks_in_order(
