@@ -3,97 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
 
-from claimspan import Chunk, Claim, Evaluation, Label, RagRecord, Usage, Verdict, VerdictMatrix
+from claimspan import Claim, Evaluation, Label, Usage, Verdict, VerdictMatrix
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation import aevaluate, aevaluate_many, evaluate, evaluate_many
-from claimspan.judges import Judge, LexicalJudge, default_judge
-from claimspan.judges.protocol import Cell
+from claimspan.judges import Judge
 from claimspan.metrics import METRICS
 from claimspan.usage import add_usage
 
-QUESTION: Final = "What is it?"
-TWO_CLAIMS: Final = "alpha. beta."
-FACT: Final = "gamma."
-Script = Mapping[tuple[str, str], Label | None]
-
-SCRIPT: Final[Script] = {
-    ("alpha", "chunk one"): Label.ENTAILED,
-    ("beta", "chunk two"): Label.CONTRADICTED,
-    ("alpha", FACT): Label.ENTAILED,
-    ("gamma", TWO_CLAIMS): Label.ENTAILED,
-    ("gamma", "chunk two"): None,
-}
-
-
-class ScriptedJudge:
-    """A sentence is a claim; a verdict is what the script says of claim and reference."""
-
-    name = "scripted"
-    version = "3"
-
-    def __init__(self, script: Script = SCRIPT) -> None:
-        self.script = script
-        self.extracted: list[tuple[str, str | None]] = []
-        self.checked: list[tuple[tuple[str, ...], tuple[str, ...], str | None]] = []
-
-    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        self.extracted.append((text, question))
-        return [Claim(text=part.strip()) for part in text.split(".") if part.strip()]
-
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        self.checked.append((tuple(c.text for c in claims), tuple(references), question))
-        rows = [[self.verdict(claim.text, each) for each in references] for claim in claims]
-        return VerdictMatrix.of(rows, len(references))
-
-    def verdict(self, claim: str, reference: str) -> Verdict | None:
-        label = self.script.get((claim, reference), Label.NEUTRAL)
-        return None if label is None else Verdict(label=label)
-
-
-def make_record(
-    response: str = TWO_CLAIMS,
-    *,
-    chunks: Sequence[str] = ("chunk one", "chunk two"),
-    ground_truth: str | None = FACT,
-) -> RagRecord:
-    return RagRecord(
-        query=QUESTION,
-        response=response,
-        chunks=tuple(Chunk(id=str(i), text=text) for i, text in enumerate(chunks)),
-        ground_truth=ground_truth,
-    )
-
-
-def labels(matrix: VerdictMatrix | None) -> list[list[Label | None]]:
-    assert matrix is not None
-    return matrix.labels
-
-
-class SparseScriptedJudge(ScriptedJudge):
-    """As the scripted judge, asked for all four matrices at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cells: list[tuple[tuple[str, ...], tuple[str, ...], set[Cell]]] = []
-
-    async def check_cells(
-        self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        *,
-        question: str | None = None,
-    ) -> VerdictMatrix:
-        self.cells.append((tuple(c.text for c in claims), tuple(references), set(cells)))
-        return await self.check(claims, references, question=question)
-
+from scripted import (
+    FACT,
+    QUESTION,
+    TWO_CLAIMS,
+    ScriptedJudge,
+    SparseScriptedJudge,
+    labels,
+    make_record,
+)
 
 # --- one record ---
 
@@ -557,48 +487,3 @@ def test_nothing_is_printed_where_nobody_watches(
     evaluate_many([make_record()], judge=ScriptedJudge(), progress=progress)
 
     assert capsys.readouterr() == ("", "")
-
-
-# --- the default judge ---
-
-
-def test_the_default_judge_is_lexical(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CLAIMSPAN_JUDGE", raising=False)
-
-    assert isinstance(default_judge(), LexicalJudge)
-    assert evaluate(make_record()).judge_name == "lexical"
-
-
-def test_a_key_of_the_application_does_not_change_the_judge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("CLAIMSPAN_JUDGE", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-application")
-
-    evaluation = evaluate(make_record())
-
-    assert (evaluation.judge_name, evaluation.usage.calls) == ("lexical", 0)
-
-
-@pytest.mark.parametrize("name", ["lexical", " Lexical "])
-def test_the_default_judge_can_be_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv("CLAIMSPAN_JUDGE", name)
-
-    assert isinstance(default_judge(), LexicalJudge)
-
-
-def test_an_unknown_default_judge_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLAIMSPAN_JUDGE", "oracle")
-
-    with pytest.raises(ConfigError, match=r"CLAIMSPAN_JUDGE='oracle' names no judge"):
-        evaluate(make_record())
-    with pytest.raises(ConfigError, match="CLAIMSPAN_JUDGE"):
-        evaluate_many([])
-
-
-def test_a_given_judge_is_taken_whatever_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("CLAIMSPAN_JUDGE", "oracle")
-
-    assert evaluate(make_record(), judge=ScriptedJudge()).judge_name == "scripted"

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from haystack import Document, Pipeline, SuperComponent, component
+from haystack import Document, Pipeline, SuperComponent
 from haystack.components.agents import Agent
 from haystack.components.builders import AnswerBuilder
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
-from haystack.dataclasses import ChatMessage, ExtractedAnswer, ToolCall
+from haystack.dataclasses import ChatMessage
 from haystack.dataclasses.breakpoints import Breakpoint
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.tools import ComponentTool
@@ -23,7 +23,8 @@ import claimspan_haystack
 from claimspan_tracing import Monitor
 from claimspan_tracing.paths import Key
 
-from hs_pipelines import ASYNC_PIPELINE, Echo, Shelf, documents_for, prompt, rag_pipeline
+from hs_components import Caller, CutOff, Embedder, Extractor, Oracle, VectorShelf, Wordsmith
+from hs_pipelines import ASYNC_PIPELINE, Echo, Shelf, prompt, rag_pipeline
 from pipelines import AppError, Passage, Recipe, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids
 
@@ -63,78 +64,6 @@ def root(spans: Spans) -> tuple[object, object, object]:
     """Query, response and status."""
     found = attributes(spans.root)
     return found["input.value"], found["output.value"], found["claimspan.evaluation.status"]
-
-
-# --- components of the tests --------------------------------------------------------------------
-
-
-@component
-class CutOff:
-    """Keeps the first documents, as rankers and cut-offs do."""
-
-    def __init__(self, top_k: int) -> None:
-        self.top_k = top_k
-
-    @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document]) -> dict[str, Any]:
-        return {"documents": documents[: self.top_k]}
-
-
-@component
-class Embedder:
-    @component.output_types(embedding=list[float])
-    def run(self, text: str) -> dict[str, Any]:
-        return {"embedding": [float(len(text)), 1.0]}
-
-
-@component
-class VectorShelf:
-    @component.output_types(nearest=list[Document])
-    def run(self, query_embedding: list[float]) -> dict[str, Any]:
-        return {"nearest": documents_for(QUERY)}
-
-
-@component
-class Wordsmith:
-    """A prompt builder of somebody's own, with a limit of its own, under names of its own."""
-
-    @component.output_types(wording=str, used=list[Document])
-    def run(self, material: list[Document], wish: str) -> dict[str, Any]:
-        return {"wording": f"{material[0].content}\n{wish}", "used": material[:1]}
-
-
-@component
-class Oracle:
-    """A generator that no name gives away."""
-
-    @component.output_types(verdict=str)
-    def run(self, wording: str) -> dict[str, Any]:
-        return {"verdict": answer_to(wording.splitlines()[-1])}
-
-
-@component
-class Extractor:
-    """Finds the answer in the documents themselves."""
-
-    @component.output_types(answers=list[ExtractedAnswer])
-    def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
-        return {"answers": [ExtractedAnswer(query=query, score=0.9, data=f"Answer to {query}")]}
-
-
-@component
-class Caller:
-    """A chat model that calls the tool once for each wish, and then answers."""
-
-    def __init__(self, wishes: list[str]) -> None:
-        self.wishes = wishes
-
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], tools: object = None) -> dict[str, Any]:
-        done = sum(bool(message.tool_call_results) for message in messages)
-        if done < len(self.wishes):
-            call = ToolCall(tool_name="look_up", arguments={"query": self.wishes[done]})
-            return {"replies": [ChatMessage.from_assistant(tool_calls=[call])]}
-        return {"replies": [ChatMessage.from_assistant(answer_to(QUERY))]}
 
 
 # --- retrieved, read, answered ------------------------------------------------------------------

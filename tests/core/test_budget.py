@@ -1,0 +1,152 @@
+"""A budget stops before it is passed, whatever the calls under way turn out to cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from claimspan import Usage
+from claimspan.budget import Budget
+from claimspan.errors import BudgetExceededError, ConfigError, JudgeError
+from claimspan.evaluation import aevaluate, aevaluate_many
+from claimspan.judges import OpenAIJudge
+from claimspan.pricing import Price
+from claimspan.usage import metered
+
+from judge_server import Exchange, JudgeServer, judge_server, reply_to
+from judged import RECORD
+
+PRICE: Final = Price(input=10.0, output=100.0)
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with judge_server() as server:
+        yield server
+
+
+def budgeted(server: JudgeServer, budget: Budget) -> OpenAIJudge:
+    return OpenAIJudge("stub", base_url=server.url, price=PRICE, budget=budget, concurrency=4)
+
+
+async def test_a_day_stops_before_its_budget_is_passed(server: JudgeServer) -> None:
+    budget = Budget(per_day=0.2)
+    records = [RECORD.model_copy(update={"query": f"Where? ({i})"}) for i in range(12)]
+
+    evaluations = await aevaluate_many(records, judge=budgeted(server, budget))
+
+    stopped = [e for e in evaluations if e.error]
+    spent = sum(e.usage.cost_usd for e in evaluations)
+    assert 0 < len(stopped) < 12
+    assert all("the budget of 0.2 dollars a day" in str(e.error) for e in stopped)
+    assert 0.1 < spent <= 0.2
+    assert budget.spent_today.cost_usd == pytest.approx(spent)
+
+
+async def test_a_record_stops_before_its_budget_is_passed(server: JudgeServer) -> None:
+    for budget, unit in (
+        (Budget(per_record=0.05), "dollars"),
+        (Budget(calls_per_record=2), "calls"),
+        (Budget(tokens_per_record=2_000), "tokens"),
+    ):
+        server.reset()
+        first, second = await aevaluate_many(
+            [RECORD, RECORD.model_copy(update={"query": "Again?"})],
+            judge=budgeted(server, budget),
+        )
+
+        assert f"{unit} a record" in str(first.error)
+        assert f"{unit} a record" in str(second.error)  # its own account, as short as the other
+        assert server.calls <= 4
+
+
+async def test_a_budget_that_is_enough_changes_nothing(server: JudgeServer) -> None:
+    budget = Budget(per_day=10, per_record=1, calls_per_record=3, tokens_per_record=50_000)
+
+    evaluation = await aevaluate(RECORD, judge=budgeted(server, budget))
+
+    assert evaluation.usage.calls == 3
+    assert evaluation.metrics["faithfulness"] == 1.0
+    assert budget.spent_today == evaluation.usage.model_copy(update={"seconds": 0.0})
+
+
+async def test_calls_under_way_count_for_the_most_that_they_can_cost() -> None:
+    budget = Budget(per_day=1.0)
+    most = Usage(calls=1, cost_usd=0.6)
+
+    order: list[str] = []
+
+    async def call(name: str) -> None:
+        async with budget.reserve(most) as reservation:
+            order.append(f"{name} begins")
+            await asyncio.sleep(0.01)
+            order.append(f"{name} ends")
+            reservation.spent = Usage(calls=1, cost_usd=0.1)
+
+    await asyncio.gather(call("first"), call("second"))
+
+    assert order == ["first begins", "first ends", "second begins", "second ends"]
+    assert budget.spent_today.cost_usd == pytest.approx(0.2)
+
+
+async def test_a_new_day_has_a_new_budget() -> None:
+    now = 0.0
+    budget = Budget(per_day=1.0, clock=lambda: now)
+    async with budget.reserve(Usage(cost_usd=0.9)):
+        pass
+    with pytest.raises(BudgetExceededError):
+        async with budget.reserve(Usage(cost_usd=0.2)):
+            pass
+
+    now = 86_400.0
+    async with budget.reserve(Usage(cost_usd=0.9)):
+        pass
+
+
+async def test_a_call_that_dies_on_its_way_is_booked_at_its_most(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.sleep(60)
+
+    server.behave = behave
+    budget = Budget(per_day=10.0)
+    judge = OpenAIJudge("stub", base_url=server.url, price=PRICE, budget=budget, call_seconds=0.2)
+
+    with metered(), pytest.raises(JudgeError):
+        await judge.extract_claims("It is so.")
+
+    assert budget.spent_today.cost_usd > 0.02
+
+
+@pytest.mark.parametrize(("status", "is_paid"), [(503, False), (None, True)])
+async def test_a_failure_is_booked_at_its_most_where_it_may_have_been_paid(
+    server: JudgeServer, status: int | None, is_paid: bool
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        if exchange.number > 1:
+            await exchange.reply(reply_to(exchange.asked))
+        elif status is None:
+            exchange.out.close()
+        else:
+            await exchange.send(b"{}", status=status)
+
+    server.behave = behave
+    budget = Budget(per_day=10.0)
+
+    await budgeted(server, budget).extract_claims("It is so.")
+
+    assert budget.spent_today.calls == 2
+    assert (budget.spent_today.cost_usd > 0.02) is is_paid
+
+
+def test_a_budget_in_dollars_needs_a_price() -> None:
+    with pytest.raises(ConfigError, match="the price of 'stub' is not known"):
+        OpenAIJudge("stub", base_url="http://127.0.0.1:9", budget=Budget(per_day=1.0))
+    OpenAIJudge("stub", base_url="http://127.0.0.1:9", budget=Budget(calls_per_record=3))
+
+
+def test_a_negative_limit_is_refused() -> None:
+    with pytest.raises(ConfigError, match="negative"):
+        Budget(per_day=-1)
