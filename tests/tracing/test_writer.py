@@ -10,6 +10,7 @@ import pytest
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.runs import RunTree
 from claimspan_tracing.spans import CapturedSpans
+from claimspan_tracing.status import Status
 from claimspan_tracing.waiting import RecordQueue
 from claimspan_tracing.writer import Writer
 
@@ -51,3 +52,26 @@ def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
 
     assert monitor.flush(5)
     assert monitor.stats.evaluated == 2
+
+
+def test_a_record_that_is_finished_while_its_spans_are_noted_is_finished_once(
+    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = make_monitor()
+    writer = monitor._writer  # pyright: ignore[reportPrivateUsage] - where the race is decided
+
+    class Interrupted(dict[RunTree, None]):
+        """A shutdown comes in just after the worker has looked."""
+
+        def __contains__(self, tree: object) -> bool:
+            found = super().__contains__(tree)
+            if isinstance(tree, RunTree):
+                writer.finish(tree, Status.SHUTDOWN)
+            return found
+
+    monkeypatch.setattr(writer, "_held", Interrupted())
+    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    monitor.flush(5)
+
+    assert monitor.stats.dropped == {"shutdown": 1}
+    assert (monitor.stats.evaluated, monitor.stats.pending) == (0, 0)

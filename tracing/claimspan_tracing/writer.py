@@ -28,7 +28,7 @@ class Writer:
     """Holds the records that have no state yet.
 
     A record is finished by the worker, by the clock that bounds how long spans are held, or by
-    the thread that shuts the monitor down. ``dict.pop`` decides the race: the first one writes
+    the thread that shuts the monitor down. Deleting a key decides the race: the first one writes
     and ends the spans, the others find nothing left to do.
     """
 
@@ -40,7 +40,9 @@ class Writer:
         self._guard = guard
         self._tracer = tracer
         self._signals = Signals()
-        self._held: dict[RunTree, CapturedSpans | None] = {}
+        self._held: dict[RunTree, None] = {}
+        # Apart from what is held: noting spans must not bring a finished record back.
+        self._spans: dict[RunTree, CapturedSpans] = {}
 
     def accept(self, tree: RunTree) -> bool:
         """Take a record into the books; False, and finished, where the queue has no room."""
@@ -63,10 +65,11 @@ class Writer:
 
     def hold(self, tree: RunTree, spans: CapturedSpans) -> bool:
         """Note the spans of a record; False where it has been finished meanwhile."""
-        if tree not in self._held:
-            return False
-        self._held[tree] = spans
-        return True
+        self._spans[tree] = spans
+        if tree in self._held:
+            return True
+        self._spans.pop(tree, None)
+        return False
 
     def finish(
         self,
@@ -77,11 +80,11 @@ class Writer:
     ) -> bool:
         """Write the state, then the scores, and end the spans; False where another one did."""
         try:
-            spans = self._held.pop(tree)
+            del self._held[tree]
         except KeyError:
             return False
         try:
-            self._write(tree, spans, status, reason, evaluation)
+            self._write(tree, self._spans.pop(tree, None), status, reason, evaluation)
         finally:
             self._queue.release(tree)
             self._settle(status)
