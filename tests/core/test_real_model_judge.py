@@ -79,7 +79,7 @@ async def test_twenty_samples_keep_to_the_protocol(
     checked = [e for e in evaluations if e.response_claims and e.ground_truth_claims]
     assert len(checked) >= 5
     # Log probabilities are read. A record whose label tokens are not among the alternatives has its
-    # labels alone, and says so; which ones, hangs on how the server batches calls on a busy machine.
+    # labels alone, and says so; which ones, hangs on how the server batches calls when busy.
     read = [e for e in checked if e.score_mode in ("graded", "mixed")]
     assert len(read) > len(checked) / 2
     for record, evaluation in zip(records, evaluations, strict=True):
