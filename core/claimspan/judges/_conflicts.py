@@ -7,13 +7,21 @@ missing there is no conflict.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Final, NamedTuple
 
 from claimspan.judges._coverage import FUNCTION_WORDS, Reference, Support, Token, stem
+from claimspan.judges._quantities import (
+    MONTHS,
+    MULTIPLIERS,
+    UNITS,
+    Quantity,
+    is_month,
+    quantities,
+    stem_at,
+)
 
-__all__ = ["CHECKS", "Conflict", "Quantity", "find_conflicts", "quantities", "restated"]
+__all__ = ["CHECKS", "Conflict", "find_conflicts", "restated"]
 
 
 class Conflict(NamedTuple):
@@ -43,152 +51,14 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
 
 # Quantities ----------------------------------------------------------------------------------
 
-_MONTHS: Final = {
-    spelling: name[:3]
-    for name in "january february march april may june july august september october november "
-    "december".split()
-    for spelling in (name, name[:3], name[:4])
-}
-_MULTIPLIERS: Final = {
-    stem(word): value
-    for word, value in {
-        "hundred": 1e2,
-        "thousand": 1e3,
-        "million": 1e6,
-        "mn": 1e6,
-        "billion": 1e9,
-        "bn": 1e9,
-        "trillion": 1e12,
-    }.items()
-}
-# Only of money: 5 m may be metres, but $5m is millions.
-_MONEY_MULTIPLIERS: Final = {"k": 1e3, "m": 1e6, "b": 1e9, **_MULTIPLIERS}
-# Dimension and factor to its base unit; a temperature scale is a dimension of its own.
-_UNITS: Final = {
-    stem(spelling): (dimension, factor)
-    for dimension, factor, spellings in (
-        ("length", 1e-3, "mm millimeter millimetre millimeters millimetres"),
-        ("length", 1e-2, "cm centimeter centimetre centimeters centimetres"),
-        ("length", 1.0, "m meter metre meters metres"),
-        ("length", 1e3, "km kilometer kilometre kilometers kilometres"),
-        ("length", 0.0254, "inch inches"),
-        ("length", 0.3048, "ft foot feet"),
-        ("length", 1609.344, "mi mile miles"),
-        ("mass", 1e-6, "mg milligram milligrams"),
-        ("mass", 1e-3, "g gram grams"),
-        ("mass", 1.0, "kg kilogram kilograms"),
-        ("mass", 1e3, "tonne tonnes"),
-        ("mass", 0.45359237, "lb lbs pound pounds"),
-        ("time", 1.0, "sec seconds"),
-        ("time", 60.0, "min minute minutes"),
-        ("time", 3600.0, "h hour hours"),
-        ("time", 86400.0, "day days"),
-        ("time", 604800.0, "week weeks"),
-        ("time", 2629800.0, "month months"),
-        ("time", 31557600.0, "year years"),
-        ("time", 315576000.0, "decade decades"),
-        ("volume", 1e-3, "ml milliliter millilitre milliliters millilitres"),
-        ("volume", 1.0, "l liter litre liters litres"),
-        ("celsius", 1.0, "celsius"),
-        ("fahrenheit", 1.0, "fahrenheit"),
-        ("percent", 1.0, "percent"),
-        ("dollars", 1.0, "$ dollar dollars usd"),
-        ("euros", 1.0, "€ euro euros eur"),
-        ("sterling", 1.0, "£ gbp"),
-    )
-    for spelling in spellings.split()
-}
-_CURRENCIES: Final = {stem(sign) for sign in "$€£"}
 # "Over 50" is true of 60: a bound says nothing about equality.
 _BOUNDS: Final = frozenset(
     "over under above below than least most about around approximately nearly almost roughly "
     "up some between exceed exceeds exceeding".split()
 )
-# Rounding that a writer does not announce: 670 for 670.5, or 1,000 for 1,004.
-_ROUNDING: Final = 0.006
 _DATES: Final = frozenset({"year", "day"})
-_MEASURES: Final = frozenset({"count", "ordinal"} | {kind for kind, _ in _UNITS.values()})
+_MEASURES: Final = frozenset({"count", "ordinal"} | {kind for kind, _ in UNITS.values()})
 _NO_NOUNS: Final = FUNCTION_WORDS | {""}
-_EXACT: Final = frozenset({"year", "day", "ordinal"})
-_YEARS: Final = range(1200, 2101)
-_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_ORDINAL: Final = re.compile(r"(\d+)th")
-
-
-class Quantity(NamedTuple):
-    """A number and what it counts."""
-
-    value: float
-    """In the base unit of its dimension."""
-
-    step: float
-    """The last place that was written, in the same unit."""
-
-    kind: str
-    """``year``, ``day``, ``ordinal``, a dimension, or ``count``."""
-
-    unit: str
-    """Stem of the unit as written, or of the noun that is counted; may be empty."""
-
-    position: int
-    """Index of its token."""
-
-    def agrees(self, other: Quantity) -> bool:
-        """Whether both may be the same number, one of them rounded."""
-        gap = abs(self.value - other.value)
-        if gap <= max(self.step, other.step) / 2:
-            return True
-        return not _EXACT & {self.kind, other.kind} and gap <= _ROUNDING * abs(self.value)
-
-
-def quantities(tokens: Sequence[Token]) -> Iterator[Quantity]:
-    """Every number of a text with its unit, in order."""
-    for position, token in enumerate(tokens):
-        if ordinal := _ORDINAL.fullmatch(token.stem):
-            noun = _stem_at(tokens, position + 1)
-            kind = "day" if _beside_month(tokens, position) else "ordinal"
-            yield Quantity(float(ordinal[1]), 1.0, kind, noun, position)
-        elif _NUMBER.fullmatch(token.stem):
-            yield _cardinal(tokens, position)
-
-
-def _cardinal(tokens: Sequence[Token], position: int) -> Quantity:
-    written = tokens[position].stem
-    value, step = float(written), 10.0 ** -len(written.partition(".")[2])
-    is_money = (before := _stem_at(tokens, position - 1)) in _CURRENCIES
-    multipliers = _MONEY_MULTIPLIERS if is_money else _MULTIPLIERS
-    scale = multipliers.get(_stem_at(tokens, position + 1), 1.0)
-    noun = _stem_at(tokens, position + (2 if scale > 1 else 1))
-    unit = before if is_money else noun
-    if unit in _UNITS:
-        kind, factor = _UNITS[unit]
-        scale *= factor
-    else:
-        kind = _unitless_kind(tokens, position, value)
-    if kind == "year" and noun == "s":
-        value, step = value + 5, 10.0
-    return Quantity(value * scale, step * scale, kind, unit, position)
-
-
-def _unitless_kind(tokens: Sequence[Token], position: int, value: float) -> str:
-    if value <= 31 and _beside_month(tokens, position):
-        return "day"
-    return "year" if value in _YEARS and len(tokens[position].text) == 4 else "count"
-
-
-def _stem_at(tokens: Sequence[Token], index: int) -> str:
-    return tokens[index].stem if 0 <= index < len(tokens) else ""
-
-
-def _beside_month(tokens: Sequence[Token], position: int) -> bool:
-    """``3 May``, ``May 3`` or ``3rd of May``."""
-    after = position + (2 if _stem_at(tokens, position + 1) == "of" else 1)
-    return any(_is_month(tokens, i) for i in (position - 1, after))
-
-
-def _is_month(tokens: Sequence[Token], index: int) -> bool:
-    word = tokens[index].text if 0 <= index < len(tokens) else ""
-    return word[:1].isupper() and word.casefold() in _MONTHS
 
 
 def _rivalled(
@@ -243,7 +113,7 @@ def restated(claim: Sequence[Token], support: Support) -> set[str]:
     for mine in wanted:
         if any(_same_slot(mine, other) and mine.agrees(other) for other in known):
             words |= {claim[mine.position].stem, mine.unit}
-            words |= {_stem_at(claim, mine.position + 1)} & _MULTIPLIERS.keys()
+            words |= {stem_at(claim, mine.position + 1)} & MULTIPLIERS.keys()
     return words
 
 
@@ -267,20 +137,20 @@ def _months(tokens: Sequence[Token]) -> dict[str, str]:
     """Months by their first three letters, with their stem as written."""
     dates = {q.position for q in quantities(tokens) if q.kind in _DATES}
     return {
-        _MONTHS[token.text.casefold()]: token.stem
+        MONTHS[token.text.casefold()]: token.stem
         for i, token in enumerate(tokens)
-        if _is_month(tokens, i)
-        and ({i - 1, i + 1, i + 2} & dates or _stem_at(tokens, i - 1) in ("in", "of", "sinc"))
+        if is_month(tokens, i)
+        and ({i - 1, i + 1, i + 2} & dates or stem_at(tokens, i - 1) in ("in", "of", "sinc"))
     }
 
 
 def unit(claim: Sequence[Token], support: Support) -> str | None:
     """The same number of something else: ``5 km`` against ``5 miles``."""
-    wanted = [quantity for quantity in quantities(claim) if quantity.unit in _UNITS]
+    wanted = [quantity for quantity in quantities(claim) if quantity.unit in UNITS]
     if not wanted:
         return None
     sentence = support.sentence
-    measured = {sentence[q.position].stem for q in quantities(sentence) if q.unit in _UNITS}
+    measured = {sentence[q.position].stem for q in quantities(sentence) if q.unit in UNITS}
     for mine in wanted:
         if claim[mine.position].stem in measured and not _any_measures(mine, support):
             return mine.unit
@@ -478,7 +348,7 @@ def _names_by_slot(tokens: Sequence[Token]) -> dict[str, list[str]]:
 
 def _is_name(token: Token) -> bool:
     word = token.text.casefold()
-    return token.text[:1].isupper() and word not in _MONTHS and word not in _NATIONALITIES
+    return token.text[:1].isupper() and word not in MONTHS and word not in _NATIONALITIES
 
 
 Check = Callable[[Sequence[Token], Support], str | None]

@@ -16,7 +16,16 @@ from typing import Final, NamedTuple
 
 from claimspan.judges._sentences import every_sentence
 
-__all__ = ["FUNCTION_WORDS", "Corpus", "Reference", "Support", "Token", "stem", "tokenize"]
+__all__ = [
+    "FUNCTION_WORDS",
+    "Corpus",
+    "Reference",
+    "Support",
+    "Token",
+    "stem",
+    "tokenize",
+    "word_share",
+]
 
 WINDOW_WORDS: Final = 120
 """Length of a window: a paragraph. With 40, mean AUROC on the tune halves is .002 lower."""
@@ -226,10 +235,11 @@ class Corpus:
     def _idf(self, token: Token) -> float:
         seen, total = self._frequency[token.stem], len(self.references)
         idf = math.log(1 + (total + 1) / (seen + 1))
-        return idf * _share(token)
+        return idf * word_share(token)
 
 
-def _share(token: Token) -> float:
+def word_share(token: Token) -> float:
+    """How much a word counts before its rarity does: numbers more, function words less."""
     if token.stem[:1].isdigit():
         return _NUMBER_WEIGHT
     return _FUNCTION_WEIGHT if token.text.casefold() in FUNCTION_WORDS else 1.0

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from claimspan.judges._coverage import tokenize, word_share
 from claimspan.judges._sentences import every_sentence
 
-__all__ = ["WINDOW_WORDS", "windows"]
+__all__ = ["WINDOW_WORDS", "gathered", "windows"]
 
 WINDOW_WORDS: Final = 120
 """Length of a window, about 160 word pieces; a chunk of usual length is one window."""
+
+_AGAIN: Final = 0.1
+_BRIEF: Final = 10
+_LENGTH_POWER: Final = 0.3
 
 
 def windows(text: str, language: str) -> list[str]:
@@ -29,6 +36,64 @@ def windows(text: str, language: str) -> list[str]:
         " ".join(word for words in sentences[start:end] for word in words)
         for start, end in _spans([len(words) for words in sentences])
     ]
+
+
+def gathered(sentences: Sequence[str], claim: str) -> str:
+    """Up to 120 words of a long text: the sentences that together say most of a claim.
+
+    What supports a claim may lie far apart. Sentences are taken one by one, each for the words of
+    the claim that those before it lack; what room is left goes to their neighbours.
+
+    Args:
+        sentences: A text, sentence by sentence.
+        claim: What to gather for.
+
+    Returns:
+        The chosen sentences in the order of the text; empty where none has a word of the claim.
+    """
+    stems = [frozenset(token.stem for token in tokenize(each)) for each in sentences]
+    weights = _rarity(claim, stems)
+    chosen = _covering(stems, weights, [len(each.split()) for each in sentences])
+    return " ".join(sentences[at] for at in sorted(chosen))
+
+
+def _rarity(claim: str, stems: Sequence[frozenset[str]]) -> dict[str, float]:
+    """The claim's words, weighed by how few sentences have them."""
+    seen = Counter(stem for each in stems for stem in each)
+    return {
+        token.stem: word_share(token) * math.log(1 + len(stems) / seen[token.stem])
+        for token in tokenize(claim)
+        if seen[token.stem]
+    }
+
+
+def _covering(
+    stems: Sequence[frozenset[str]], weights: Mapping[str, float], lengths: Sequence[int]
+) -> set[int]:
+    missing, chosen, size = dict(weights), set[int](), 0
+    candidates = {at for at, each in enumerate(stems) if not weights.keys().isdisjoint(each)}
+    while candidates and missing:
+        # What others have said already counts a little, and a long sentence has to say more.
+        best = max(
+            sorted(candidates),
+            key=lambda at: sum(
+                (weight if word in missing else 0) + _AGAIN * weight
+                for word, weight in weights.items() if word in stems[at]
+            ) / (_BRIEF + lengths[at]) ** _LENGTH_POWER,
+        )  # fmt: skip
+        candidates.discard(best)
+        if missing.keys().isdisjoint(stems[best]):
+            continue
+        if size and size + lengths[best] > WINDOW_WORDS:
+            continue
+        chosen.add(best)
+        size += lengths[best]
+        missing = {word: weight for word, weight in missing.items() if word not in stems[best]}
+    for at in (beside for each in sorted(chosen) for beside in (each - 1, each + 1)):
+        if 0 <= at < len(lengths) and at not in chosen and size + lengths[at] <= WINDOW_WORDS:
+            chosen.add(at)
+            size += lengths[at]
+    return chosen
 
 
 def _cut(words: Sequence[str]) -> Iterator[Sequence[str]]:
