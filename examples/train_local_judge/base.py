@@ -15,10 +15,11 @@ from typing import Final
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from onnx.utils import Extractor
 
-__all__ = ["FIRST_LEARNING", "HIDDEN", "Weights", "read_upper", "with_hidden", "write_upper"]
+__all__ = ["FIRST_LEARNING", "HIDDEN", "Weights", "lower_part", "read_upper", "write_upper"]
 
-FIRST_LEARNING: Final = 6
+FIRST_LEARNING: Final = 2
 """Of the layers 0 to 11, the first one that learns."""
 
 HIDDEN: Final = f"/bert/encoder/layer.{FIRST_LEARNING - 1}/output/LayerNorm/Add_1_output_0"
@@ -28,12 +29,11 @@ Weights = dict[str, np.ndarray]
 """Tensors by the names of PyTorch's modules; matrices as ``(out, in)``."""
 
 
-def with_hidden(model: onnx.ModelProto) -> bytes:
-    """The model, which also returns what the lower layers hand on."""
-    copied = onnx.ModelProto()
-    copied.CopyFrom(model)
-    copied.graph.output.append(onnx.helper.make_tensor_value_info(HIDDEN, 1, None))
-    return copied.SerializeToString()
+def lower_part(model: onnx.ModelProto) -> bytes:
+    """The lower layers alone, which return what they hand on."""
+    inputs = [each.name for each in model.graph.input]
+    part = Extractor(model).extract_model(inputs, [HIDDEN])
+    return part.SerializeToString()
 
 
 def read_upper(model: onnx.ModelProto) -> Weights:

@@ -1,7 +1,8 @@
 r"""Packs everything that a training run reads into one folder.
 
     python -m train_local_judge.pack --out FOLDER --clapnq FILE ... --wiki-split FILE ... \\
-        --qed FILE --rst FOLDER --html FOLDER --wordnet FOLDER --entailment FOLDER
+        --qed FILE --scitldr FILE --refchecker FOLDER ... --wice FILE --rst FOLDER --html FOLDER \\
+        --wordnet FOLDER --entailment FOLDER
 
 ``--entailment`` has ``train/*.jsonl`` and ``dev/*.jsonl`` with ``{premises, claim, label}``. Of the
 development sets only the tune halves become training sets (``dev_...``), and all of them are
@@ -21,14 +22,14 @@ from types import ModuleType
 from typing import Final
 
 from claimspan.judges._windows import windows
-from train_local_judge import texts
-from train_local_judge.pairs import Document
+from train_local_judge import people, texts
+from train_local_judge.pairs import Document, Summary
 
 __all__ = ["main"]
 
 MEASURE: Final = Path(__file__).parents[2] / "tests" / "benchmarks" / "lexical_agreement.py"
-_TUNED: Final = ("fm2_dev", "fever_sym_dev", "begin_dev")
-"""Development sets under open licences, whose premises are short enough to train on."""
+_TUNED: Final = ("fm2_dev", "fever_sym_dev", "begin_dev", "wice_claim_dev")
+"""Development sets under open licences."""
 
 
 def main() -> None:
@@ -39,6 +40,9 @@ def main() -> None:
     _write(out / "wiki.jsonl", _wikipedia(options.clapnq, options.qed))
     _write(out / "splits.jsonl", (s for path in options.wiki_split for s in texts.wiki_split(path)))
     _write(out / "manuals.jsonl", _manuals(options.rst, options.html))
+    _write(out / "summaries.jsonl", _summaries(options.scitldr, options.clapnq))
+    _write(out / "human_refchecker.jsonl", (p for f in options.refchecker for p in people.triplets(f)))
+    _write(out / "human_wice_train.jsonl", people.partly_supported(options.wice))
     for path in sorted((options.entailment / "train").glob("*.jsonl")):
         _write(out / f"human_{path.stem}.jsonl", _human(path))
     measure = _module(MEASURE)
@@ -54,9 +58,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Pack the data of a training run.")
-    for name in ("out", "qed", "rst", "html", "wordnet", "entailment"):
+    for name in ("out", "qed", "scitldr", "wice", "rst", "html", "wordnet", "entailment"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in ("clapnq", "wiki-split"):
+    for name in ("clapnq", "wiki-split", "refchecker"):
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True)
     return parser.parse_args()
 
@@ -78,6 +82,12 @@ def _manuals(rst: Path, pages: Path) -> Iterator[Document]:
     yield from texts.html_pages(pages)
 
 
+def _summaries(scitldr: Path, clapnq: list[Path]) -> Iterator[Summary]:
+    yield from people.summaries(scitldr)
+    for path in clapnq:
+        yield from people.answers(path)
+
+
 def _human(path: Path) -> Iterator[tuple[str, str, str]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -88,7 +98,7 @@ def _tune_half(measure: ModuleType, name: str, path: Path) -> Iterator[tuple[str
     records = measure.read(path)
     for record, group in zip(records, measure.groups(name, records), strict=True):
         if measure.half_of(group) == "tune":
-            yield " ".join(record.premises), record.claim, record.label
+            yield " ".join(people.brief(record.premises, record.claim)), record.claim, record.label
 
 
 def _dev(measure: ModuleType, folder: Path) -> Iterator[tuple[str, int, str, str, str, list[str]]]:

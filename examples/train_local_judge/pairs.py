@@ -7,6 +7,7 @@ nothing in a claim alone tells whether it is true.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from random import Random
 from typing import Final, NamedTuple
@@ -14,13 +15,19 @@ from typing import Final, NamedTuple
 from train_local_judge.falsehoods import Falsifier
 from train_local_judge.rewrites import Rewrite, sentence_case, telegraphic
 
-__all__ = ["Document", "Pair", "PairMaker"]
+__all__ = ["Document", "Pair", "PairMaker", "Summary"]
 
 Document = list[str]
 """The sentences of one text, in order."""
 
+Summary = tuple[Document, str]
+"""A text, and what a person, or a claim extractor that people checked, said of it."""
+
 _LONGEST_PREMISE: Final = 260
 """Words; a chunk of usual length."""
+
+_RARE: Final = 60
+"""A word in up to so many documents tells what a document is about."""
 
 
 class Pair(NamedTuple):
@@ -39,6 +46,7 @@ class PairMaker:
         self,
         documents: list[Document],
         splits: list[tuple[str, str, str]],
+        summaries: list[Summary],
         rewrites: tuple[Rewrite, ...],
         falsify: Falsifier,
     ) -> None:
@@ -47,11 +55,14 @@ class PairMaker:
         Args:
             documents: Sentences that belong together.
             splits: A sentence, and the two that an editor made of it.
+            summaries: Texts with true claims on them.
             rewrites: Changes that keep a sentence true.
             falsify: Changes that do not.
         """
         self._documents = documents
         self._splits = splits
+        self._summaries = summaries
+        self._mentions = _mentions(documents)
         self._rewrites = rewrites
         self._falsify = falsify
 
@@ -60,8 +71,11 @@ class PairMaker:
         chance = Random(seed)  # noqa: S311 - training data, no secret
         lengths = [min(len(document), 12) for document in self._documents]
         while True:
-            if chance.random() < 0.25:
+            way = chance.random()
+            if way < 0.22:
                 made = self._from_split(chance.choice(self._splits), chance)
+            elif way < 0.36:
+                made = self._from_summary(*chance.choice(self._summaries), chance)
             else:
                 made = self._from_document(chance.choices(self._documents, lengths)[0], chance)
             if made and 2 < len(made.claim.split()) < 60:
@@ -106,10 +120,32 @@ class PairMaker:
         return Pair(premise, self._as_claim(claim, chance), changed.label)
 
     def _unsupported(self, source: str, near: list[str], chance: Random) -> Pair | None:
-        if len(near) < 2 or chance.random() < 0.2:
-            near = chance.choice(self._documents)
+        if len(near) < 2 or chance.random() < 0.4:
+            near = self._related(source, chance)
+        if source in near:
+            return None
         claim = self._as_claim(self._rewritten(source, chance), chance)
         return Pair(self._premise([], near, chance), claim, "N")
+
+    def _related(self, source: str, chance: Random) -> Document:
+        """A document that shares a rare word with the source, where there is one."""
+        rare = [word for word in _words(source) if len(self._mentions.get(word, ())) > 1]
+        if not rare or chance.random() < 0.1:
+            return chance.choice(self._documents)
+        return self._documents[chance.choice(self._mentions[chance.choice(rare)])][:12]
+
+    def _from_summary(self, document: Document, claim: str, chance: Random) -> Pair | None:
+        way = chance.random()
+        premise = " ".join(document)
+        if way < 0.5:
+            return Pair(premise, self._as_claim(claim, chance), "E")
+        if way < 0.8:
+            changed = self._falsify(claim, document, chance)
+            return changed and Pair(premise, self._as_claim(changed.text, chance), changed.label)
+        other, _ = chance.choice(self._summaries)
+        if chance.random() < 0.6:
+            other = self._related(claim, chance)
+        return None if other == document else Pair(" ".join(other), claim, "N")
 
     def _half_supported(self, source: str, near: list[str], chance: Random) -> Pair:
         own = near if len(near) > 1 and chance.random() < 0.6 else chance.choice(self._documents)
@@ -141,7 +177,7 @@ class PairMaker:
         return Pair(self._premise([whole], near, chance), claim, changed.label)
 
     def _rewritten(self, sentence: str, chance: Random) -> str:
-        for rewrite in chance.sample(self._rewrites, chance.randint(0, 5)):
+        for rewrite in chance.sample(self._rewrites, chance.randint(0, 8)):
             sentence = rewrite(sentence, chance) or sentence
         return sentence
 
@@ -162,6 +198,19 @@ class PairMaker:
             sentences.remove(extra)
             words -= len(extra.split())
         return " ".join(sentences)
+
+
+def _mentions(documents: list[Document]) -> dict[str, list[int]]:
+    """Where each rare word is."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for at, document in enumerate(documents):
+        for word in {word for sentence in document for word in _words(sentence)}:
+            found[word].append(at)
+    return {word: places for word, places in found.items() if 1 < len(places) <= _RARE}
+
+
+def _words(sentence: str) -> list[str]:
+    return sorted({word for each in sentence.split() if len(word := each.strip(".,;:()'\"")) > 3})
 
 
 def _joined(first: str, second: str) -> str:

@@ -3,8 +3,9 @@ r"""Fine-tunes the upper layers of the cross-encoder on made pairs and on pairs 
     python -m train_local_judge.train --data FOLDER --base model.onnx --tokenizer tokenizer.json \\
         --out FOLDER --human conj_train=0.15 infotabs_train=0.2 --steps 2000 --seed 1
 
-Pairs are made while it learns. One process runs the lower layers in 8 bits, another one learns:
-two cores are enough. Writes ``log.jsonl`` and, a few times on the way, ``STEP.onnx``, the whole
+Pairs are made while it learns. One process makes them and runs the lowest layers in 8 bits, another
+one learns: two cores are enough. Sets named by ``--late`` join for the last quarter: until then,
+what is measured on them is measured unseen. Writes ``log.jsonl`` and, a few times on the way, ``STEP.onnx``, the whole
 model in 8 bits. ``--minutes`` in place of ``--steps`` stops by the clock: the learning rate falls
 with the time that is left, so that a repetition needs the number of steps from the log.
 """
@@ -16,9 +17,11 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from multiprocessing import Value
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from random import Random
-from typing import Final, TextIO
+from typing import Final, TextIO, cast
 
 import numpy as np
 import onnx
@@ -28,7 +31,7 @@ from tokenizers import Encoding, Tokenizer
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from train_local_judge.base import load, read_upper, with_hidden, write_upper
+from train_local_judge.base import load, lower_part, read_upper, write_upper
 from train_local_judge.falsehoods import Falsifier
 from train_local_judge.lexicon import Lexicon
 from train_local_judge.network import Upper
@@ -42,9 +45,13 @@ LONGEST: Final = 256
 
 LABELS: Final = ("E", "N", "C", "NE")
 _POOL: Final = 1024
+# Kernels are made for each length that occurs: few lengths, few kernels.
+_STEP: Final = 16
 _WARM_UP: Final = 0.06
-# Keeps the base's sense of relevance, on the scale of its logits (-11 to 11).
-_RELEVANCE_WEIGHT: Final = 0.02
+# Keeps the base's sense of relevance, on the scale of its logits (-11 to 11). What the base thinks
+# costs a pass through all of it, so that only one batch in five is asked for it.
+_RELEVANCE_WEIGHT: Final = 0.05
+_RELEVANCE_EVERY: Final = 5
 
 Batch = dict[str, torch.Tensor]
 
@@ -72,12 +79,14 @@ def _options() -> argparse.Namespace:
     for name in ("data", "base", "tokenizer", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--human", nargs="*", default=[], help="NAME=SHARE of the pairs")
+    parser.add_argument("--late", nargs="*", default=[], help="the same, from --late-from on")
+    parser.add_argument("--late-from", type=float, default=0.75, help="share of the run")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--minutes", type=float, default=0.0, help="stop by the clock instead")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--saves", type=int, default=5)
     return parser.parse_args()
 
@@ -88,9 +97,15 @@ def _options() -> argparse.Namespace:
 class Batches(IterableDataset[Batch]):
     """Batches of pairs of like length, without end, as the lower layers hand them on."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        """Remember where the data is; a worker reads it for itself."""
+    def __init__(self, options: argparse.Namespace, is_late: Synchronized[int]) -> None:
+        """Remember where the data is; a worker reads it for itself.
+
+        Args:
+            options: Where the data is, and which share of each set.
+            is_late: Set from outside once the late sets may join.
+        """
         self._options = options
+        self._is_late = is_late
 
     def __iter__(self) -> Iterator[Batch]:
         """Make, encode, sort and cut into batches; then run the lower layers."""
@@ -100,8 +115,9 @@ class Batches(IterableDataset[Batch]):
         tokenizer = Tokenizer.from_file(str(self._options.tokenizer))
         tokenizer.enable_truncation(LONGEST, strategy="only_second")
         tokenizer.no_padding()
-        lower = _session(with_hidden(load(self._options.base)))
-        pairs = _mixed(self._options, seed, chance)
+        base = load(self._options.base)
+        lower, whole = _session(lower_part(base)), _session(base.SerializeToString())
+        pairs = _mixed(self._options, seed, chance, self._is_late)
         while True:
             pool = list(islice(pairs, _POOL))
             encoded = tokenizer.encode_batch([(pair.claim, pair.premise) for pair in pool])
@@ -109,9 +125,17 @@ class Batches(IterableDataset[Batch]):
             size = self._options.batch
             batches = [order[at : at + size] for at in range(0, len(order), size)]
             chance.shuffle(batches)
-            for batch in batches:
+            for number, batch in enumerate(batches):
                 labels = torch.tensor([LABELS.index(pool[at].label) for at in batch])
-                yield _below(lower, [encoded[at] for at in batch]) | {"labels": labels}
+                shown = _filled([encoded[at] for at in batch])
+                below = {
+                    "hidden": torch.from_numpy(lower.run(None, shown)[0]),
+                    "is_token": torch.from_numpy(shown["attention_mask"]).bool(),
+                    "labels": labels,
+                }
+                if number % _RELEVANCE_EVERY == 0:
+                    below["relevance"] = torch.from_numpy(whole.run(None, shown)[0][:, 0])
+                yield below
 
 
 def _session(model: bytes) -> onnxruntime.InferenceSession:
@@ -120,41 +144,43 @@ def _session(model: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
 
 
-def _below(lower: onnxruntime.InferenceSession, encoded: Sequence[Encoding]) -> Batch:
-    longest = max(len(each.ids) for each in encoded)
-    filled = {name: np.zeros((len(encoded), longest), np.int64) for name in ("ids", "kinds", "on")}
+def _filled(encoded: Sequence[Encoding]) -> dict[str, np.ndarray]:
+    longest = -(-max(len(each.ids) for each in encoded) // _STEP) * _STEP
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    filled = {name: np.zeros((len(encoded), longest), np.int64) for name in names}
     for row, each in enumerate(encoded):
-        filled["ids"][row, : len(each.ids)] = each.ids
-        filled["kinds"][row, : len(each.ids)] = each.type_ids
-        filled["on"][row, : len(each.ids)] = 1
-    inputs = dict(
-        zip(("input_ids", "token_type_ids", "attention_mask"), filled.values(), strict=True)
-    )
-    relevance, hidden = lower.run(None, inputs)
-    return {
-        "hidden": torch.from_numpy(hidden),
-        "is_token": torch.from_numpy(filled["on"]).bool(),
-        "relevance": torch.from_numpy(relevance[:, 0]),
-    }
+        filled["input_ids"][row, : len(each.ids)] = each.ids
+        filled["token_type_ids"][row, : len(each.ids)] = each.type_ids
+        filled["attention_mask"][row, : len(each.ids)] = 1
+    return filled
 
 
-def _mixed(options: argparse.Namespace, seed: int, chance: Random) -> Iterator[Pair]:
-    shares = {name: float(share) for name, _, share in (x.partition("=") for x in options.human)}
-    sets = [_pairs(options.data / f"human_{name}.jsonl") for name in shares]
+def _mixed(
+    options: argparse.Namespace, seed: int, chance: Random, is_late: Synchronized[int]
+) -> Iterator[Pair]:
+    early, late = _shares(options.human), _shares(options.human + options.late)
+    sets = {name: _pairs(options.data / f"human_{name}.jsonl") for name in late}
     made = _maker(options.data).pairs(seed)
     while True:
-        kind = chance.choices([*sets, None], [*shares.values(), 1 - sum(shares.values())])[0]
-        yield chance.choice(kind) if kind else next(made)
+        shares = late if is_late.value else early
+        names = [*shares, ""]
+        name = chance.choices(names, [*shares.values(), 1 - sum(shares.values())])[0]
+        yield chance.choice(sets[name]) if name else next(made)
+
+
+def _shares(written: Sequence[str]) -> dict[str, float]:
+    return {name: float(share) for name, _, share in (each.partition("=") for each in written)}
 
 
 def _maker(folder: Path) -> PairMaker:
     lexicon = Lexicon(folder / "wordnet")
     wiki, manuals = (_lines(folder / f"{name}.jsonl") for name in ("wiki", "manuals"))
     splits = [(whole, first, second) for whole, first, second in _lines(folder / "splits.jsonl")]
+    summaries = [(document, claim) for document, claim in _lines(folder / "summaries.jsonl")]
     single = sorted({pair.premise for pair in _pairs(folder / "human_conj_train.jsonl")})
     documents = [*wiki, *wiki, *wiki, *manuals, *([each] for each in single)]
     falsify = Falsifier(lexicon, [*wiki, *([each[0]] for each in splits)])
-    return PairMaker(documents, splits, faithful(lexicon), falsify)
+    return PairMaker(documents, splits, summaries, faithful(lexicon), falsify)
 
 
 def _pairs(path: Path) -> list[Pair]:
@@ -169,13 +195,17 @@ def _lines(path: Path) -> list[list[str]]:
 
 
 def _learn(network: Upper, options: argparse.Namespace) -> Iterator[dict[str, float]]:
-    optimizer = torch.optim.AdamW(network.parameters(), lr=options.rate, weight_decay=0.01)
-    loader = DataLoader(Batches(options), batch_size=None, num_workers=1, prefetch_factor=4)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=options.rate, weight_decay=0.01, fused=True
+    )
+    is_late = cast("Synchronized[int]", Value("i", 0))
+    loader = DataLoader(Batches(options, is_late), batch_size=None, num_workers=1, prefetch_factor=4)
     began, losses, saved, step = time.monotonic(), [], 0, 0
     network.train()
     for step, batch in enumerate(loader, 1):
         seconds = time.monotonic() - began
         done = seconds / 60 / options.minutes if options.minutes else step / options.steps
+        is_late.value = done >= options.late_from
         for group in optimizer.param_groups:
             group["lr"] = options.rate * min(done / _WARM_UP, max(1 - done, 0) / (1 - _WARM_UP))
         losses.append(_step(network, optimizer, batch))
@@ -191,7 +221,7 @@ def _learn(network: Upper, options: argparse.Namespace) -> Iterator[dict[str, fl
 def _step(network: Upper, optimizer: torch.optim.Optimizer, batch: Batch) -> float:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         logits = network(batch["hidden"], batch["is_token"]).float()
-    loss = _loss(logits, batch["labels"], batch["relevance"])
+    loss = _loss(logits, batch["labels"], batch.get("relevance"))
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -199,11 +229,15 @@ def _step(network: Upper, optimizer: torch.optim.Optimizer, batch: Batch) -> flo
     return float(loss.detach())
 
 
-def _loss(logits: torch.Tensor, labels: torch.Tensor, relevance: torch.Tensor) -> torch.Tensor:
+def _loss(
+    logits: torch.Tensor, labels: torch.Tensor, relevance: torch.Tensor | None
+) -> torch.Tensor:
     """Cross-entropy; where only "not entailed" is known, of that; and what the base thought."""
     logs = functional.log_softmax(logits[:, :3], dim=-1)
     either = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)
     known = torch.cat([logs, either], dim=-1).gather(1, labels[:, None])
+    if relevance is None:
+        return -known.mean()
     return -known.mean() + _RELEVANCE_WEIGHT * functional.mse_loss(logits[:, 3], relevance)
 
 

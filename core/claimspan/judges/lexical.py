@@ -9,10 +9,12 @@ from typing import Final
 
 from claimspan.judges._conflicts import find_conflicts, restated
 from claimspan.judges._coverage import Corpus, Reference, Support, Token, tokenize
+from claimspan.judges._declining import declining
 from claimspan.judges._sentences import assertions, sentence_pieces
+from claimspan.judges._values import bare_values, value_verdict
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["LexicalJudge"]
+__all__ = ["LexicalJudge", "distributed", "share_left", "weakened"]
 
 # On the tune halves of the development sets, every set and both answers in it weighted alike: the
 # slope of a logistic regression of "entailed" on coverage, and the midpoint with the best mean
@@ -38,6 +40,11 @@ _DOUBT: Final = {
     "nationality": 0.92,
     "entity": 0.85,
 }
+
+# What is left of a verdict by a reference that declines to answer, by how much it does: of the
+# answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
+# one end does and none of 120 where both do. Of passages hardly one in 500 declines.
+_LEFT: Final = {0.0: 1.0, 0.5: 0.3, 1.0: 0.03}
 
 
 class LexicalJudge:
@@ -95,7 +102,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Changes with every constant that may change a verdict."""
-        return "1"
+        return "2"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """The clauses of the text that assert something, in order."""
@@ -110,14 +117,49 @@ class LexicalJudge:
     ) -> VerdictMatrix:
         """A decided verdict for every cell; an empty reference is neutral to everything."""
         corpus = Corpus(references, self._language)
+        left = [share_left(reference) for reference in references]
         rows: list[list[Verdict]] = []
         for claim in claims:
             # Other records run on the same event loop: let them in between claims.
             await asyncio.sleep(0)
-            words = tokenize(claim.text)
-            weights = corpus.weights(words)
-            rows.append([_verdict(words, weights, each) for each in corpus.references])
+            found = _row(tokenize(claim.text), corpus)
+            rows.append([weakened(each, share) for each, share in zip(found, left, strict=True)])
         return VerdictMatrix.of(rows, len(references))
+
+
+def share_left(reference: str) -> float:
+    """What is left of a verdict by a reference that may decline to answer, 0 to 1."""
+    return _LEFT[declining(reference)]
+
+
+def weakened(verdict: Verdict, share: float) -> Verdict:
+    """The verdict with a share of its probabilities; the rest goes to neutral."""
+    if share == 1:
+        return verdict
+    return distributed((verdict.entailed or 0.0) * share, (verdict.contradicted or 0.0) * share)
+
+
+def distributed(entailed: float, contradicted: float) -> Verdict:
+    """The verdict with these probabilities, and the most probable label."""
+    neutral = 1 - entailed - contradicted
+    probabilities = {
+        Label.ENTAILED: entailed,
+        Label.NEUTRAL: neutral,
+        Label.CONTRADICTED: contradicted,
+    }
+    return Verdict(
+        label=max(probabilities, key=probabilities.__getitem__),
+        entailed=entailed,
+        neutral=neutral,
+        contradicted=contradicted,
+    )
+
+
+def _row(claim: Sequence[Token], corpus: Corpus) -> list[Verdict]:
+    if values := bare_values(claim):
+        return [value_verdict(values, each.tokens) for each in corpus.references]
+    weights = corpus.weights(claim)
+    return [_verdict(claim, weights, each) for each in corpus.references]
 
 
 def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:
@@ -132,18 +174,7 @@ def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Re
     doubt = 1 - math.prod(1 - _DOUBT[conflict.check] for conflict in conflicts if is_on_topic)
     entailed = _supported(coverage) * (1 - doubt)
     contradicted = _supported(on_topic) * doubt
-    neutral = 1 - entailed - contradicted
-    probabilities = {
-        Label.ENTAILED: entailed,
-        Label.NEUTRAL: neutral,
-        Label.CONTRADICTED: contradicted,
-    }
-    return Verdict(
-        label=max(probabilities, key=probabilities.__getitem__),
-        entailed=entailed,
-        neutral=neutral,
-        contradicted=contradicted,
-    )
+    return distributed(entailed, contradicted)
 
 
 def _missing_share(words: Set[str], weights: Mapping[str, float], support: Support) -> float:

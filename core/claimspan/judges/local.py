@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,8 +23,9 @@ from claimspan.judges._combination import (
 from claimspan.judges._coverage import tokenize
 from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges._published import Published, find_published
+from claimspan.judges._values import bare_values
 from claimspan.judges._windows import windows
-from claimspan.judges.lexical import LexicalJudge
+from claimspan.judges.lexical import LexicalJudge, share_left, weakened
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["FILES", "WEIGHTS", "LocalJudge"]
@@ -188,13 +189,21 @@ class LocalJudge:
             return self._published_verdicts(claims, references)
         rows = [[self._combination.verdict(lexical_evidence(_given(cell))) for cell in row]
                 for row in lexical.rows]  # fmt: skip
-        cells = list(self._cells(claims, references, lexical))
-        logits = iter(self._encoder.logits([pair for cell in cells for pair in cell.pairs]))
-        for cell in cells:
-            found = [next(logits) for _ in cell.pairs]
+        for cell, found in self._read(self._cells(claims, references, lexical)):
             words = _given(lexical[cell.row][cell.column])
             rows[cell.row][cell.column] = self._combination.verdict(evidence(words, found))
+        left = [share_left(reference) for reference in references]
+        rows = [[weakened(cell, share) for cell, share in zip(row, left, strict=True)]
+                for row in rows]  # fmt: skip
+        for at in filter(lambda at: _is_value(claims[at]), range(len(claims))):
+            rows[at] = list(map(_given, lexical.rows[at]))
         return rows
+
+    def _read(self, cells: Sequence[_Cell]) -> Iterator[tuple[_Cell, list[list[float]]]]:
+        """Every cell with the logits of its pairs."""
+        logits = iter(self._encoder.logits([pair for cell in cells for pair in cell.pairs]))
+        for cell in cells:
+            yield cell, [next(logits) for _ in cell.pairs]
 
     def _cells(
         self, claims: Sequence[str], references: Sequence[str], lexical: VerdictMatrix
@@ -205,6 +214,8 @@ class LocalJudge:
         is_long = [len(reference.split()) >= _LONG_WORDS for reference in references]
         found: list[_Cell] = []
         for row, claim in enumerate(claims):
+            if _is_value(claim):
+                continue
             wanted = _stems(claim)
             for column, verdict in enumerate(lexical[row]):
                 if not shown[column] or (
@@ -253,6 +264,11 @@ def _given(verdict: Verdict | None) -> Verdict:
     if verdict is None:
         raise AssertionError("the lexical judge left a cell undecided")
     return verdict
+
+
+def _is_value(claim: str) -> bool:
+    """A bare value has no words that a cross-encoder could read."""
+    return bool(bare_values(tokenize(claim)))
 
 
 def _support(verdict: Verdict | None) -> float:

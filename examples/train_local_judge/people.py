@@ -1,0 +1,107 @@
+"""Sets labelled or written by people, as claims with the text that they are about.
+
+What they are and under which licences they come is listed in the model card beside the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Final, TypedDict, cast
+
+from claimspan.judges._sentences import split_prose
+from claimspan.judges._windows import gathered
+from train_local_judge.pairs import Document, Pair, Summary
+from train_local_judge.texts import tidy
+
+__all__ = ["answers", "brief", "partly_supported", "summaries", "triplets"]
+
+_MOST_WORDS: Final = 160
+"""A longer text is cut down to what speaks of the claim: the model reads 256 word pieces."""
+
+_LEAST_LEFT: Final = 5
+
+
+class _PartlySupported(TypedDict):
+    """A claim of WiCE of which some tokens are not supported."""
+
+    claim: str
+    claim_tokens: list[str]
+    non_supported_spans: list[bool]
+    evidence: list[str]
+
+
+class _Passage(TypedDict):
+    sentences: list[str]
+
+
+class _Answer(TypedDict):
+    answer: str
+
+
+class _Answered(TypedDict):
+    passages: list[_Passage]
+    output: list[_Answer]
+
+
+def brief(sentences: Sequence[str], claim: str) -> Document:
+    """A text of sentences, cut down to what speaks of a claim where it is long."""
+    if sum(len(each.split()) for each in sentences) <= _MOST_WORDS:
+        return list(sentences)
+    return [gathered(sentences, claim)]
+
+
+def summaries(path: Path) -> Iterator[Summary]:
+    """SciTLDR: an abstract, and the sentence that its authors put it in."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        paper = cast("Mapping[str, list[str]]", json.loads(line))
+        for said in paper["target"]:
+            yield brief(paper["source"], said), said
+
+
+def answers(path: Path) -> Iterator[Summary]:
+    """CLAPnq: a passage, and every sentence of the answers that people wrote from it."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = cast("_Answered", json.loads(line))
+        passage = [tidy(each) for each in entry["passages"][0]["sentences"]]
+        for each in entry["output"]:
+            for said in split_prose(tidy(each["answer"]), "en"):
+                yield brief(passage, said), said
+
+
+def triplets(folder: Path) -> Iterator[Pair]:
+    """RefChecker: an answer, and the triplets drawn from it; false ones have another's object."""
+    chance = Random(0)  # noqa: S311 - training data, no secret
+    for path in sorted(folder.rglob("*.json")):
+        for entry in json.loads(path.read_text(encoding="utf-8")):
+            found = [each["triplet"] for each in entry["claude2_response_kg"]]
+            answer = split_prose(entry["response"], "en")
+            yield from _from_triplets(answer, [each for each in found if len(each) == 3], chance)
+
+
+def _from_triplets(
+    answer: Sequence[str], found: Sequence[Sequence[str]], chance: Random
+) -> Iterator[Pair]:
+    for subject, relation, last in found:
+        claim = f"{subject} {relation} {last}"
+        yield Pair(" ".join(brief(answer, claim)), claim, "E")
+        others = [each[2] for each in found if each[:2] != [subject, relation] and each[2] != last]
+        if others and chance.random() < 0.8:
+            claim = f"{subject} {relation} {chance.choice(others)}"
+            yield Pair(" ".join(brief(answer, claim)), claim, "NE")
+
+
+def partly_supported(path: Path) -> Iterator[Pair]:
+    """WiCE: a claim that its article supports in part, and what is left without the other part."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = cast("_PartlySupported", json.loads(line))
+        claim = entry["claim"]
+        premise = " ".join(brief(entry["evidence"], claim))
+        yield Pair(premise, claim, "NE")
+        marked = zip(entry["claim_tokens"], entry["non_supported_spans"], strict=True)
+        left = tidy(" ".join(token for token, is_lacking in marked if not is_lacking))
+        if len(re.findall(r"\w+", left)) >= _LEAST_LEFT:
+            yield Pair(premise, left, "E")
