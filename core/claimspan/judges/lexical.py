@@ -10,6 +10,7 @@ from typing import Final
 from claimspan.judges._conflicts import find_conflicts, restated
 from claimspan.judges._coverage import Corpus, Reference, Support, Token, tokenize
 from claimspan.judges._declining import declining
+from claimspan.judges._pronouns import resolved
 from claimspan.judges._sentences import assertions, sentence_pieces
 from claimspan.judges._values import bare_values, value_verdict
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
@@ -105,11 +106,17 @@ class LexicalJudge:
         return "2"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """The clauses of the text that assert something, in order."""
+        """The clauses of the text that assert something, in order.
+
+        A pronoun that opens an English sentence is put back into its words where that is safe.
+        """
+        pieces = list(sentence_pieces(text, self._language))
+        texts = [piece.text for piece in pieces]
+        read = resolved(texts) if self._language == "en" else texts
         return [
             Claim(text=clause, sentence=piece.sentence)
-            for piece in sentence_pieces(text, self._language)
-            for clause in assertions(piece.text)
+            for piece, said in zip(pieces, read, strict=True)
+            for clause in assertions(said)
         ]
 
     async def check(

@@ -1,0 +1,52 @@
+"""Ground truths that are a value and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from claimspan.judges import LexicalJudge
+from claimspan.verdicts import Claim, Label
+
+
+async def label(claim: str, reference: str) -> Label | None:
+    matrix = await LexicalJudge().check([Claim(text=claim)], [reference])
+    return matrix.labels[0][0]
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("1577", "Capital expenditure was $1,577 million in 2018."),
+        ("$8.70 billion", "Property came to 8,738 million dollars."),
+        ("0.042", "The margin was 4.2 %."),
+        ("0.4", "It paid $389 million in dividends."),
+        ("1616", "Net receivables were $1,615.9 million."),
+        ("-0.02", "Return on assets was minus 2%."),
+        ("$400,000,000 increase", "It was raised by 400 million."),
+        ("1999", "The bridge was opened in 1999."),
+    ],
+)
+async def test_a_value_is_found_rounded_or_in_another_unit(value: str, response: str) -> None:
+    assert await label(value, response) is Label.ENTAILED
+
+
+@pytest.mark.parametrize(
+    ("value", "response"),
+    [
+        ("1577", "Capital expenditure was $1,373 million in 2018."),
+        ("1999", "The bridge was opened in 2001."),
+        ("1577", "Capital expenditure was about $2 billion."),
+        ("42.69", "Payables are outstanding for 43.13 days."),
+    ],
+)
+async def test_another_value_contradicts(value: str, response: str) -> None:
+    assert await label(value, response) is Label.CONTRADICTED
+
+
+async def test_a_response_without_any_number_leaves_a_value_open() -> None:
+    assert await label("1577", "Capital expenditure rose a little.") is Label.NEUTRAL
+
+
+async def test_a_value_among_words_is_judged_with_its_words() -> None:
+    claim = "The bridge over the Sava was opened in 1999"
+    assert await label(claim, "A tunnel through the Alps was opened in 1999.") is Label.NEUTRAL
