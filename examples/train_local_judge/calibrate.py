@@ -1,11 +1,10 @@
-"""Fits the weights of the evidence, and says how well they do on the other halves.
+"""Fits the weights of the evidence.
 
     python -m train_local_judge.calibrate --evidence FILE --out combination.json
 
 Everything is fitted on the tune halves of the sets that the cross-encoder was not trained on: on
-what it has seen, its word would count for too much. The table shows the test halves: AUROC of what
-words say alone, of the cross-encoder alone, of its relevance alone, and of the combination, fitted
-on the other sets only (``left out``) and on all of them; then the calibration of the latter.
+what it has seen, its word would count for too much. How well it does on the test halves:
+``table.py``.
 """
 
 from __future__ import annotations
@@ -19,9 +18,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from train_local_judge.measure import load_benchmark
-
-__all__ = ["main"]
+__all__ = [
+    "TRAINED_ON",
+    "Entry",
+    "Floats",
+    "fitted",
+    "for_fitting",
+    "main",
+    "probabilities",
+    "read",
+]
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +37,9 @@ _STEPS: Final = 400
 _PENALTY: Final = 1e-3
 _RECALL: Final = 0.995
 _N_LEXICAL: Final = 2
-_TRAINED_ON: Final = frozenset({"begin_dev", "fever_sym_dev", "fm2_dev"})
+TRAINED_ON: Final = frozenset({"begin_dev", "fever_sym_dev", "fm2_dev", "wice_claim_dev"})
+"""Their tune halves were among the training pairs."""
+
 _OF_PASSAGES: Final = frozenset(
     "refchecker_msmarco lfqa_verification factcheckgpt_stance begin_dev wice_claim_dev "
     "qags_xsum".split()
@@ -41,6 +49,7 @@ _OF_PASSAGES: Final = frozenset(
 class Entry(NamedTuple):
     """A claim with the evidence of its references, shape ``(n_references, n_evidence)``."""
 
+    id: str
     name: str
     half: str
     label: str
@@ -48,36 +57,41 @@ class Entry(NamedTuple):
 
 
 def main() -> None:
-    """Fit, write and report."""
+    """Fit and write."""
     parser = argparse.ArgumentParser(description="Fit the combination of LocalJudge.")
     parser.add_argument("--evidence", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    entries = [
-        Entry(name, half, label, np.array(cells))
-        for name, half, label, cells in map(json.loads, options.evidence.read_text().splitlines())
-        if cells
-    ]
-    tune = _for_fitting(entries)
-    full, lexical = _fit(tune), _fit([_words_only(each) for each in tune])
+    tune = for_fitting(read(options.evidence))
+    full, lexical = fitted(tune), fitted([_words_only(each) for each in tune])
     content = {
         "full": full.round(4).tolist(),
         "lexical": lexical.round(4).tolist(),
         "skip_below": _skip_below(tune),
     }
     options.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    _report(entries, full)
 
 
-def _for_fitting(entries: Sequence[Entry]) -> list[Entry]:
-    return [each for each in entries if each.half == "tune" and each.name not in _TRAINED_ON]
+def read(path: Path) -> list[Entry]:
+    """The claims of a file of ``measure.py`` that have any evidence."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [
+        Entry(identity, name, half, label, np.array(cells))
+        for identity, name, half, label, cells in lines
+        if cells
+    ]
+
+
+def for_fitting(entries: Sequence[Entry]) -> list[Entry]:
+    """The tune halves of the sets that the cross-encoder has not seen."""
+    return [each for each in entries if each.half == "tune" and each.name not in TRAINED_ON]
 
 
 def _words_only(entry: Entry) -> Entry:
     return entry._replace(cells=entry.cells[:, :_N_LEXICAL])
 
 
-def _fit(entries: Sequence[Entry]) -> Floats:
+def fitted(entries: Sequence[Entry]) -> Floats:
     """Weights of shape ``(3, n_evidence + 1)``.
 
     A claim has one label and many references: the reference that counts is the one that the
@@ -99,10 +113,11 @@ def _allowed(label: str) -> list[float]:
 
 
 def _best(entry: Entry, weights: Floats) -> int:
-    return int(_probabilities(entry.cells, weights)[:, 0].argmax())
+    return int(probabilities(entry.cells, weights)[:, 0].argmax())
 
 
-def _probabilities(rows: Floats, weights: Floats) -> Floats:
+def probabilities(rows: Floats, weights: Floats) -> Floats:
+    """Of every label for every reference, shape ``(n_references, 3)``."""
     scores = rows @ weights[:, :-1].T + weights[:, -1]
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares: Floats = powers / powers.sum(axis=1, keepdims=True)
@@ -116,7 +131,7 @@ def _regression(rows: Floats, allowed: Floats, share: Floats, weights: Floats) -
     fitted = np.zeros((3, unit.shape[1]))
     first, second = np.zeros_like(fitted), np.zeros_like(fitted)
     for step in range(1, _STEPS + 1):
-        predicted = _probabilities(unit[:, :-1], fitted)
+        predicted = probabilities(unit[:, :-1], fitted)
         posterior = predicted * allowed
         posterior /= posterior.sum(axis=1, keepdims=True)
         gradient = ((predicted - posterior) * share[:, None]).T @ unit + _PENALTY * fitted
@@ -140,73 +155,6 @@ def _skip_below(entries: Sequence[Entry]) -> float:
         )
         reached.append(best[int((1 - _RECALL) * len(best))])
     return round(float(1 / (1 + np.exp(-min(reached)))) - 5e-4, 3)
-
-
-# Report --------------------------------------------------------------------------------------
-
-
-def _report(entries: Sequence[Entry], full: Floats) -> None:
-    auroc = load_benchmark("lexical_agreement").auroc
-    tune = _for_fitting(entries)
-    test = [each for each in entries if each.half == "test"]
-    columns = ("words", "cross-enc.", "relevance", "left out", "all sets", "ECE")
-    print(f"{'set':<22}{'n':>6}" + "".join(f"{each:>11}" for each in columns))
-    names = list(dict.fromkeys(each.name for each in entries))
-    table: list[list[float]] = []
-    for name in names:
-        rows = [each for each in test if each.name == name]
-        is_entailed = [each.label == "E" for each in rows]
-        others = _fit([each for each in tune if each.name != name])
-        scores = [_single(rows, at) for at in (0, 2, 5)]
-        scores += [_entailed(rows, others), _entailed(rows, full)]
-        figures = [auroc(each, is_entailed) for each in scores]
-        figures.append(_calibration_error(scores[-1], is_entailed, [1.0] * len(rows)))
-        table.append(figures)
-        print(f"{name:<22}{len(rows):>6}" + "".join(f"{each:11.3f}" for each in figures))
-    print(f"{'mean':<28}" + "".join(f"{each:11.3f}" for each in np.mean(table, axis=0)))
-    unseen = [at for at, name in enumerate(names) if name not in _TRAINED_ON]
-    means = np.mean([table[at] for at in unseen], axis=0)
-    print(f"{'mean of unseen sets':<28}" + "".join(f"{each:11.3f}" for each in means))
-    sizes = {name: sum(e.name == name for e in test) for name in {e.name for e in test}}
-    share = [1 / sizes[each.name] for each in test]
-    error = _calibration_error(
-        _entailed(test, full), [e.label == "E" for e in test], share, show=True
-    )
-    print(f"expected calibration error of all test halves, every set alike: {error:.3f}")
-
-
-def _single(entries: Sequence[Entry], at: int) -> list[float]:
-    """One kind of evidence alone; words are the lexical judge's own probability."""
-    if at == 0:
-        return [float((_sigmoid(e.cells[:, 0]) * _sigmoid(-e.cells[:, 1])).max()) for e in entries]
-    return [float(each.cells[:, at].max()) for each in entries]
-
-
-def _sigmoid(values: Floats) -> Floats:
-    shares: Floats = 1 / (1 + np.exp(-values))
-    return shares
-
-
-def _entailed(entries: Sequence[Entry], weights: Floats) -> list[float]:
-    return [float(_probabilities(each.cells, weights)[:, 0].max()) for each in entries]
-
-
-def _calibration_error(
-    said: Sequence[float], is_true: Sequence[bool], share: Sequence[float], *, show: bool = False
-) -> float:
-    """Mean gap of ten equally wide bins between probability and frequency."""
-    total, error = sum(share), 0.0
-    for low in range(10):
-        chosen = [at for at, each in enumerate(said) if min(int(each * 10), 9) == low]
-        mass = sum(share[at] for at in chosen)
-        if not mass:
-            continue
-        mean = sum(said[at] * share[at] for at in chosen) / mass
-        frequency = sum(is_true[at] * share[at] for at in chosen) / mass
-        error += abs(mean - frequency) * mass / total
-        if show:
-            print(f"  said {mean:.2f}  true {frequency:.2f}  share {mass / total:.2f}")
-    return error
 
 
 if __name__ == "__main__":

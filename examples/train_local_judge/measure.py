@@ -2,8 +2,9 @@
 
     python -m train_local_judge.measure --model FILE --tokenizer FILE --dev FOLDER --out FILE
 
-Writes one line a claim: set, half, label, and the evidence of each of its references (of the three
-that share most words with it). A tenth of a file is enough for a learning curve: ``--thin 10``.
+Writes one line a claim: its id, set, half, label, and the evidence of each of its references (of
+the three that share most words with it). A tenth of a file is enough for a learning curve:
+``--thin 10``.
 """
 
 from __future__ import annotations
@@ -20,16 +21,14 @@ from typing import Final, Protocol
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges._combination import evidence
-from claimspan.judges._coverage import tokenize
 from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles
-from claimspan.judges._windows import windows
+from claimspan.judges._windows import Passage
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["load_benchmark", "main"]
 
 _BENCHMARKS: Final = Path(__file__).parents[2] / "tests" / "benchmarks"
 _REFERENCES: Final = 3
-_WINDOWS: Final = 4
 _CHUNK: Final = 200
 # Three-way pairs of single sentences are many, and tell little about retrieval.
 _THINNED: Final = {"ling_val": 3, "healthver_dev": 2}
@@ -55,6 +54,7 @@ def main() -> None:
 class LabelledClaim(Protocol):
     """A claim with the texts that people judged it by."""
 
+    id: str
     premises: list[str]
     claim: str
 
@@ -72,7 +72,7 @@ def load_benchmark(name: str) -> ModuleType:
 
 def _set(
     benchmark: ModuleType, name: str, options: argparse.Namespace, encoder: CrossEncoder
-) -> Iterator[tuple[str, str, str, list[tuple[float, ...]]]]:
+) -> Iterator[tuple[str, str, str, str, list[tuple[float, ...]]]]:
     records = benchmark.read(options.dev / f"{name}.jsonl")
     halves = [benchmark.half_of(group) for group in benchmark.groups(name, records)]
     chosen = [
@@ -91,7 +91,7 @@ def _set(
         )
         for (record, half), each in zip(part, cells, strict=True):
             found = [evidence(verdict, [next(logits) for _ in pairs]) for verdict, pairs in each]
-            yield name, half, record.label, found
+            yield record.id, name, half, record.label, found
 
 
 async def _cells(
@@ -109,10 +109,7 @@ async def _cells(
 
 
 def _pairs(claim: str, premise: str) -> list[tuple[str, str]]:
-    wanted = {token.stem for token in tokenize(claim)}
-    shown = windows(premise, "en")
-    shown.sort(key=lambda each: -len(wanted & {token.stem for token in tokenize(each)}))
-    return [(claim, window) for window in shown[:_WINDOWS]]
+    return [(claim, window) for window in Passage(premise, "en").shown(claim)]
 
 
 def _support(verdict: Verdict | None) -> float:

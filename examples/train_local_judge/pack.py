@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from claimspan.judges._windows import windows
+from claimspan.judges._windows import Passage
 from train_local_judge import people, texts
 from train_local_judge.pairs import Document, Summary
 
@@ -41,7 +41,9 @@ def main() -> None:
     _write(out / "splits.jsonl", (s for path in options.wiki_split for s in texts.wiki_split(path)))
     _write(out / "manuals.jsonl", _manuals(options.rst, options.html))
     _write(out / "summaries.jsonl", _summaries(options.scitldr, options.clapnq))
-    _write(out / "human_refchecker.jsonl", (p for f in options.refchecker for p in people.triplets(f)))
+    _write(
+        out / "human_refchecker.jsonl", (p for f in options.refchecker for p in people.triplets(f))
+    )
     _write(out / "human_wice_train.jsonl", people.partly_supported(options.wice))
     for path in sorted((options.entailment / "train").glob("*.jsonl")):
         _write(out / f"human_{path.stem}.jsonl", _human(path))
@@ -109,7 +111,7 @@ def _dev(measure: ModuleType, folder: Path) -> Iterator[tuple[str, int, str, str
         ):
             joined = " ".join(record.premises)
             premises = [joined] if name == "wice_claim_dev" else record.premises
-            shown = [window for each in premises for window in windows(each, "en")]
+            shown = [window for each in premises for window in Passage(each, "en").windows]
             yield name, at, measure.half_of(group), record.label, record.claim, shown
 
 

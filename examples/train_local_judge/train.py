@@ -5,9 +5,10 @@ r"""Fine-tunes the upper layers of the cross-encoder on made pairs and on pairs 
 
 Pairs are made while it learns. One process makes them and runs the lowest layers in 8 bits, another
 one learns: two cores are enough. Sets named by ``--late`` join for the last quarter: until then,
-what is measured on them is measured unseen. Writes ``log.jsonl`` and, a few times on the way, ``STEP.onnx``, the whole
-model in 8 bits. ``--minutes`` in place of ``--steps`` stops by the clock: the learning rate falls
-with the time that is left, so that a repetition needs the number of steps from the log.
+what is measured on them is measured unseen. Writes ``log.jsonl`` and, a few times on the way,
+``STEP.onnx``, the whole model in 8 bits. ``--minutes`` in place of ``--steps`` stops by the clock:
+the learning rate falls with the time that is left, so that a repetition needs the number of steps
+from the log.
 """
 
 from __future__ import annotations
@@ -199,7 +200,9 @@ def _learn(network: Upper, options: argparse.Namespace) -> Iterator[dict[str, fl
         network.parameters(), lr=options.rate, weight_decay=0.01, fused=True
     )
     is_late = cast("Synchronized[int]", Value("i", 0))
-    loader = DataLoader(Batches(options, is_late), batch_size=None, num_workers=1, prefetch_factor=4)
+    loader = DataLoader(
+        Batches(options, is_late), batch_size=None, num_workers=1, prefetch_factor=4
+    )
     began, losses, saved, step = time.monotonic(), [], 0, 0
     network.train()
     for step, batch in enumerate(loader, 1):

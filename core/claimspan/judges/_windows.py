@@ -10,31 +10,57 @@ from typing import Final
 from claimspan.judges._coverage import tokenize, word_share
 from claimspan.judges._sentences import every_sentence
 
-__all__ = ["WINDOW_WORDS", "gathered", "windows"]
+__all__ = ["WINDOW_WORDS", "Passage", "gathered"]
 
 WINDOW_WORDS: Final = 120
 """Length of a window, about 160 word pieces; a chunk of usual length is one window."""
+
+_MOST_WINDOWS: Final = 3
 
 _AGAIN: Final = 0.1
 _BRIEF: Final = 10
 _LENGTH_POWER: Final = 0.3
 
 
-def windows(text: str, language: str) -> list[str]:
-    """Runs of whole sentences of up to 120 words, each starting in the middle of the one before.
+class Passage:
+    """A reference, cut into pieces once, to be read for many claims."""
 
-    A text of up to one window and a half is one window: half of a window on its own says little.
+    def __init__(self, text: str, language: str) -> None:
+        """Cut the text; ``language`` is the code for the sentence splitter.
 
-    Args:
-        text: A reference; one without words has no window.
-        language: Code for the sentence splitter.
-    """
-    sentences = [words for each in every_sentence(text, language) for words in _cut(each.split())]
-    if sum(map(len, sentences)) <= WINDOW_WORDS * 3 // 2:
-        return [joined] if (joined := " ".join(w for words in sentences for w in words)) else []
+        A text of up to one window and a half is one window: half of a window on its own says
+        little. A longer one gives runs of whole sentences of up to 120 words, each starting in the
+        middle of the one before. A text without words gives none.
+        """
+        sentences = [
+            words for each in every_sentence(text, language) for words in _cut(each.split())
+        ]
+        self._sentences = [" ".join(words) for words in sentences]
+        self.windows = _windows(sentences)
+        self._stems = [_stems(window) for window in self.windows]
+
+    def shown(self, claim: str) -> list[str]:
+        """What to read for a claim.
+
+        Of a text of several windows the three that share most words with the claim, in order, and
+        what ``gathered`` finds.
+        """
+        if len(self.windows) < 2:
+            return self.windows
+        wanted = _stems(claim)
+        by_words = sorted(range(len(self.windows)), key=lambda at: -len(wanted & self._stems[at]))
+        best = [self.windows[at] for at in sorted(by_words[:_MOST_WINDOWS])]
+        together = gathered(self._sentences, claim)
+        return [*best, together] if together else best
+
+
+def _windows(sentences: Sequence[Sequence[str]]) -> list[str]:
+    words = [word for sentence in sentences for word in sentence]
+    if len(words) <= WINDOW_WORDS * 3 // 2:
+        return [" ".join(words)] if words else []
     return [
-        " ".join(word for words in sentences[start:end] for word in words)
-        for start, end in _spans([len(words) for words in sentences])
+        " ".join(word for sentence in sentences[start:end] for word in sentence)
+        for start, end in _spans([len(sentence) for sentence in sentences])
     ]
 
 
@@ -51,10 +77,14 @@ def gathered(sentences: Sequence[str], claim: str) -> str:
     Returns:
         The chosen sentences in the order of the text; empty where none has a word of the claim.
     """
-    stems = [frozenset(token.stem for token in tokenize(each)) for each in sentences]
+    stems = [_stems(each) for each in sentences]
     weights = _rarity(claim, stems)
     chosen = _covering(stems, weights, [len(each.split()) for each in sentences])
     return " ".join(sentences[at] for at in sorted(chosen))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(token.stem for token in tokenize(text))
 
 
 def _rarity(claim: str, stems: Sequence[frozenset[str]]) -> dict[str, float]:

@@ -24,7 +24,7 @@ from claimspan.judges._coverage import tokenize
 from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges._published import Published, find_published
 from claimspan.judges._values import bare_values
-from claimspan.judges._windows import windows
+from claimspan.judges._windows import Passage
 from claimspan.judges.lexical import LexicalJudge, share_left, weakened
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
@@ -39,9 +39,6 @@ FILES: Final = ModelFiles(
         "tokenizer.json": "9114256b104cca80e04367526f03f46aa3c443c2ed174904142a73bbf13b9fbb",
     },
 )
-
-_MOST_WINDOWS: Final = 4
-"""Of a long reference only the windows that share most words with the claim are read."""
 
 # One sentence may say a claim in other words altogether. A passage that has few of a claim's words
 # does not speak of it: see ``Combination.skip_below``.
@@ -209,30 +206,23 @@ class LocalJudge:
         self, claims: Sequence[str], references: Sequence[str], lexical: VerdictMatrix
     ) -> list[_Cell]:
         """The cells that could be entailed, each with the pairs to ask about."""
-        shown = [windows(reference, self._language) for reference in references]
-        stems = [[_stems(window) for window in each] for each in shown]
+        passages = [Passage(reference, self._language) for reference in references]
         is_long = [len(reference.split()) >= _LONG_WORDS for reference in references]
         found: list[_Cell] = []
         for row, claim in enumerate(claims):
             if _is_value(claim):
                 continue
-            wanted = _stems(claim)
-            for column, verdict in enumerate(lexical[row]):
-                if not shown[column] or (
-                    is_long[column] and _support(verdict) < self._combination.skip_below
-                ):
+            for column, (passage, verdict) in enumerate(zip(passages, lexical[row], strict=True)):
+                if is_long[column] and _support(verdict) < self._combination.skip_below:
                     continue
-                order = sorted(
-                    range(len(shown[column])), key=lambda at: -len(wanted & stems[column][at])
-                )[:_MOST_WINDOWS]
-                pairs = [(claim, shown[column][at]) for at in sorted(order)]
-                found.append(_Cell(row, column, pairs))
+                if pairs := [(claim, window) for window in passage.shown(claim)]:
+                    found.append(_Cell(row, column, pairs))
         return found
 
     def _published_verdicts(
         self, claims: Sequence[str], references: Sequence[str]
     ) -> list[list[Verdict]]:
-        shown = [windows(reference, self._language) or [""] for reference in references]
+        shown = [Passage(each, self._language).windows or [""] for each in references]
         pairs = [(window, claim) for claim in claims for each in shown for window in each]
         logits = iter(self._encoder.logits(pairs))
         labels = self._published.labels
@@ -278,10 +268,6 @@ def _support(verdict: Verdict | None) -> float:
 
 def _confidence(verdict: Verdict) -> float:
     return max(verdict.entailed or 0.0, verdict.neutral or 0.0, verdict.contradicted or 0.0)
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(token.stem for token in tokenize(text))
 
 
 def _may_be_english(text: str) -> bool:
