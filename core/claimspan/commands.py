@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,10 +14,10 @@ from claimspan.agreement import Agreement, measure_agreement
 from claimspan.calibration import MAX_LOSS, Calibration, calibrate, halves
 from claimspan.errors import ConfigError
 from claimspan.estimate import CLAIMS_PER_SENTENCE, Estimate, aestimate
-from claimspan.judges import default_judge
+from claimspan.judges import Judge, default_judge
 from claimspan.judges._extraction import Extraction
 from claimspan.judges.openai_judge import OpenAIJudge
-from claimspan.labelled import judge_labelled, read_labelled
+from claimspan.labelled import LabelledClaim, judge_labelled, read_labelled
 from claimspan.pricing import Price
 from claimspan.progress import progress_bar
 from claimspan.record_file import read_records
@@ -25,13 +27,17 @@ __all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
 # The rehearsal sends nothing: it needs no key, and goes nowhere.
 _NOWHERE: Final = "http://127.0.0.1:9/v1"
 _CONFUSION_WIDTH: Final = 8
+_FIGURE_WIDTH: Final = 24
 
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _Progress = Annotated[
     bool | None, typer.Option("--progress/--no-progress", help="Show a bar; default on a terminal.")
 ]
 _Limit = Annotated[int | None, typer.Option(help="Take the first so many claims only.", min=1)]
-_JudgeName = Annotated[str, typer.Option("--judge", help="lexical, or openai:MODEL.")]
+_JudgeName = Annotated[str, typer.Option("--judge", help="lexical, local, or openai:MODEL.")]
+_JudgeNames = Annotated[
+    list[str] | None, typer.Option("--judge", help="lexical, local, or openai:MODEL; repeatable.")
+]
 
 
 def estimate_command(
@@ -73,17 +79,30 @@ def estimate_command(
 
 
 def judge_agreement(
-    file: Annotated[Path, typer.Argument(help="Labelled claims, JSON lines.")],
-    judge: _JudgeName = "lexical",
+    files: Annotated[list[Path], typer.Argument(help="Labelled claims, JSON lines.")],
+    judges: _JudgeNames = None,
     limit: _Limit = None,
     progress: _Progress = None,
     as_json: _Json = False,
 ) -> None:
-    """Measure how far a judge agrees with people on labelled claims."""
-    claims = read_labelled(file)[:limit]
-    judged = asyncio.run(judge_labelled(default_judge(judge), claims, progress=progress))
-    agreement = measure_agreement(judged)
-    typer.echo(agreement.model_dump_json() if as_json else _agreement_text(agreement, judge))
+    """Measure how far judges agree with people on labelled claims."""
+    names = judges or ["lexical"]
+    chosen = {name: default_judge(name) for name in names}
+    sets = {str(file): read_labelled(file)[:limit] for file in files}
+    found = [
+        (file, name, _agreement(judge, claims, progress))
+        for file, claims in sets.items()
+        for name, judge in chosen.items()
+    ]
+    if len(found) == 1:
+        agreement = found[0][2]
+        typer.echo(agreement.model_dump_json() if as_json else _agreement_text(agreement, names[0]))
+    else:
+        typer.echo(_agreements_json(found) if as_json else _agreements_text(found))
+
+
+def _agreement(judge: Judge, claims: Sequence[LabelledClaim], progress: bool | None) -> Agreement:
+    return measure_agreement(asyncio.run(judge_labelled(judge, claims, progress=progress)))
 
 
 def calibrate_command(
@@ -164,6 +183,38 @@ def _agreement_text(agreement: Agreement, judge: str) -> str:
         shares = f"precision {_share(one.precision)}, recall {_share(one.recall)}"
         lines.append(f"  {name:<14}{cells}  {shares}")
     return "\n".join(lines)
+
+
+def _agreements_json(found: Sequence[tuple[str, str, Agreement]]) -> str:
+    rows = [
+        {"file": file, "judge": judge, **agreement.model_dump(mode="json")}
+        for file, judge, agreement in found
+    ]
+    return json.dumps(rows)
+
+
+def _agreements_text(found: Sequence[tuple[str, str, Agreement]]) -> str:
+    """A line for every file and judge."""
+    width = max(len(Path(file).name) for file, _, _ in found)
+    wide = max(len(judge) for _, judge, _ in found)
+    figures = "".join(f"{name:>{_FIGURE_WIDTH}}" for name in ("AUROC", "balanced accuracy"))
+    lines = [f"{'file':<{width}}  {'judge':<{wide}}{'claims':>8}{'undecided':>11}{figures}"]
+    for file, judge, agreement in found:
+        cells = "".join(
+            f"{_with_interval(agreement, name):>{_FIGURE_WIDTH}}"
+            for name in ("auroc", "balanced_accuracy")
+        )
+        counts = f"{agreement.n:>8,}{agreement.undecided:>11,}"
+        lines.append(f"{Path(file).name:<{width}}  {judge:<{wide}}{counts}{cells}")
+    return "\n".join(lines)
+
+
+def _with_interval(agreement: Agreement, name: str) -> str:
+    value: float | None = getattr(agreement, name)
+    if value is None or name not in agreement.intervals:
+        return _share(value)
+    low, high = agreement.intervals[name]
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _share(value: float | None) -> str:

@@ -355,6 +355,24 @@ def test_judge_agreement_is_printed_and_given_as_json(file: Path) -> None:
     assert json.loads(run("judge-agreement", str(file), "--json", "--limit", "2"))["n"] == 2
 
 
+def test_judges_and_files_are_compared_line_by_line(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text(file.read_text())
+    arguments = ("judge-agreement", str(file), str(other), "--judge", "lexical", "--judge", "local")
+
+    shown = run(*arguments).splitlines()
+    found = json.loads(run(*arguments, "--json"))
+
+    assert shown[0].split()[:4] == ["file", "judge", "claims", "undecided"]
+    assert [line.split()[:2] for line in shown[1:]] == [
+        [path.name, judge] for path in (file, other) for judge in ("lexical", "local")
+    ]
+    assert [(row["file"], row["judge"]) for row in found] == [
+        (str(path), judge) for path in (file, other) for judge in ("lexical", "local")
+    ]
+    assert f"{found[0]['auroc']:.3f} [" in shown[1]
+
+
 def test_calibrate_prints_what_to_expect(tmp_path: Path) -> None:
     path = tmp_path / "labelled.jsonl"
     rows = [
