@@ -175,6 +175,7 @@ def test_every_name_is_ascii_without_spaces() -> None:
         ("JUDGE_TOKENS_OUTPUT", "claimspan.judge.tokens.output"),
         ("JUDGE_COST", "claimspan.judge.cost_usd"),
         ("JUDGE_SECONDS", "claimspan.judge.seconds"),
+        ("JUDGE_NOTES", "claimspan.judge.notes"),
         ("SAMPLE_RATE", "claimspan.sample.rate"),
         ("SAMPLE_WEIGHT", "claimspan.sample.weight"),
         ("SAMPLE_REASON", "claimspan.sample.reason"),

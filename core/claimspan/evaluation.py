@@ -79,6 +79,9 @@ class Evaluation(BaseModel):
     undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
     """Why the judge left verdicts undecided, and how many; empty where it cannot say."""
 
+    notes: Mapping[str, int] = Field(default_factory=dict[str, int])
+    """What the judge did otherwise than it usually does, and for how many verdicts."""
+
     injection_suspected: tuple[str, ...] = ()
     """Texts that seem to speak to the judge: ``response``, ``ground_truth``, ``chunks[0]``, ..."""
 
@@ -168,6 +171,7 @@ async def aevaluate(
         ground_truth_claims=tuple(claims[1]),
         claims_dropped=dropped,
         undecided=dict(meter.undecided),
+        notes=dict(meter.notes),
         injection_suspected=_suspected(record),
         judge_name=judge.name,
         judge_version=_version(judge),

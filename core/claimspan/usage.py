@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Meter", "Usage", "add_undecided", "add_usage", "current_meter", "metered"]
+__all__ = ["Meter", "Usage", "add_note", "add_undecided", "add_usage", "current_meter", "metered"]
 
 
 class Usage(BaseModel):
@@ -51,6 +51,8 @@ class Meter:
         self.usage = Usage()
         self.undecided: Counter[str] = Counter()
         """Verdicts that were left undecided, by reason."""
+        self.notes: Counter[str] = Counter()
+        """Verdicts that came about otherwise than usual, by how."""
 
 
 _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", default=None)
@@ -71,6 +73,7 @@ def metered() -> Generator[Meter]:
         if outer is not None:
             outer.usage += meter.usage
             outer.undecided += meter.undecided
+            outer.notes += meter.notes
 
 
 def add_usage(usage: Usage) -> None:
@@ -85,6 +88,13 @@ def add_undecided(reason: str, verdicts: int) -> None:
     meter = _meter.get()
     if meter is not None:
         meter.undecided[reason] += verdicts
+
+
+def add_note(note: str, verdicts: int) -> None:
+    """Called by a judge that decides otherwise than it usually does, so that the scores say so."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.notes[note] += verdicts
 
 
 def current_meter() -> Meter | None:

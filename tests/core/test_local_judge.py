@@ -11,9 +11,10 @@ import threading
 
 import pytest
 
+from claimspan import Chunk, RagRecord, evaluate
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.local import WEIGHTS, LocalJudge
+from claimspan.judges.local import OTHER_LANGUAGE, WEIGHTS, LocalJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 JUDGE = LocalJudge()
@@ -145,6 +146,25 @@ def test_other_languages_are_judged_by_their_words_and_that_is_said(
         "the local judge knows English only: texts in other languages are judged by their "
         "words, numbers and names alone"
     ]
+
+
+@pytest.mark.parametrize(
+    ("chunk", "response", "notes"),
+    [
+        (
+            "Donava izvira v Schwarzwaldu v Nemčiji in teče proti jugovzhodu, preden po 2850 km "
+            "doseže Črno morje. Njen tok si deli deset držav, kar je več kot pri drugih rekah.",
+            "Donava izvira v Nemčiji.",
+            {OTHER_LANGUAGE: 1},
+        ),
+        (PASSAGE, "The Danube rises in Germany.", {}),
+    ],
+)
+def test_an_evaluation_says_where_it_rests_on_words_alone(
+    chunk: str, response: str, notes: dict[str, int]
+) -> None:
+    record = RagRecord(query="?", chunks=(Chunk(id="a", text=chunk),), response=response)
+    assert evaluate(record, judge=LocalJudge()).notes == notes
 
 
 def test_the_event_loop_stays_free_while_it_reads() -> None:

@@ -17,6 +17,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from claimspan import Claim, VerdictMatrix
 from claimspan.errors import ConfigError, GroundTruthError
+from claimspan.judges import LexicalJudge
+from claimspan.usage import add_note
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, Stats
 from claimspan_tracing.status import DROPPED, Status
@@ -90,6 +92,30 @@ def test_the_queue_is_bounded_by_the_size_of_the_chunks_too(
     run(monitor)
 
     assert statuses(spans) == ["queue_full"]
+
+
+class Foreigner(LexicalJudge):
+    """A judge that says that it decides otherwise than usual."""
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        add_note("not English", len(claims) * len(references))
+        return await super().check(claims, references, question=question)
+
+
+@pytest.mark.parametrize(
+    ("judge", "notes"), [(Foreigner(), ("not English: 2",)), (LexicalJudge(), None)]
+)
+def test_what_a_judge_notes_stands_on_the_root_and_is_absent_where_it_notes_nothing(
+    make_monitor: MonitorFactory, spans: Spans, judge: LexicalJudge, notes: object
+) -> None:
+    monitor = make_monitor(judge=judge)
+
+    run(monitor)
+    assert monitor.flush()
+
+    assert attributes(spans.root).get("claimspan.judge.notes") == notes
 
 
 def test_when_the_judge_takes_too_long_the_spans_go_first_and_the_scores_follow_on_a_carrier(

@@ -129,6 +129,8 @@ JUDGE_TOKENS_INPUT: Final = "claimspan.judge.tokens.input"
 JUDGE_TOKENS_OUTPUT: Final = "claimspan.judge.tokens.output"
 JUDGE_COST: Final = "claimspan.judge.cost_usd"
 JUDGE_SECONDS: Final = "claimspan.judge.seconds"
+JUDGE_NOTES: Final = "claimspan.judge.notes"
+"""List of ``note: verdicts``; absent where the judge decided all of them as it usually does."""
 
 SAMPLE_RATE: Final = "claimspan.sample.rate"
 SAMPLE_WEIGHT: Final = "claimspan.sample.weight"

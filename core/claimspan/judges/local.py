@@ -26,9 +26,10 @@ from claimspan.judges._published import Published, find_published
 from claimspan.judges._values import bare_values
 from claimspan.judges._windows import Passage
 from claimspan.judges.lexical import LexicalJudge, share_left, weakened
+from claimspan.usage import add_note
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["FILES", "WEIGHTS", "LocalJudge"]
+__all__ = ["FILES", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 FILES: Final = ModelFiles(
@@ -51,6 +52,9 @@ _ENGLISH: Final = frozenset(
 )
 _ENGLISH_SHARE: Final = 0.08
 _ENOUGH_WORDS: Final = 20
+
+OTHER_LANGUAGE: Final = "not English: judged by words, numbers and names alone"
+"""Stands in ``Evaluation.notes``, and on the span."""
 
 _LOG: Final = logging.getLogger("claimspan")
 
@@ -92,7 +96,7 @@ class LocalJudge:
                 carries. Another model's probabilities are taken as they are, not calibrated.
             language: Code of the language whose abbreviations the sentence splitter knows. The
                 carried model knows English; for any other language, also where the texts show it
-                themselves, verdicts are those of ``LexicalJudge``, and a warning is logged.
+                themselves, verdicts are those of ``LexicalJudge``; ``Evaluation.notes`` says so.
             threads: Threads of one inference.
             sure_from: A cell whose most probable label is less probable than this is None, not
                 sure; at 0 every cell is decided.
@@ -138,6 +142,7 @@ class LocalJudge:
         """
         lexical = await self._lexical.check(claims, references, question=question)
         if not self._is_understood(claims, references):
+            add_note(OTHER_LANGUAGE, len(claims) * len(references))
             return self._sure(lexical.rows, len(references))
         texts = [claim.text for claim in claims]
         given = lexical if self._model is None else None
