@@ -120,6 +120,20 @@ async def test_a_call_that_dies_on_its_way_is_booked_at_its_most(server: JudgeSe
     assert budget.spent_today.cost_usd > 0.02
 
 
+async def test_what_a_model_may_think_is_set_aside(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.sleep(60)
+
+    server.behave = behave
+    budget = Budget(per_day=10.0)
+    judge = OpenAIJudge("o3", base_url=server.url, price=PRICE, budget=budget, call_seconds=0.2)
+
+    with metered(), pytest.raises(JudgeError):
+        await judge.extract_claims("It is so.")
+
+    assert budget.spent_today.cost_usd > 2.5  # 25,000 tokens at $100 a million
+
+
 @pytest.mark.parametrize(("status", "is_paid"), [(503, False), (None, True)])
 async def test_a_failure_is_booked_at_its_most_where_it_may_have_been_paid(
     server: JudgeServer, status: int | None, is_paid: bool

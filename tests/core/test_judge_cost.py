@@ -375,6 +375,35 @@ async def test_an_exact_schema_names_every_id_of_its_call(server: JudgeServer) -
     assert all(f"^{reference}:[ENC]$" in schema for reference in check.asked["references"])
 
 
+@pytest.mark.parametrize("model", ["gpt-5-mini", "o3", "o4-mini-2025-04-16"])
+async def test_a_reasoning_model_has_room_to_think_before_it_answers(
+    server: JudgeServer, model: str
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        allowed = exchange.request["max_tokens"]
+        assert isinstance(allowed, int)
+        if allowed < 10_000:  # all of it is thought away
+            await exchange.reply("", finish_reason="length")
+        else:
+            await exchange.reply(reply_to(exchange.asked))
+
+    server.behave = behave
+    evaluation = await aevaluate(RECORD, judge=OpenAIJudge(model, base_url=server.url))
+
+    assert evaluation.metrics["faithfulness"] == 1.0
+    assert server.calls == 3
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-5-chat-latest", "llama3.2"])
+async def test_a_model_that_answers_at_once_is_allowed_its_answer_alone(
+    server: JudgeServer, model: str
+) -> None:
+    await aevaluate(RECORD, judge=OpenAIJudge(model, base_url=server.url))
+
+    allowed = [exchange.request["max_tokens"] for exchange in server.exchanges]
+    assert all(isinstance(each, int) and each < 1_000 for each in allowed)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"chunks_per_call": 0}, {"concurrency": 0}, {"call_seconds": 0}, {"extraction": "slow"}],

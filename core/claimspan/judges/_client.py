@@ -75,6 +75,7 @@ class Endpoint:
         connections: Connections,
         options: Mapping[str, JsonValue],
         length_option: str,
+        thinking_tokens: int,
         top_logprobs: int,
         call_seconds: float,
         price: Price | None,
@@ -84,6 +85,7 @@ class Endpoint:
         self._connections = connections
         self._options = options
         self._length_option = length_option
+        self._thinking_tokens = thinking_tokens
         self._top_logprobs = top_logprobs
         self._call_seconds = call_seconds
         self._price = price or Price(input=0.0, output=0.0)
@@ -156,7 +158,7 @@ class Endpoint:
         most = Usage(
             calls=1,
             input_tokens=most_tokens(sent) + _TEMPLATE_TOKENS,
-            output_tokens=prompt.max_tokens,
+            output_tokens=prompt.max_tokens + self._thinking_tokens,
         )
         return self._budget.reserve(self._priced(most))
 
@@ -176,7 +178,7 @@ class Endpoint:
         grades: dict[str, JsonValue] = {"logprobs": True, "top_logprobs": self._top_logprobs}
         return {
             "response_format": form,
-            self._length_option: prompt.max_tokens,
+            self._length_option: prompt.max_tokens + self._thinking_tokens,
             "stream": False,
             **(grades if prompt.graded else {}),
             **self._options,

@@ -33,7 +33,7 @@ class Prompt(NamedTuple):
     """JSON schema of the reply."""
 
     max_tokens: int
-    """Completion tokens after which the endpoint cuts the reply."""
+    """Completion tokens that the reply may take, without those that a model thinks in."""
 
     graded: bool = False
     """Whether log probabilities are wanted."""

@@ -37,6 +37,7 @@ TOP_LOGPROBS: Final = 10
 
 # They think in tokens of their own: a fixed temperature and log probabilities are refused.
 _REASONING_MODEL: Final = re.compile(r"o\d|gpt-[5-9]")
+_THINKING_TOKENS: Final = 25_000  # what OpenAI's guide to reasoning says to leave them at first
 _EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 
 
@@ -50,6 +51,10 @@ class OpenAIJudge:
 
     No call lasts longer than ``call_seconds``, retries included. After five failures in a row no
     request is made for 30 s. Redirects, proxies and every setting of the environment are ignored.
+
+    What a model thinks counts towards the length of its reply: OpenAI's reasoning models (``o1``
+    and later, ``gpt-5`` and later) are allowed 25,000 tokens more for it in every call. Where
+    others think aloud as well, allow it by ``options={"max_tokens": ...}``.
 
     Args:
         model: As the endpoint calls it.
@@ -127,6 +132,7 @@ class OpenAIJudge:
             options=self._options,
             top_logprobs=top_logprobs,
             length_option="max_completion_tokens" if is_openai(url) else "max_tokens",
+            thinking_tokens=_thinking_tokens(model),
             call_seconds=call_seconds,
             price=self.price,
             budget=budget,
@@ -270,6 +276,11 @@ def _check_numbers(chunks_per_call: int | None, concurrency: int, call_seconds: 
 
 def _fixed_options(model: str) -> dict[str, JsonValue]:
     return {} if _REASONING_MODEL.match(model) else {"temperature": 0}
+
+
+def _thinking_tokens(model: str) -> int:
+    """None for the models of chats, which answer at once and are refused so long a reply."""
+    return _THINKING_TOKENS if _REASONING_MODEL.match(model) and "-chat" not in model else 0
 
 
 def _secret(key: str | SecretStr | None, url: str) -> SecretStr | None:
