@@ -39,7 +39,8 @@ _SIGNS: Final = (
     _sign(
         "role token",
         "system: assistant: instructions:",
-        r"^\s*#{1,4}\s*(?:system|assistant|instructions):",
+        # Within its line: tried from every line, \s* would cross all empty ones that follow.
+        r"^[^\S\n]*#{1,4}\s*(?:system|assistant|instructions):",
     ),
     _sign(
         "verdict block",
