@@ -300,12 +300,17 @@ async def test_no_setting_of_the_environment_is_followed(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-application")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-of-the-application")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-the-application")
+    monkeypatch.setenv(
+        "OPENAI_CUSTOM_HEADERS",
+        "Authorization: Bearer key-of-the-application\nX-Team: team-of-the-application",
+    )
 
-    await extract(OpenAIJudge("stub", base_url=server.url))
+    await extract(OpenAIJudge("stub", base_url=server.url, headers={"X-Ours": "1"}))
 
     (exchange,) = server.exchanges
     assert "of-the-application" not in json.dumps(dict(exchange.headers))
     assert exchange.headers["authorization"] == "Bearer none"
+    assert exchange.headers["x-ours"] == "1"
 
 
 async def test_the_key_goes_to_the_endpoint_and_nowhere_else(

@@ -76,12 +76,13 @@ class Connections:
         return self._sessions[loop]
 
     def _connect(self) -> AsyncOpenAI:
+        headers = {"Accept-Encoding": "identity", **self._headers}
         client = AsyncOpenAI(
             api_key=self._api_key.get_secret_value() if self._api_key else "none",
             base_url=self._base_url,
             max_retries=0,  # its own retries know no deadline
             timeout=self._read_seconds,
-            default_headers={"Accept-Encoding": "identity", **self._headers},
+            default_headers=headers,
             default_query=dict(self._query),
             http_client=DefaultAsyncHttpxClient(
                 follow_redirects=False,  # a redirect would post the prompt to another host
@@ -90,8 +91,10 @@ class Connections:
                 event_hooks={"response": [_drop_error_body]},
             ),
         )
-        # Read from the environment of the application, which is not asked to pay.
+        # Read from the environment of the application, which is not asked to pay: its headers may
+        # hold its key. There is no public way to be without them.
         client.organization = client.project = None
+        client._custom_headers = headers  # pyright: ignore[reportPrivateUsage] - see above
         return client
 
     def _certificates(self) -> ssl.SSLContext | bool:
