@@ -13,7 +13,9 @@ from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.context_coverage import coverage, coverage_of_set
 from claimspan.errors import ConfigError
 from claimspan.evaluation import aevaluate
+from claimspan.judges import OpenAIJudge
 from claimspan.judges._logprobs import ReadToken, graded, grades_of
+from claimspan.verdict_cache import VerdictCache
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge
@@ -68,6 +70,23 @@ def test_a_label_that_is_not_listed_may_not_weigh_much() -> None:
 
     assert graded(token("E", likely), "E").contradicted == 0.0
     assert graded(token("E", unlikely), "E").entailed is None
+
+
+def test_a_label_without_listed_alternatives_is_as_sure_as_its_own_token() -> None:
+    assert graded(ReadToken("E", math.log(0.99), {}), "E").entailed == 1.0
+    assert graded(ReadToken("E", math.log(0.6), {}), "E") == Verdict(label=Label.ENTAILED)
+
+
+@pytest.mark.parametrize("logprob", [math.nan, -math.inf])
+def test_a_log_probability_that_says_nothing_leaves_the_label_alone(logprob: float) -> None:
+    for listed in ({}, {"E": logprob}, {"E": logprob, "N": -1.0, "C": -1.0}):
+        assert graded(ReadToken("E", logprob, listed), "E") == Verdict(label=Label.ENTAILED)
+
+
+def test_a_log_probability_above_zero_is_certainty() -> None:
+    verdict = graded(ReadToken("E", 800.0, {"E": 800.0, "N": -9.0, "C": -9.0}), "E")
+
+    assert verdict.entailed == pytest.approx(1.0, abs=0.001)
 
 
 def test_an_unlikely_label_is_graded_where_its_rivals_are_listed() -> None:
@@ -159,6 +178,37 @@ async def test_logprobs_are_asked_for_only_where_they_are_wanted(server: JudgeSe
     assert [e.request.get("logprobs") for e in server.exchanges] == [True, None]
     assert server.exchanges[0].request["temperature"] == 0
     assert server.exchanges[0].request["stream"] is False
+
+
+@pytest.mark.parametrize("logprob", [math.nan, math.inf, -math.inf, 800.0])
+async def test_no_log_probability_of_an_endpoint_breaks_a_check(
+    server: JudgeServer, logprob: float
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        content = reply_to(exchange.asked)
+        tokens: list[JsonValue] = [
+            {"token": each, "logprob": logprob, "top_logprobs": []} for each in content
+        ]
+        await exchange.send_json(completion(content, logprobs={"content": tokens}))
+
+    server.behave = behave
+    matrix = await make_judge(server.url).check(
+        [Claim(text="The river is long.")], ["The river is long."]
+    )
+
+    assert matrix.labels == [[Label.ENTAILED]]
+
+
+async def test_verdicts_of_other_alternatives_are_not_taken_from_the_cache(
+    server: JudgeServer,
+) -> None:
+    cache = VerdictCache()
+    claims = [Claim(text="The river is long.")]
+    for top_logprobs in (10, 20):
+        judge = OpenAIJudge("stub", base_url=server.url, cache=cache, top_logprobs=top_logprobs)
+        await judge.check(claims, ["The river is long."])
+
+    assert [e.request["top_logprobs"] for e in server.exchanges] == [10, 20]
 
 
 # --- context coverage ---

@@ -50,19 +50,19 @@ def graded(token: ReadToken, letter: str) -> Verdict:
 
     Every alternative that is a label in some spelling counts for it; the probabilities of those
     are added up and renormalised over the three labels. The verdict is the label alone where they
-    say too little: where another label is ahead of the one that was written, or where a label
-    that is not among the alternatives could weigh as much as ``_UNSEEN`` of those that are.
+    say too little: where another label is ahead of the one that was written, where a label that
+    is not among the alternatives could weigh as much as ``_UNSEEN`` of those that are, or where
+    what the endpoint gave is no number.
     """
     weights = dict.fromkeys(LETTERS, 0.0)
     for text, logprob in token.alternatives.items():
         meant = _letter_of(text)
         if meant is not None:
-            weights[meant] += math.exp(logprob)
+            weights[meant] += _probability(logprob)
     total = sum(weights.values())
-    unseen = (
-        math.exp(min(token.listed.values())) if token.listed and 0.0 in weights.values() else 0.0
-    )
-    if not total or max(weights.values()) > weights[letter] or unseen > _UNSEEN * total:
+    unseen = _most_unseen(token) if 0.0 in weights.values() else 0.0
+    is_ahead = total > 0.0 and weights[letter] == max(weights.values())
+    if not (is_ahead and unseen <= _UNSEEN * total):  # no comparison with NaN holds
         return LABEL_ALONE[letter]
     return Verdict(
         label=LETTERS[letter],
@@ -70,6 +70,18 @@ def graded(token: ReadToken, letter: str) -> Verdict:
         neutral=weights["N"] / total,
         contradicted=weights["C"] / total,
     )
+
+
+def _probability(logprob: float) -> float:
+    """At most 1, which some endpoints overshoot by rounding; NaN stays NaN."""
+    return math.exp(min(logprob, 0.0))
+
+
+def _most_unseen(token: ReadToken) -> float:
+    """What a token that is not listed weighs at most: no more than the least that is listed."""
+    if not token.listed:
+        return 1.0 - _probability(token.own)
+    return _probability(min(token.listed.values()))
 
 
 def _letter_of(token: str) -> str | None:

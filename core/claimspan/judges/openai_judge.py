@@ -114,6 +114,7 @@ class OpenAIJudge:
         self._reasoned = extraction == "reasoned"
         self._chunks_per_call = chunks_per_call
         self._options = {**_fixed_options(model), **(options or {})}
+        self._top_logprobs = top_logprobs
         self._style = Style(graded and not _REASONING_MODEL.match(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
         self._flights = Flights[list[Claim]]()
@@ -260,7 +261,8 @@ class OpenAIJudge:
     def _digest(self) -> str:
         """Changes with whatever may change a verdict."""
         schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
-        settings = repr((self._reasoned, self._chunks_per_call, self._style, self._options))
+        asked = (self._reasoned, self._chunks_per_call, self._style, self._top_logprobs)
+        settings = repr((*asked, self._options))
         prompts = (_prompts.CHECK, _prompts.EXTRACT, _prompts.EXTRACT_REASONED)
         return content_key(*prompts, schemas, settings)
 
