@@ -45,8 +45,9 @@ class Budget:
 
     Before each call the most that it can cost is set aside: one token for each byte of the prompt,
     and every completion token that is allowed. A call that could pass a limit is not made. A
-    record is one evaluation; a day begins at 00:00 UTC. One budget may serve many judges and
-    threads; it counts within one process, and a new process starts at nothing.
+    request that the endpoint refuses is a call that costs nothing. A record is one evaluation; a
+    day begins at 00:00 UTC. One budget may serve many judges and threads; it counts within one
+    process, and a new process starts at nothing.
     """
 
     def __init__(

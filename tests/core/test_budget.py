@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from pydantic import JsonValue
 
 from claimspan import Usage
 from claimspan.budget import Budget
@@ -132,6 +133,60 @@ async def test_what_a_model_may_think_is_set_aside(server: JudgeServer) -> None:
         await judge.extract_claims("It is so.")
 
     assert budget.spent_today.cost_usd > 2.5  # 25,000 tokens at $100 a million
+
+
+@pytest.mark.parametrize("status", [307, 400, 401, 404, 422])
+async def test_a_refused_request_is_booked_as_a_call_without_a_cost(
+    server: JudgeServer, status: int
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=status)
+
+    server.behave = behave
+    budget = Budget(per_day=10.0)
+
+    with pytest.raises(JudgeError, match=f"HTTP {status}"):
+        await budgeted(server, budget).extract_claims("It is so.")
+
+    assert budget.spent_today == Usage(calls=1)
+
+
+async def test_a_response_that_cannot_be_read_is_booked_at_its_most(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"Sorry.")
+
+    server.behave = behave
+    budget = Budget(per_day=10.0)
+
+    with pytest.raises(JudgeError, match="is not JSON"):
+        await budgeted(server, budget).extract_claims("It is so.")
+
+    assert budget.spent_today.cost_usd > 0.02
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_tokens": 20_000}, {"max_completion_tokens": 20_000}, {"n": 100}]
+)
+async def test_options_do_not_lead_past_a_budget(
+    server: JudgeServer, options: dict[str, JsonValue]
+) -> None:
+    budget = Budget(per_day=1.0)
+    judge = OpenAIJudge("stub", base_url=server.url, price=PRICE, budget=budget, options=options)
+
+    with pytest.raises(BudgetExceededError):
+        await judge.extract_claims("It is so.")
+
+    assert server.calls == 0
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": None}, {"n": "2"}, {"n": 0}])
+def test_options_that_allow_a_call_any_cost_are_refused_with_a_budget(
+    options: dict[str, JsonValue],
+) -> None:
+    address = "http://127.0.0.1:9"
+    with pytest.raises(ConfigError, match="a budget needs a whole number"):
+        OpenAIJudge("stub", base_url=address, options=options, budget=Budget(calls_per_record=3))
+    OpenAIJudge("stub", base_url=address, options=options)
 
 
 @pytest.mark.parametrize(("status", "is_paid"), [(503, False), (None, True)])

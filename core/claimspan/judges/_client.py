@@ -26,13 +26,16 @@ from claimspan.pricing import Price
 from claimspan.tokens import most_tokens
 from claimspan.usage import Usage, add_usage
 
-__all__ = ["Endpoint"]
+__all__ = ["LENGTH_OPTIONS", "Endpoint"]
 
 TRIES: Final = 3
 """Requests for one call, the first included."""
 
 MAX_REPLY_BYTES: Final = 8 * 2**20
 """A reply with log probabilities of 5,000 tokens is 2 MiB."""
+
+LENGTH_OPTIONS: Final = ("max_tokens", "max_completion_tokens")
+"""After how many completion tokens a reply is cut; endpoints differ in which of them they know."""
 
 _TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
 _RETRIED: Final = frozenset({408, 409, 425, 429})
@@ -133,32 +136,27 @@ class Endpoint:
 
     async def _send(self, client: AsyncOpenAI, prompt: Prompt) -> Completion:
         body = self._body(prompt)
-        async with self._reserved(body, prompt) as reservation:
+        async with self._reserved(body) as reservation:
             add_usage(Usage(calls=1))
             try:
                 envelope = read_envelope(await self._post(client, body))
-            except _TransientError as error:
-                if not error.is_paid:
+            except Exception as error:
+                if not _may_be_paid(error):
                     reservation.spent = Usage(calls=1)
-                raise
-            except _GradesRefusedError:
-                reservation.spent = Usage(calls=1)
                 raise
             usage = self._priced(usage_of(envelope, prompt))
             reservation.spent = usage + Usage(calls=1)
             add_usage(usage)
         return read_completion(envelope)
 
-    def _reserved(
-        self, body: Mapping[str, JsonValue], prompt: Prompt
-    ) -> AbstractAsyncContextManager[Reservation]:
+    def _reserved(self, body: Mapping[str, JsonValue]) -> AbstractAsyncContextManager[Reservation]:
         if self._budget is None:
             return nullcontext(Reservation(Usage()))
         sent = json.dumps(body, ensure_ascii=False)
         most = Usage(
             calls=1,
             input_tokens=most_tokens(sent) + _TEMPLATE_TOKENS,
-            output_tokens=prompt.max_tokens + self._thinking_tokens,
+            output_tokens=_most_output(body),
         )
         return self._budget.reserve(self._priced(most))
 
@@ -224,6 +222,19 @@ class Endpoint:
         if graded and status in _GRADES_REFUSED:
             return _GradesRefusedError(reason)
         return JudgeError(f"{reason}{_ADVICE.get(status, '')}")
+
+
+def _may_be_paid(error: Exception) -> bool:
+    """Whether the endpoint may have done its work all the same; what it refuses costs nothing."""
+    return error.is_paid if isinstance(error, _TransientError) else isinstance(error, ReplyError)
+
+
+def _most_output(body: Mapping[str, JsonValue]) -> int:
+    """Completion tokens that a request allows, which its options may have raised."""
+    given = [body[name] for name in LENGTH_OPTIONS if name in body]
+    lengths = [length for length in given if isinstance(length, int)]
+    replies = body.get("n")
+    return max(lengths) * (replies if isinstance(replies, int) else 1)
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:

@@ -16,7 +16,7 @@ from claimspan.concurrency import Flights, together
 from claimspan.errors import ConfigError
 from claimspan.judges import _prompts
 from claimspan.judges._checking import Pack, Style, check_pack, packs_of
-from claimspan.judges._client import Endpoint
+from claimspan.judges._client import LENGTH_OPTIONS, Endpoint
 from claimspan.judges._completion import Completer
 from claimspan.judges._connections import Connections
 from claimspan.judges._endpoint import OPENAI_URL, check_base_url, is_openai
@@ -72,7 +72,7 @@ class OpenAIJudge:
         concurrency: Requests under way at once, in each event loop.
         call_seconds: Deadline of one call, waits and retries included.
         price: Of the model; None takes it from ``claimspan.pricing``.
-        budget: Stops before it is passed.
+        budget: Stops before it is passed; what ``options`` allow in tokens and replies counts.
         cache: Shared, or with a file; None keeps what this judge has found in memory.
 
     Raises:
@@ -110,7 +110,7 @@ class OpenAIJudge:
             raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
         self.model: Final = model
         self.price: Final = price or price_of(model)
-        self._check_price(budget)
+        self._check_budget(budget, options or {})
         self._reasoned = extraction == "reasoned"
         self._chunks_per_call = chunks_per_call
         self._options = {**_fixed_options(model), **(options or {})}
@@ -254,9 +254,15 @@ class OpenAIJudge:
         columns = [content_key(text) for text in references]
         return {(i, j): joint_key(about, rows[i], columns[j]) for i, j in sorted(cells)}
 
-    def _check_price(self, budget: Budget | None) -> None:
-        if budget is not None and budget.needs_price and self.price is None:
+    def _check_budget(self, budget: Budget | None, options: Mapping[str, JsonValue]) -> None:
+        if budget is None:
+            return
+        if budget.needs_price and self.price is None:
             raise ConfigError(f"the price of {self.model!r} is not known: give price=Price(...)")
+        for name in (*LENGTH_OPTIONS, "n"):
+            value = options.get(name, 1)
+            if not isinstance(value, int) or value < 1:
+                raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
 
     def _digest(self) -> str:
         """Changes with whatever may change a verdict."""
