@@ -121,6 +121,26 @@ async def test_a_call_that_dies_on_its_way_is_booked_at_its_most(server: JudgeSe
     assert budget.spent_today.cost_usd > 0.02
 
 
+async def test_waiting_for_the_budget_is_no_failure_of_the_endpoint(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.sleep(0.2)
+        await exchange.reply(reply_to(exchange.asked))
+
+    server.behave = behave
+    judge = OpenAIJudge(
+        "stub",
+        base_url=server.url,
+        price=PRICE,
+        budget=Budget(per_day=0.06),  # room for one call at a time
+        call_seconds=0.8,
+    )
+
+    counts = await asyncio.gather(*(judge.extract_claims(f"It is {i}.") for i in range(8)))
+
+    assert [len(claims) for claims in counts] == [1] * 8  # 1.6 s in all
+    assert server.most_active == 1
+
+
 async def test_what_a_model_may_think_is_set_aside(server: JudgeServer) -> None:
     async def behave(exchange: Exchange) -> None:
         await asyncio.sleep(60)

@@ -119,13 +119,12 @@ class Endpoint:
         for attempt in range(TRIES):
             self._breaker.enter()
             try:
-                completion = await self._send(client, prompt._replace(graded=graded))
+                completion = await self._send(client, prompt._replace(graded=graded), deadline)
             except _GradesRefusedError:
                 graded = False
             except _TransientError as error:
                 pause = max(pause_before(attempt), error.wait)
-                left = (deadline.when() or 0.0) - asyncio.get_running_loop().time()
-                if attempt == TRIES - 1 or pause >= left:
+                if attempt == TRIES - 1 or pause >= _seconds_left(deadline):
                     raise JudgeError(f"{error}; requests made: {attempt + 1}") from None
                 await asyncio.sleep(pause)
             else:
@@ -134,9 +133,14 @@ class Endpoint:
                 return completion
         raise JudgeError("the endpoint refuses the request, with and without log probabilities")
 
-    async def _send(self, client: AsyncOpenAI, prompt: Prompt) -> Completion:
+    async def _send(
+        self, client: AsyncOpenAI, prompt: Prompt, deadline: asyncio.Timeout
+    ) -> Completion:
         body = self._body(prompt)
+        left = _seconds_left(deadline)
+        deadline.reschedule(None)  # the endpoint is not to blame for a wait for the budget
         async with self._reserved(body) as reservation:
+            deadline.reschedule(asyncio.get_running_loop().time() + left)
             add_usage(Usage(calls=1))
             try:
                 envelope = read_envelope(await self._post(client, body))
@@ -222,6 +226,10 @@ class Endpoint:
         if graded and status in _GRADES_REFUSED:
             return _GradesRefusedError(reason)
         return JudgeError(f"{reason}{_ADVICE.get(status, '')}")
+
+
+def _seconds_left(deadline: asyncio.Timeout) -> float:
+    return (deadline.when() or 0.0) - asyncio.get_running_loop().time()
 
 
 def _may_be_paid(error: Exception) -> bool:

@@ -49,8 +49,9 @@ class OpenAIJudge:
     are cached by content. Verdicts come back by ids that are random for each call; what is
     missing, doubled or malformed is asked for once more, and then left undecided.
 
-    No call lasts longer than ``call_seconds``, retries included. After five failures in a row no
-    request is made for 30 s. Redirects, proxies and every setting of the environment are ignored.
+    No call lasts longer than ``call_seconds`` once it has begun, retries included. After five
+    failures in a row no request is made for 30 s. Redirects, proxies and every setting of the
+    environment are ignored.
 
     What a model thinks counts towards the length of its reply: OpenAI's reasoning models (``o1``
     and later, ``gpt-5`` and later) are allowed 25,000 tokens more for it in every call. Where
@@ -70,7 +71,8 @@ class OpenAIJudge:
         exact_schema: Put the ids of each call into its schema. Small models need it; OpenAI
             compiles every new schema, which takes seconds.
         concurrency: Requests under way at once, in each event loop.
-        call_seconds: Deadline of one call, waits and retries included.
+        call_seconds: Deadline of one call, retries and the waits between them included, but not
+            the waits for a free slot or for the budget.
         price: Of the model; None takes it from ``claimspan.pricing``.
         budget: Stops before it is passed; what ``options`` allow in tokens and replies counts.
         cache: Shared, or with a file; None keeps what this judge has found in memory.
