@@ -138,6 +138,34 @@ async def test_ids_that_never_match_stay_undecided_and_are_counted(
     assert server.kinds == {}  # nothing but the behaviour above has answered
 
 
+async def test_verdicts_that_came_stay_where_asking_for_the_rest_fails(
+    server: JudgeServer,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        reply = json.loads(reply_to(exchange.asked))
+        if "claims" not in exchange.asked:
+            await exchange.reply(json.dumps(reply))
+        elif len(exchange.asked["claims"]) > 1:
+            drop_row(reply)
+            await exchange.reply(json.dumps(reply))
+        else:
+            await exchange.send(b"{}", status=404)
+
+    server.behave = behave
+    judge = make_judge(server.url)
+    first = await aevaluate(RECORD, judge=judge)
+    server.behave = server.answer
+    second = await aevaluate(RECORD, judge=judge)
+
+    missing = undecided(first)
+    assert 0 < missing < ALL_CELLS
+    assert first.undecided == {
+        "the endpoint answered with HTTP 404: check base_url and model": missing
+    }
+    assert undecided(second) == 0
+    assert len(server.exchanges[-1].asked["claims"]) == 1  # the others are known
+
+
 async def test_a_surplus_verdict_moves_nothing(server: JudgeServer) -> None:
     good = await aevaluate(RECORD, judge=make_judge(server.url))
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Final, NamedTuple
 
-from claimspan.errors import ReplyError
+from claimspan.errors import JudgeError, ReplyError
 from claimspan.judges._completion import Completer, Completion, Prompt
 from claimspan.judges._logprobs import LABEL_ALONE, grades_of
 from claimspan.judges._material import call_id, claim_ids, encode, reference_ids
@@ -129,12 +129,17 @@ async def check_pack(
         are counted with their reason.
 
     Raises:
-        JudgeError: No reply came.
+        JudgeError: No reply came before anything was decided.
     """
     found, _ = await _ask(completer, pack, question, style)
     missing = pack.cells - found.keys()
     if missing:
-        again, reason = await _ask(completer, pack.narrowed_to(missing), question, style)
+        try:
+            again, reason = await _ask(completer, pack.narrowed_to(missing), question, style)
+        except JudgeError as error:
+            if not found:
+                raise
+            again, reason = {}, str(error)  # what was paid for stays
         found |= {cell: again[cell] for cell in missing & again.keys()}
         undecided = len(pack.cells - found.keys())
         if undecided:
