@@ -72,7 +72,8 @@ def _rows(text: str) -> object:
     try:
         whole: object = json.loads(text)
     except ValueError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        # Not splitlines(), which also splits at what may stand inside of a JSON string.
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     if isinstance(whole, dict):
         return whole.get("results", [whole])  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - validated next
     return whole

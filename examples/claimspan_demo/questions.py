@@ -28,4 +28,4 @@ class Question(BaseModel):
 def load_questions() -> list[Question]:
     """Read the questions that are shipped with this package, in their order."""
     text = files("claimspan_demo").joinpath("questions.jsonl").read_text(encoding="utf-8")
-    return [Question.model_validate_json(line) for line in text.splitlines()]
+    return [Question.model_validate_json(line) for line in text.split("\n") if line]
