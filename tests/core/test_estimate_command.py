@@ -1,0 +1,60 @@
+"""The estimate on the command line, and the files that it reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from claimspan.cli import build_app
+from claimspan.errors import GroundTruthError
+
+from command_line import run
+from judged import RECORD
+
+
+def test_estimate_prints_calls_tokens_and_money(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(RECORD.model_dump_json() + "\n" + RECORD.model_dump_json() + "\n")
+
+    shown = run("estimate", str(path), "--model", "gpt-4o-mini")
+    found = json.loads(run("estimate", str(path), "--json"))
+    dearer = json.loads(
+        run("estimate", str(path), "--json", "--input-price", "100", "--output-price", "100")
+    )
+    careful = json.loads(run("estimate", str(path), "--json", "--chunks-per-call", "1"))
+
+    assert "2 records, gpt-4o-mini" in shown
+    assert "cost                    $0.00" in shown
+    assert found["records"] == 2
+    assert careful["calls"] > found["calls"] > 0
+    assert dearer["cost_usd"] > 10 * found["cost_usd"] > 0
+
+
+def test_estimate_reads_ragcheckers_files(tmp_path: Path) -> None:
+    row = {
+        "query_id": "7",
+        "query": "Where?",
+        "gt_answer": "By the river.",
+        "response": "It is by the river.",
+        "retrieved_context": [
+            {"doc_id": None, "text": "By the river."},
+            {"doc_id": "b", "text": "x"},
+        ],
+    }
+    path = tmp_path / "inputs.json"
+    path.write_text(json.dumps({"results": [row]}))
+
+    assert json.loads(run("estimate", str(path), "--json"))["calls"] == 3
+
+
+@pytest.mark.parametrize("text", ["{", '[{"query": "Where?"}]', "7"])
+def test_a_file_that_holds_no_records_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(text)
+
+    result = CliRunner().invoke(build_app(), ["estimate", str(path)])
+
+    assert isinstance(result.exception, GroundTruthError)
