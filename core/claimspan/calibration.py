@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.errors import ConfigError
 from claimspan.judges.cascade import Thresholds
 from claimspan.labelled import Judged, LabelledClaim
+from claimspan.verdicts import Label
 
 __all__ = ["Calibration", "calibrate", "halves"]
 
@@ -66,16 +67,20 @@ def calibrate(
             bound.
 
     Raises:
-        ConfigError: A share is not between 0 and 1, or the cheap judge decided nothing.
+        ConfigError: A share is not between 0 and 1, the cheap judge gave no probabilities, or no
+            thresholds keep to ``max_loss``.
     """
     if not (0 <= max_loss <= 1 and 0 <= strong_accuracy <= 1):
         raise ConfigError("max_loss and strong_accuracy are shares: give them between 0 and 1")
-    known = [each for each in tune if each.entailed is not None]
-    if not known or not test:
-        raise ConfigError("the cheap judge decided no claim: there is nothing to calibrate by")
-    thresholds = _best(known, int(max_loss * len(tune)))
+    graded = [each for each in tune if each.entailed is not None and each.is_graded]
+    if not graded or not test:
+        raise ConfigError(
+            "the cheap judge gave no probabilities: there is nothing to calibrate by, "
+            "and a cascade would always ask the strong judge"
+        )
+    thresholds = _best(graded, int(max_loss * len(tune)))
     sure = [each for each in test if _is_sure(thresholds, each)]
-    wrong = sum(_calls_entailed(thresholds, each) != (each.label == "E") for each in sure)
+    wrong = sum(map(_is_wrong, sure))
     saved, lost = len(sure) / len(test), wrong / len(test)
     return Calibration(
         thresholds=thresholds,
@@ -98,19 +103,27 @@ def halves(
 
 
 def _is_sure(thresholds: Thresholds, judged: Judged) -> bool:
-    entailed = judged.entailed
-    return entailed is not None and not thresholds.low < entailed < thresholds.high
+    if judged.said is None or judged.entailed is None or not judged.is_graded:
+        return False
+    return thresholds.settle(judged.said, judged.entailed)
 
 
-def _calls_entailed(thresholds: Thresholds, judged: Judged) -> bool:
-    return judged.entailed is not None and judged.entailed >= thresholds.high
+def _is_wrong(judged: Judged) -> bool:
+    return (judged.said is Label.ENTAILED) != (judged.label == "E")
 
 
 def _best(judged: Sequence[Judged], allowed: int) -> Thresholds:
-    """The pair that covers most claims with at most ``allowed`` of them wrong."""
-    lows = _steps([(each.entailed or 0.0, each.label == "E") for each in judged], below=0.0)
-    highs = _steps([(-(each.entailed or 0.0), each.label != "E") for each in judged], below=-1.0)
-    best, most = Thresholds(low=0.0, high=1.0), -1
+    """The pair that covers most claims with at most ``allowed`` of them wrong.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    scored = [(each.said, each.entailed or 0.0, _is_wrong(each)) for each in judged]
+    lows = _steps(
+        [(p, wrong) for said, p, wrong in scored if said is not Label.ENTAILED], start=0.0
+    )
+    highs = _steps([(-p, wrong) for said, p, wrong in scored if said is Label.ENTAILED], start=-1.0)
+    best, most = None, -1
     for low in lows:
         fitting = [
             high
@@ -120,15 +133,25 @@ def _best(judged: Sequence[Judged], allowed: int) -> Thresholds:
         if fitting and low.claims + fitting[-1].claims > most:
             most = low.claims + fitting[-1].claims
             best = Thresholds(low=low.threshold, high=-fitting[-1].threshold)
+    if best is None:
+        raise ConfigError(
+            "no thresholds keep to max_loss: the cheap judge is wrong too often where it is "
+            "surest; allow a greater loss, or take another cheap judge"
+        )
     return best
 
 
-def _steps(scored: Sequence[tuple[float, bool]], *, below: float) -> list[_Step]:
-    """What lies at or before each threshold, in steps of about a hundredth of the claims."""
-    steps = [_Step(below, 0, 0)]
-    claims = wrong = 0
+def _steps(scored: Sequence[tuple[float, bool]], *, start: float) -> list[_Step]:
+    """What lies at or before each threshold, in steps of about a hundredth of the claims.
+
+    The first is ``start`` itself: what lies there is decided by all thresholds.
+    """
+    first = [is_wrong for value, is_wrong in scored if value == start]
+    steps = [_Step(start, len(first), sum(first))]
+    _, claims, wrong = steps[0]
     size = math.ceil(len(scored) / 100)
-    for threshold, tied in groupby(sorted(scored), key=lambda pair: pair[0]):
+    rest = sorted(pair for pair in scored if pair[0] != start)
+    for threshold, tied in groupby(rest, key=lambda pair: pair[0]):
         answers = [is_wrong for _, is_wrong in tied]
         claims, wrong = claims + len(answers), wrong + sum(answers)
         if claims - steps[-1].claims >= size:

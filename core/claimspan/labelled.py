@@ -51,6 +51,9 @@ class Judged(NamedTuple):
     entailed: float | None
     """The judge's highest p(entailed) over the premises; 1 or 0 by label where it has none."""
 
+    is_graded: bool = True
+    """Whether every verdict behind ``entailed`` came with its probability."""
+
 
 _SURE: Final = {True: 1.0, False: 0.0}
 
@@ -120,9 +123,9 @@ async def _judge(judge: Judge, item: LabelledClaim) -> Judged:
     (said,) = matrix.merged
     if said is None:
         return Judged(item.label, None, None)
-    found = [
+    found = [each for each in matrix.verdicts() if each is not None]
+    entailed = max(
         _SURE[each.label is Label.ENTAILED] if each.entailed is None else each.entailed
-        for each in matrix.verdicts()
-        if each is not None
-    ]
-    return Judged(item.label, said, max(found))
+        for each in found
+    )
+    return Judged(item.label, said, entailed, all(each.entailed is not None for each in found))

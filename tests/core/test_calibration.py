@@ -61,6 +61,35 @@ def test_expectations_come_from_claims_that_did_not_choose_the_thresholds() -> N
     assert found.saved > 0.9
 
 
+def test_what_lies_at_the_ends_of_the_scale_counts_as_decided() -> None:
+    surest: list[Judged] = [judged("E", 0.0)] * 10 + [judged("N", 1.0)] * 5
+    rest: list[Judged] = [judged("EN"[p > 0.5], p) for p in (0.4, 0.6) for _ in range(50)]  # type: ignore[arg-type] # letters
+
+    found = calibrate([*surest, *rest], surest, max_loss=0.2)
+
+    assert found.saved == found.lost == 1.0
+    with pytest.raises(ConfigError, match="no thresholds keep to max_loss"):
+        calibrate([*surest, *rest], surest, max_loss=0.1)
+
+
+def test_labels_without_probabilities_save_nothing() -> None:
+    bare = [Judged("E", E, 1.0, is_graded=False), Judged("N", N, 0.0, is_graded=False)] * 20
+
+    assert calibrate(MIXED, bare, max_loss=0.0).saved == 0.0
+    assert calibrate(MIXED + bare, MIXED, max_loss=0.0) == calibrate(MIXED, MIXED, max_loss=0.0)
+    with pytest.raises(ConfigError, match="gave no probabilities"):
+        calibrate(bare, bare)
+
+
+def test_a_label_against_its_own_probability_is_not_decided() -> None:
+    torn: list[Judged] = [Judged("N", N, 0.95), Judged("E", E, 0.05)] * 5
+
+    found = calibrate(MIXED + torn, MIXED + torn, max_loss=0.0)
+
+    assert found.saved == pytest.approx(80 / 110)
+    assert found.lost == 0.0
+
+
 def test_halves_are_the_same_every_time_and_keep_premises_together() -> None:
     claims = [
         LabelledClaim(id=str(i), premises=(f"premise {i // 2}",), claim="It is so.", label="E")

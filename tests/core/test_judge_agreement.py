@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from claimspan import Claim, Label, VerdictMatrix
+from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.agreement import auroc, measure_agreement
 from claimspan.errors import ConfigError, GroundTruthError, JudgeError
 from claimspan.judges import LexicalJudge
@@ -106,6 +106,20 @@ async def test_premises_are_merged_as_chunks_are(file: Path) -> None:
 
     assert [each.label for each in answers] == ["E", "N", "C"]
     assert [each.said for each in answers] == [E, N, C]
+
+
+async def test_an_answer_says_whether_it_came_with_probabilities(file: Path) -> None:
+    class LabelJudge(LexicalJudge):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            return VerdictMatrix.of([[Verdict(label=E) for _ in references] for _ in claims])
+
+    graded = await judge_labelled(LexicalJudge(), read_labelled(file))
+    bare = await judge_labelled(LabelJudge(), read_labelled(file))
+
+    assert [each.is_graded for each in graded] == [True] * 3
+    assert [(each.entailed, each.is_graded) for each in bare] == [(1.0, False)] * 3
 
 
 async def test_a_claim_on_which_the_judge_fails_is_undecided(file: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from claimspan.judges.protocol import Cell, Judge, SparseJudge
-from claimspan.verdicts import Claim, Verdict, VerdictMatrix
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["CascadeJudge", "Thresholds"]
 
@@ -19,10 +19,10 @@ class Thresholds(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     low: float = Field(ge=0.0, le=1.0)
-    """At or below it the claim counts as not entailed, as the cheap judge says."""
+    """At or below it stands what the cheap judge does not call entailed."""
 
     high: float = Field(ge=0.0, le=1.0)
-    """At or above it the claim counts as entailed."""
+    """At or above it stands what the cheap judge calls entailed."""
 
     @model_validator(mode="after")
     def _are_ordered(self) -> Thresholds:
@@ -34,7 +34,11 @@ class Thresholds(BaseModel):
         """Whether a verdict stands without the strong judge; one without probabilities does not."""
         if verdict is None or verdict.entailed is None:
             return False
-        return verdict.entailed <= self.low or verdict.entailed >= self.high
+        return self.settle(verdict.label, verdict.entailed)
+
+    def settle(self, label: Label, entailed: float) -> bool:
+        """Whether a label stands at this p(entailed); one that speaks against it never does."""
+        return entailed >= self.high if label is Label.ENTAILED else entailed <= self.low
 
 
 # Of LexicalJudge: `claimspan calibrate` on the ten labelled sets for development, all of them
