@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,7 +12,7 @@ import typer
 
 from claimspan.agreement import Agreement, measure_agreement
 from claimspan.calibration import MAX_LOSS, Calibration, calibrate, halves
-from claimspan.errors import ConfigError
+from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.estimate import CLAIMS_PER_SENTENCE, Estimate, aestimate
 from claimspan.judges import Judge, default_judge
 from claimspan.judges._extraction import Extraction
@@ -85,20 +85,38 @@ def judge_agreement(
     progress: _Progress = None,
     as_json: _Json = False,
 ) -> None:
-    """Measure how far judges agree with people on labelled claims."""
+    """Measure how far judges agree with people on labelled claims.
+
+    One of several that fails does not stop the others; who failed is said at the end.
+    """
     names = judges or ["lexical"]
     chosen = {name: default_judge(name) for name in names}
     sets = {str(file): read_labelled(file)[:limit] for file in files}
-    found = [
-        (file, name, _agreement(judge, claims, progress))
-        for file, claims in sets.items()
-        for name, judge in chosen.items()
-    ]
-    if len(found) == 1:
-        agreement = found[0][2]
-        typer.echo(agreement.model_dump_json() if as_json else _agreement_text(agreement, names[0]))
-    else:
+    found, failed = _agreements(sets, chosen, progress)
+    if found and len(sets) == len(chosen) == 1:
+        _, name, agreement = found[0]
+        typer.echo(agreement.model_dump_json() if as_json else _agreement_text(agreement, name))
+    elif found:
         typer.echo(_agreements_json(found) if as_json else _agreements_text(found))
+    if failed:
+        raise JudgeError("; ".join(failed))
+
+
+def _agreements(
+    sets: Mapping[str, Sequence[LabelledClaim]],
+    judges: Mapping[str, Judge],
+    progress: bool | None,
+) -> tuple[list[tuple[str, str, Agreement]], list[str]]:
+    """What was found for every file and judge, and who failed where; none stops the others."""
+    found: list[tuple[str, str, Agreement]] = []
+    failed: list[str] = []
+    for file, claims in sets.items():
+        for name, judge in judges.items():
+            try:
+                found.append((file, name, _agreement(judge, claims, progress)))
+            except ClaimspanError as error:
+                failed.append(f"{name} on {file!r}: {error}")
+    return found, failed
 
 
 def _agreement(judge: Judge, claims: Sequence[LabelledClaim], progress: bool | None) -> Agreement:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from claimspan.errors import GroundTruthError, JudgeError
+from claimspan.errors import ConfigError, GroundTruthError, JudgeError
 from claimspan.judges.protocol import Judge
 from claimspan.progress import progress_bar
 from claimspan.verdicts import Claim, Label
@@ -28,10 +29,10 @@ class LabelledClaim(BaseModel):
     id: str
     """The file's own id."""
 
-    premises: tuple[str, ...]
-    """The references."""
+    premises: tuple[str, ...] = Field(min_length=1)
+    """The references, at least one."""
 
-    claim: str
+    claim: str = Field(min_length=1)
     """What was judged."""
 
     label: HumanLabel
@@ -82,7 +83,8 @@ def _read_line(line: str, where: str) -> LabelledClaim:
         return LabelledClaim.model_validate_json(line)
     except ValidationError:
         raise GroundTruthError(
-            f"{where} needs id, premises (a list), claim, and a label out of E, N, C, NE"
+            f"{where} needs id, premises (a list of at least one), claim, and a label out of "
+            "E, N, C, NE"
         ) from None
 
 
@@ -100,20 +102,36 @@ async def judge_labelled(
         claims: What people have judged.
         concurrency: Claims before the judge at once.
         progress: As in ``evaluate_many``.
+
+    Returns:
+        One answer a claim, in order; one on which the judge failed is undecided.
+
+    Raises:
+        JudgeError: The judge failed on every claim; gives the commonest reason.
+        ConfigError: ``concurrency`` is not positive.
+        MissingExtraError: ``progress=True`` without rich.
     """
+    if concurrency < 1:
+        raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
     gate = asyncio.Semaphore(concurrency)
+    failures = Counter[str]()
     with progress_bar("judging", total=len(claims), show=progress) as advance:
 
         async def one(item: LabelledClaim) -> Judged:
             async with gate:
                 try:
                     return await _judge(judge, item)
-                except JudgeError:
+                except JudgeError as error:
+                    failures[str(error)] += 1
                     return Judged(item.label, None, None)
                 finally:
                     advance()
 
-        return list(await asyncio.gather(*(one(item) for item in claims)))
+        answers = list(await asyncio.gather(*(one(item) for item in claims)))
+    if claims and failures.total() == len(claims):
+        (reason, _), *_ = failures.most_common(1)
+        raise JudgeError(f"the judge failed on every claim: {reason}")
+    return answers
 
 
 async def _judge(judge: Judge, item: LabelledClaim) -> Judged:

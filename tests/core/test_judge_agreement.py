@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.agreement import auroc, measure_agreement
+from claimspan.cli import build_app
 from claimspan.errors import ConfigError, GroundTruthError, JudgeError
 from claimspan.judges import LexicalJudge
 from claimspan.labelled import HumanLabel, Judged, judge_labelled, read_labelled
 
 from command_line import run
+from judge_server import Exchange, judge_server
 
 E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
 
@@ -79,6 +82,22 @@ def test_ties_count_one_half() -> None:
 # --- labelled files ---
 
 
+class FailingJudge(LexicalJudge):
+    """Fails on every claim with one of some words in it."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__()
+        self.words = words
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        for word in self.words:
+            if word in claims[0].text:
+                raise JudgeError(f"no reply about {word!r}")
+        return await super().check(claims, references, question=question)
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     rows = [
@@ -123,19 +142,30 @@ async def test_an_answer_says_whether_it_came_with_probabilities(file: Path) -> 
 
 
 async def test_a_claim_on_which_the_judge_fails_is_undecided(file: Path) -> None:
-    class FailingJudge(LexicalJudge):
-        async def check(
-            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-        ) -> VerdictMatrix:
-            raise JudgeError("no reply")
+    answers = await judge_labelled(FailingJudge("7"), read_labelled(file))
 
-    answers = await judge_labelled(FailingJudge(), read_labelled(file))
+    assert [each.said for each in answers] == [E, N, None]
 
-    assert {each.said for each in answers} == {None}
+
+async def test_a_judge_that_fails_on_every_claim_says_why(file: Path) -> None:
+    with pytest.raises(JudgeError, match="failed on every claim: no reply about 'library'"):
+        await judge_labelled(FailingJudge("library", "7"), read_labelled(file))
+
+
+async def test_claims_are_judged_by_at_least_one_at_once(file: Path) -> None:
+    with pytest.raises(ConfigError, match="concurrency is 0"):
+        await judge_labelled(LexicalJudge(), read_labelled(file), concurrency=0)
 
 
 @pytest.mark.parametrize(
-    "line", ["{", "[]", '{"id": "1", "premises": ["a"], "claim": "b", "label": "X"}']
+    "line",
+    [
+        "{",
+        "[]",
+        '{"id": "1", "premises": ["a"], "claim": "b", "label": "X"}',
+        '{"id": "1", "premises": [], "claim": "b", "label": "E"}',
+        '{"id": "1", "premises": ["a"], "claim": "", "label": "E"}',
+    ],
 )
 def test_a_line_that_is_not_labelled_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "labelled.jsonl"
@@ -183,3 +213,19 @@ def test_judges_and_files_are_compared_line_by_line(file: Path, tmp_path: Path) 
         (str(path), judge) for path in (file, other) for judge in ("lexical", "local")
     ]
     assert f"{found[0]['auroc']:.3f} [" in shown[1]
+
+
+def test_a_judge_that_fails_leaves_the_results_of_the_others(file: Path) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=404)
+
+    with judge_server() as server, pytest.MonkeyPatch.context() as environment:
+        server.behave = behave
+        environment.setenv("OPENAI_BASE_URL", server.url)
+        judges = ("--judge", "openai:stub", "--judge", "lexical")
+        result = CliRunner().invoke(build_app(), ["judge-agreement", str(file), *judges, "--json"])
+
+    assert [row["judge"] for row in json.loads(result.stdout)] == ["lexical"]
+    assert isinstance(result.exception, JudgeError)
+    assert "openai:stub on" in str(result.exception)
+    assert "HTTP 404: check base_url and model" in str(result.exception)
