@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import resource
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Final
+from weakref import ReferenceType, ref
 
 import pytest
 
@@ -399,6 +401,30 @@ def test_one_judge_serves_one_event_loop_after_the_other(server: JudgeServer) ->
 
     assert first.metrics == second.metrics
     assert server.calls == 6
+
+
+def abandoned_loop(call: Coroutine[object, None, int]) -> ReferenceType[asyncio.AbstractEventLoop]:
+    """A loop that has run a call, and is closed without having closed its generators."""
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(call)
+    loop.close()
+    return ref(loop)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # as such loops leave it
+def test_a_loop_that_closes_no_generators_is_let_go_when_the_next_one_comes(
+    server: JudgeServer,
+) -> None:
+    judge = make_judge(server.url)
+    loops: list[ReferenceType[asyncio.AbstractEventLoop]] = []
+    for i in range(5):
+        loops.append(abandoned_loop(extract(judge, f"It is {i}.")))
+
+    gc.collect()
+    assert sum(each() is not None for each in loops) == 1  # the last one, until another comes
+    del judge
+    gc.collect()
+    assert loops[-1]() is None
 
 
 async def test_logprobs_that_are_refused_are_not_asked_for_again(server: JudgeServer) -> None:

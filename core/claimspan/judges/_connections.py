@@ -21,7 +21,14 @@ class Session:
     def __init__(self, client: AsyncOpenAI, concurrency: int) -> None:
         self.client: Final = client
         self.gate: Final = asyncio.Semaphore(concurrency)
+        self.closer: finalize[..., Connections] | None = None
+        """Ends the session with its owner; keeps it and its loop alive until then."""
         self._closing: asyncio.Future[None] | None = None
+
+    def forget(self) -> None:
+        """Take back that the session ends with its owner: it has ended, or never can."""
+        if self.closer is not None:
+            self.closer.detach()
 
     async def end(self) -> None:
         """Close the connections; whoever calls this waits for the same end."""
@@ -63,17 +70,23 @@ class Connections:
 
         It ends with the loop, or with this object, whichever is first. For the one, a generator
         holds it, because a loop closes its generators before it ends, also in ``asyncio.run``; for
-        the other, a finalizer holds the generator.
+        the other, a finalizer holds the generator. A loop that was closed without closing its
+        generators is let go, its connections with it, when the next loop comes.
         """
         loop = asyncio.get_running_loop()
         if loop not in self._sessions:
+            self._let_go_of_closed_loops()
             session = self._sessions[loop] = Session(self._connect(), self._concurrency)
-            closers: list[finalize[..., Connections]] = []
-            holder = _hold(self._sessions, loop, closers)
+            holder = _hold(self._sessions, loop)
             await anext(holder)
-            closers.append(finalize(self, _close_soon, loop, session, holder))
-            closers[0].atexit = False
+            session.closer = finalize(self, _close_soon, loop, session, holder)
+            session.closer.atexit = False
         return self._sessions[loop]
+
+    def _let_go_of_closed_loops(self) -> None:
+        for loop in list(self._sessions):  # a copy: other threads come with loops of theirs
+            if loop.is_closed() and (session := self._sessions.pop(loop, None)):
+                session.forget()
 
     def _connect(self) -> AsyncOpenAI:
         headers = {"Accept-Encoding": "identity", **self._headers}
@@ -103,16 +116,14 @@ class Connections:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
 
 
-async def _hold(
-    sessions: _Sessions, loop: AbstractEventLoop, closers: list[finalize[..., Connections]]
-) -> AsyncGenerator[None]:
+async def _hold(sessions: _Sessions, loop: AbstractEventLoop) -> AsyncGenerator[None]:
     """Wait to be closed, then close the connections and leave nothing behind."""
     try:
         yield
     finally:
-        for closer in closers:
-            closer.detach()
-        await sessions.pop(loop).end()
+        session = sessions.pop(loop)
+        session.forget()
+        await session.end()
 
 
 def _close_soon(loop: AbstractEventLoop, session: Session, holder: AsyncGenerator[None]) -> None:
