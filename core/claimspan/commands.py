@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from pydantic import ValidationError
 
 from claimspan.agreement import Agreement, measure_agreement
 from claimspan.calibration import MAX_LOSS, Calibration, calibrate, halves
@@ -19,7 +20,6 @@ from claimspan.judges._extraction import Extraction
 from claimspan.judges.openai_judge import OpenAIJudge
 from claimspan.labelled import LabelledClaim, judge_labelled, read_labelled
 from claimspan.pricing import Price
-from claimspan.progress import progress_bar
 from claimspan.record_file import read_records
 
 __all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
@@ -61,20 +61,12 @@ def estimate_command(
 ) -> None:
     """Say what evaluating a file will cost, in calls, tokens and money. Nothing is sent."""
     records = read_records(file)
+    if not records:
+        raise ConfigError(f"{str(file)!r} holds no records")
     judge = _rehearsed(model, chunks_per_call, reasoned, _price(input_price, output_price))
-
-    async def run() -> Estimate:
-        total: Estimate | None = None
-        with progress_bar("estimating", total=len(records), show=progress) as advance:
-            for record in records:
-                one = await aestimate([record], judge, claims_per_sentence=claims_per_sentence)
-                total = one if total is None else total + one
-                advance()
-        if total is None:
-            raise ConfigError(f"{str(file)!r} holds no records")
-        return total
-
-    estimate = asyncio.run(run())
+    estimate = asyncio.run(
+        aestimate(records, judge, claims_per_sentence=claims_per_sentence, progress=progress)
+    )
     typer.echo(estimate.model_dump_json() if as_json else _estimate_text(estimate, model))
 
 
@@ -164,7 +156,10 @@ def _price(input_price: float | None, output_price: float | None) -> Price | Non
         return None
     if input_price is None or output_price is None:
         raise ConfigError("give --input-price and --output-price together")
-    return Price(input=input_price, output=output_price)
+    try:
+        return Price(input=input_price, output=output_price)
+    except ValidationError:
+        raise ConfigError("--input-price and --output-price are dollars: give 0 or more") from None
 
 
 def _estimate_text(estimate: Estimate, model: str) -> str:

@@ -12,6 +12,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation import aevaluate
 from claimspan.judges._completion import Completion, Prompt
 from claimspan.judges.openai_judge import OpenAIJudge
+from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.tokens import count_tokens
 from claimspan.usage import Usage, add_usage
@@ -42,44 +43,39 @@ class Estimate(BaseModel):
     cost_usd: float | None
     """In US dollars; None where the price of the model is not known."""
 
-    def __add__(self, other: Estimate) -> Estimate:
-        """The sum, field by field."""
-        costs = (self.cost_usd, other.cost_usd)
-        return Estimate(
-            records=self.records + other.records,
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
-        )
-
 
 async def aestimate(
     records: Sequence[RagRecord],
     judge: OpenAIJudge,
     *,
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
+    progress: bool | None = None,
 ) -> Estimate:
     """What evaluating the records with this judge will cost.
 
     Every record goes through the judge as it will, with replies made up in place of the model's,
-    so that calls and prompts are the ones that will be made. What cannot be known is how finely
-    the model takes texts apart.
+    so that calls and prompts are the ones that will be made. What several records share is asked
+    once; so estimates of some records do not add up to the estimate of all. What cannot be known
+    is how finely the model takes texts apart.
 
     Args:
         records: What is to be evaluated.
         judge: Whom it is to be evaluated by; it sends nothing.
         claims_per_sentence: Claims that the model is expected to find in a sentence.
+        progress: As in ``evaluate_many``.
 
     Raises:
         ConfigError: ``claims_per_sentence`` is not positive.
+        MissingExtraError: ``progress=True`` without rich.
     """
     if not claims_per_sentence > 0:
         raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
     rehearsed = judge.rehearsed_by(_Rehearsal(claims_per_sentence))
     total = Usage()
-    for record in records:
-        total += (await aevaluate(record, judge=rehearsed)).usage
+    with progress_bar("estimating", total=len(records), show=progress) as advance:
+        for record in records:
+            total += (await aevaluate(record, judge=rehearsed)).usage
+            advance()
     price = judge.price
     return Estimate(
         records=len(records),

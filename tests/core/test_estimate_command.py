@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from claimspan.cli import build_app
-from claimspan.errors import GroundTruthError
+from claimspan.errors import ConfigError, GroundTruthError
 
 from command_line import run
 from judged import RECORD
@@ -31,6 +31,40 @@ def test_estimate_prints_calls_tokens_and_money(tmp_path: Path) -> None:
     assert found["records"] == 2
     assert careful["calls"] > found["calls"] > 0
     assert dearer["cost_usd"] > 10 * found["cost_usd"] > 0
+
+
+def test_what_records_share_is_estimated_once(tmp_path: Path) -> None:
+    once, twice = tmp_path / "once.jsonl", tmp_path / "twice.jsonl"
+    once.write_text(RECORD.model_dump_json())
+    twice.write_text(f"{RECORD.model_dump_json()}\n{RECORD.model_dump_json()}\n")
+
+    first, second = (json.loads(run("estimate", str(path), "--json")) for path in (once, twice))
+
+    assert second == first | {"records": 2}
+
+
+def test_less_than_a_claim_a_sentence_adds_up_over_the_records(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    rows = [
+        {"query": "Which?", "response": f"Door {i} is open.", "chunks": ["A door is open."]}
+        for i in range(10)
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+
+    found = json.loads(run("estimate", str(path), "--json", "--claims-per-sentence", "0.5"))
+
+    assert found["calls"] == 10 + 5  # every response is taken apart, every other has a claim
+
+
+@pytest.mark.parametrize("price", ["-1", "nan"])
+def test_a_price_that_is_none_is_refused(tmp_path: Path, price: str) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(RECORD.model_dump_json())
+    prices = ["--input-price", price, "--output-price", "1"]
+
+    result = CliRunner().invoke(build_app(), ["estimate", str(path), *prices])
+
+    assert isinstance(result.exception, ConfigError)
 
 
 def test_estimate_reads_ragcheckers_files(tmp_path: Path) -> None:
