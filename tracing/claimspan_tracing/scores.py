@@ -107,7 +107,8 @@ def _own_metrics(
 def _about(evaluation: Evaluation) -> Attributes:
     usage = evaluation.usage
     notes = [f"{note}: {verdicts}" for note, verdicts in evaluation.notes.items()]
-    return ({semconv.JUDGE_NOTES: notes} if notes else {}) | {
+    return {
+        **({semconv.JUDGE_NOTES: notes} if notes else {}),
         semconv.CLAIMS_RESPONSE: len(evaluation.response_claims),
         semconv.CLAIMS_GROUND_TRUTH: len(evaluation.ground_truth_claims),
         semconv.CLAIMS_UNKNOWN: evaluation.unknown_claims,
