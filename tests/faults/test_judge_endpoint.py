@@ -168,6 +168,8 @@ def test_a_wait_is_read_in_every_form() -> None:
     assert asked_to_wait({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
     assert asked_to_wait({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
     assert asked_to_wait({"retry-after": "soon"}) is None
+    assert asked_to_wait({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) is None
+    assert asked_to_wait({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) is None
     assert asked_to_wait({}) is None
 
 

@@ -80,7 +80,7 @@ def asked_to_wait(headers: dict[str, str]) -> float | None:
         except ValueError:
             continue
     try:
-        moment = parsedate_to_datetime(after)
-    except ValueError:
+        moment = parsedate_to_datetime(after).astimezone(UTC)
+    except (ValueError, OverflowError):  # no date, or none of any calendar
         return None
-    return max(0.0, (moment.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
