@@ -181,7 +181,7 @@ class OpenAIJudge:
         """A verdict for every claim against every reference, in as few calls as allowed.
 
         Raises:
-            JudgeError: No reply came; the message says why.
+            JudgeError: No reply came to a call that had decided nothing yet; the message says why.
         """
         cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
         return await self.check_cells(claims, references, cells, question=question)
@@ -197,7 +197,7 @@ class OpenAIJudge:
         """Verdicts on some cells of the matrix; see ``SparseJudge``.
 
         Raises:
-            JudgeError: No reply came; the message says why.
+            JudgeError: No reply came to a call that had decided nothing yet; the message says why.
         """
         keys = self._keys(claims, references, cells, question)
         known = self._cache.verdicts(list(set(keys.values())))
