@@ -74,7 +74,7 @@ def main() -> None:
 
 def read(path: Path) -> list[Entry]:
     """The claims of a file of ``measure.py`` that have any evidence."""
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, path.read_text(encoding="utf-8").strip().split("\n"))
     return [
         Entry(identity, name, half, label, np.array(cells))
         for identity, name, half, label, cells in lines

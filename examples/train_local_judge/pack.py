@@ -91,7 +91,7 @@ def _summaries(scitldr: Path, clapnq: list[Path]) -> Iterator[Summary]:
 
 
 def _human(path: Path) -> Iterator[tuple[str, str, str]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         record = json.loads(line)
         yield " ".join(record["premises"]), record["claim"], record["label"]
 

@@ -56,7 +56,7 @@ def brief(sentences: Sequence[str], claim: str) -> Document:
 
 def summaries(path: Path) -> Iterator[Summary]:
     """SciTLDR: an abstract, and the sentence that its authors put it in."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         paper = cast("Mapping[str, list[str]]", json.loads(line))
         for said in paper["target"]:
             yield brief(paper["source"], said), said
@@ -64,7 +64,7 @@ def summaries(path: Path) -> Iterator[Summary]:
 
 def answers(path: Path) -> Iterator[Summary]:
     """CLAPnq: a passage, and every sentence of the answers that people wrote from it."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         entry = cast("_Answered", json.loads(line))
         passage = [tidy(each) for each in entry["passages"][0]["sentences"]]
         for each in entry["output"]:
@@ -96,7 +96,7 @@ def _from_triplets(
 
 def partly_supported(path: Path) -> Iterator[Pair]:
     """WiCE: a claim that its article supports in part, and what is left without the other part."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         entry = cast("_PartlySupported", json.loads(line))
         claim = entry["claim"]
         premise = " ".join(brief(entry["evidence"], claim))

@@ -39,7 +39,7 @@ _LOOSE: Final = (
 
 def clapnq(path: Path) -> Iterator[Document]:
     """Wikipedia passages of CLAPnq's JSON lines."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         for passage in json.loads(line)["passages"]:
             sentences: list[str] = passage["sentences"]
             yield from _document(tidy(sentence) for sentence in sentences)
@@ -47,7 +47,7 @@ def clapnq(path: Path) -> Iterator[Document]:
 
 def qed(path: Path) -> Iterator[Document]:
     """Wikipedia paragraphs of QED's JSON lines."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         entry = json.loads(line)
         text: str = entry["paragraph_text"]
         starts: list[int] = [*entry["sentence_starts"], len(text)]
@@ -56,7 +56,7 @@ def qed(path: Path) -> Iterator[Document]:
 
 def wiki_split(path: Path) -> Iterator[tuple[str, str, str]]:
     """A sentence of Wikipedia, and the two that an editor made of it."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").strip().split("\n"):
         whole, _, parts = line.partition("\t")
         first, _, second = parts.partition("<::::>")
         if second and not whole.startswith(("'", '"', "(")):

@@ -189,7 +189,7 @@ def _pairs(path: Path) -> list[Pair]:
 
 
 def _lines(path: Path) -> list[list[str]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").strip().split("\n")]
 
 
 # Learning ------------------------------------------------------------------------------------

@@ -84,12 +84,12 @@ async def test_an_evaluation_waits_for_two_calls_one_after_the_other(
 ) -> None:
     await aevaluate(samples[0], judge=make_judge(server.url))  # loads the client
     server.reset()
-    server.latency = 0.3
+    server.latency = 1.0  # long enough for the second of two to arrive on a busy machine
 
     evaluation = await aevaluate(samples[1], judge=make_judge(server.url))
 
     assert server.most_active == 2
-    assert evaluation.usage.calls == 4  # of which two and two at the same time: 0.6 s
+    assert evaluation.usage.calls == 4  # of which two and two at the same time
 
 
 async def test_the_estimate_is_within_ten_per_cent_of_what_is_used(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from typing import Final
 
 from claimspan.judges._coverage import tokenize, word_share
@@ -17,6 +18,8 @@ WINDOW_WORDS: Final = 120
 
 _MOST_WINDOWS: Final = 3
 
+# A text may have a hundred thousand sentences: those that say most on their own are looked at.
+_MOST_CANDIDATES: Final = 50
 _AGAIN: Final = 0.1
 _BRIEF: Final = 10
 _LENGTH_POWER: Final = 0.3
@@ -50,8 +53,12 @@ class Passage:
         wanted = _stems(claim)
         by_words = sorted(range(len(self.windows)), key=lambda at: -len(wanted & self._stems[at]))
         best = [self.windows[at] for at in sorted(by_words[:_MOST_WINDOWS])]
-        together = gathered(self._sentences, claim)
+        together = _gathered(self._sentences, self._sentence_stems, claim)
         return [*best, together] if together else best
+
+    @cached_property
+    def _sentence_stems(self) -> list[frozenset[str]]:
+        return [_stems(each) for each in self._sentences]
 
 
 def _windows(sentences: Sequence[Sequence[str]]) -> list[str]:
@@ -77,7 +84,10 @@ def gathered(sentences: Sequence[str], claim: str) -> str:
     Returns:
         The chosen sentences in the order of the text; empty where none has a word of the claim.
     """
-    stems = [_stems(each) for each in sentences]
+    return _gathered(sentences, [_stems(each) for each in sentences], claim)
+
+
+def _gathered(sentences: Sequence[str], stems: Sequence[frozenset[str]], claim: str) -> str:
     weights = _rarity(claim, stems)
     chosen = _covering(stems, weights, [len(each.split()) for each in sentences])
     return " ".join(sentences[at] for at in sorted(chosen))
@@ -100,25 +110,25 @@ def _rarity(claim: str, stems: Sequence[frozenset[str]]) -> dict[str, float]:
 def _covering(
     stems: Sequence[frozenset[str]], weights: Mapping[str, float], lengths: Sequence[int]
 ) -> set[int]:
-    missing, chosen, size = dict(weights), set[int](), 0
-    candidates = {at for at, each in enumerate(stems) if not weights.keys().isdisjoint(each)}
-    while candidates and missing:
+    """The sentences that together say most, and their neighbours as room permits."""
+
+    def gain(at: int, missing: Set[str]) -> float:
         # What others have said already counts a little, and a long sentence has to say more.
-        best = max(
-            sorted(candidates),
-            key=lambda at: sum(
-                (weight if word in missing else 0) + _AGAIN * weight
-                for word, weight in weights.items() if word in stems[at]
-            ) / (_BRIEF + lengths[at]) ** _LENGTH_POWER,
-        )  # fmt: skip
-        candidates.discard(best)
-        if missing.keys().isdisjoint(stems[best]):
-            continue
-        if size and size + lengths[best] > WINDOW_WORDS:
+        said = sum(weight * (_AGAIN + (word in missing))
+                   for word, weight in weights.items() if word in stems[at])  # fmt: skip
+        return said / (_BRIEF + lengths[at]) ** _LENGTH_POWER
+
+    missing, chosen, size = set(weights), set[int](), 0
+    speaking = [at for at, each in enumerate(stems) if not missing.isdisjoint(each)]
+    candidates = sorted(speaking, key=lambda at: -gain(at, missing))[:_MOST_CANDIDATES]
+    while candidates and missing:
+        best = max(candidates, key=lambda at: gain(at, missing))
+        candidates.remove(best)
+        if missing.isdisjoint(stems[best]) or (size and size + lengths[best] > WINDOW_WORDS):
             continue
         chosen.add(best)
         size += lengths[best]
-        missing = {word: weight for word, weight in missing.items() if word not in stems[best]}
+        missing -= stems[best]
     for at in (beside for each in sorted(chosen) for beside in (each - 1, each + 1)):
         if 0 <= at < len(lengths) and at not in chosen and size + lengths[at] <= WINDOW_WORDS:
             chosen.add(at)
