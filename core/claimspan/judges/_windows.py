@@ -118,7 +118,8 @@ def _covering(
                    for word, weight in weights.items() if word in stems[at])  # fmt: skip
         return said / (_BRIEF + lengths[at]) ** _LENGTH_POWER
 
-    missing, chosen, size = set(weights), set[int](), 0
+    missing: set[str] = set(weights)
+    chosen, size = set[int](), 0
     speaking = [at for at, each in enumerate(stems) if not missing.isdisjoint(each)]
     candidates = sorted(speaking, key=lambda at: -gain(at, missing))[:_MOST_CANDIDATES]
     while candidates and missing:
