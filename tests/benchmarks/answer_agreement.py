@@ -5,8 +5,9 @@
 FinanceBench: 16 systems' answers, each graded by people as correct, incorrect or a refusal. "The
 answer is right" where the harmonic mean of correctness and completeness over the claims of the gold
 answer (Pinecone's alignment, with probabilities in place of labels) reaches a threshold. AUROC of
-correct against the rest; false-positive and false-negative rate at the threshold that is best on
-the questions of the other half.
+correct against the rest; false-positive and false-negative rate at thresholds that come from the
+questions of the other half: the one with the best balanced accuracy there, and the lowest ones
+that at most one in ten and one in twenty of the wrong answers there reach.
 
 RAGChecker's meta-evaluation: two answers to a query, and which one two annotators prefer. Pearson
 correlation of their mean preference (positive for the second) with the difference of our F1
@@ -34,6 +35,7 @@ from claimspan.verdicts import Claim, Label, Verdict
 DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data"
 _GRADED: Final = Path("financebench") / "human_labeled_answers.jsonl"
 _PREFERRED: Final = Path("ragchecker") / "meta_evaluation" / "human_labeled_data.json"
+_LET_PASS: Final = (0.1, 0.05)
 
 
 class Graded(TypedDict):
@@ -99,17 +101,30 @@ async def financebench(judge: Judge, answers: Sequence[Graded]) -> str:
     halves = [half_of(answer["question"]) for answer in answers]
     tune = [at for at, half in enumerate(halves) if half == "tune"]
     test = [at for at, half in enumerate(halves) if half == "test"]
-    threshold = best_threshold([scores[at] for at in tune], [is_right[at] for at in tune])
+    known = [scores[at] for at in tune], [is_right[at] for at in tune]
     truth = [is_right[at] for at in test]
-    said = [scores[at] >= threshold for at in test]
-    wrong = [s for s, t in zip(said, truth, strict=True) if not t]
-    right = [s for s, t in zip(said, truth, strict=True) if t]
-    return (
+    lines = [
         f"FinanceBench, {len(test)} answers of the test half: "
-        f"AUROC {auroc([scores[at] for at in test], truth):.3f}, "
-        f"balanced accuracy {balanced_accuracy(said, truth):.3f}, "
-        f"false positives {mean(wrong):.2f}, false negatives {1 - mean(right):.2f}"
-    )
+        f"AUROC {auroc([scores[at] for at in test], truth):.3f}"
+    ]
+    thresholds = {"balanced": best_threshold(*known)}
+    thresholds |= {f"1 in {round(1 / share)}": careful(*known, share) for share in _LET_PASS}
+    for name, threshold in thresholds.items():
+        said = [scores[at] >= threshold for at in test]
+        wrong = [s for s, t in zip(said, truth, strict=True) if not t]
+        right = [s for s, t in zip(said, truth, strict=True) if t]
+        lines.append(
+            f"  threshold {name}: balanced accuracy {balanced_accuracy(said, truth):.3f}, "
+            f"false positives {mean(wrong):.2f}, false negatives {1 - mean(right):.2f}"
+        )
+    return "\n".join(lines)
+
+
+def careful(scores: Sequence[float], is_right: Sequence[bool], share: float) -> float:
+    """The lowest threshold that at most a share of the wrong answers reach."""
+    wrong = sorted((s for s, t in zip(scores, is_right, strict=True) if not t), reverse=True)
+    allowed = int(share * len(wrong))
+    return next((s for s in sorted(set(scores)) if s > wrong[allowed]), 1.0)
 
 
 async def f1(judge: Judge, pair: Preference, answer: Answer) -> tuple[float, float]:
