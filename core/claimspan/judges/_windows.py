@@ -116,7 +116,7 @@ def _covering(
         # What others have said already counts a little, and a long sentence has to say more.
         said = sum(weight * (_AGAIN + (word in missing))
                    for word, weight in weights.items() if word in stems[at])  # fmt: skip
-        return said / (_BRIEF + lengths[at]) ** _LENGTH_POWER
+        return float(said / (_BRIEF + lengths[at]) ** _LENGTH_POWER)
 
     missing: set[str] = set(weights)
     chosen, size = set[int](), 0

@@ -77,9 +77,9 @@ class LocalJudge:
     words is not read: 99.5 % of the entailed claims of every set lie above that bound. Bare values
     are judged by ``LexicalJudge``.
 
-    On the test halves of eight sets the mean AUROC of ``entailed`` is .834, that of ``LexicalJudge``
-    .782; trained without the set that is measured it is .820. The expected calibration error is
-    .034. Set by set, with what it is bad at: ``weights/MODEL_CARD.md``.
+    On the test halves of eight sets the mean AUROC of ``entailed`` is .834, where ``LexicalJudge``
+    has .782; trained without the set that is measured it is .820. The expected calibration error
+    is .034. Set by set, with what it is bad at: ``weights/MODEL_CARD.md``.
     """
 
     def __init__(
