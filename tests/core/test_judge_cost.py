@@ -84,7 +84,7 @@ async def test_an_evaluation_waits_for_two_calls_one_after_the_other(
 ) -> None:
     await aevaluate(samples[0], judge=make_judge(server.url))  # loads the client
     server.reset()
-    server.latency = 1.0  # long enough for the second of two to arrive on a busy machine
+    server.latency = 0.5  # long enough for the second of two to arrive on a busy machine
 
     evaluation = await aevaluate(samples[1], judge=make_judge(server.url))
 

@@ -166,10 +166,12 @@ class JudgeServer:
         self.behave: Behaviour = self.answer
         self.url = ""
         self.exchanges: list[Exchange] = []
+        self.active = 0
         self.reset()
 
     def reset(self) -> None:
-        self.calls = self.malformed = self.active = self.most_active = 0
+        # Not ``active``: a call whose reply has arrived may still be on its way out.
+        self.calls = self.malformed = self.most_active = 0
         self.prompt_tokens = self.completion_tokens = 0
         self.kinds: collections.Counter[str] = collections.Counter()
         self.exchanges.clear()
