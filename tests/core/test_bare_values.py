@@ -22,7 +22,7 @@ async def label(claim: str, reference: str) -> Label | None:
         ("0.4", "It paid $389 million in dividends."),
         ("1616", "Net receivables were $1,615.9 million."),
         ("-0.02", "Return on assets was minus 2%."),
-        ("$400,000,000 increase", "It was raised by 400 million."),
+        ("about $400,000,000", "It was raised by 400 million."),
         ("1999", "The bridge was opened in 1999."),
     ],
 )
@@ -37,6 +37,7 @@ async def test_a_value_is_found_rounded_or_in_another_unit(value: str, response:
         ("1999", "The bridge was opened in 2001."),
         ("1577", "Capital expenditure was about $2 billion."),
         ("42.69", "Payables are outstanding for 43.13 days."),
+        ("$15.77", "The margin was 15.77 percent."),
     ],
 )
 async def test_another_value_contradicts(value: str, response: str) -> None:
@@ -47,6 +48,13 @@ async def test_a_response_without_any_number_leaves_a_value_open() -> None:
     assert await label("1577", "Capital expenditure rose a little.") is Label.NEUTRAL
 
 
-async def test_a_value_among_words_is_judged_with_its_words() -> None:
-    claim = "The bridge over the Sava was opened in 1999"
-    assert await label(claim, "A tunnel through the Alps was opened in 1999.") is Label.NEUTRAL
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("The bridge over the Sava was opened in 1999", "A tunnel was opened in the Alps in 1999."),
+        ("It was founded in 1999", "In 1999 the river flooded the valley."),
+        ("He died at 81", "The town has 8,100 inhabitants."),
+    ],
+)
+async def test_a_value_among_words_is_judged_with_its_words(claim: str, reference: str) -> None:
+    assert await label(claim, reference) is Label.NEUTRAL

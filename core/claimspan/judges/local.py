@@ -199,9 +199,10 @@ class LocalJudge:
         left = [share_left(reference) for reference in references]
         rows = [[weakened(cell, share) for cell, share in zip(row, left, strict=True)]
                 for row in rows]  # fmt: skip
-        for at in filter(lambda at: _is_value(claims[at]), range(len(claims))):
-            rows[at] = list(map(_given, lexical.rows[at]))
-        return rows
+        return [
+            list(map(_given, words)) if _is_value(claim) else row
+            for claim, words, row in zip(claims, lexical.rows, rows, strict=True)
+        ]
 
     def _read(self, cells: Sequence[_Cell]) -> Iterator[tuple[_Cell, list[list[float]]]]:
         """Every cell with the logits of its pairs."""
