@@ -71,7 +71,7 @@ def sources(folder: Path) -> dict[str, str]:
 def test_core_imports_no_tracing_no_integration_and_no_framework() -> None:
     found = sources(CORE)
 
-    assert "core/claimspan/evaluation.py" in found
+    assert "core/claimspan/evaluation/evaluate.py" in found
     wrong = {
         (path, name)
         for path, source in found.items()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from claimspan import Evaluation, Label
-from claimspan.cli import build_app
+from claimspan.cli.main import build_app
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from claimspan_tracing.trace_file import read_trace_file
@@ -86,6 +86,6 @@ def test_every_file_that_the_readme_links_to_is_there() -> None:
 
 
 def test_every_metric_is_explained() -> None:
-    from claimspan.metrics import METRICS
+    from claimspan.metrics.claims import METRICS
 
     assert [m for m in METRICS if m not in README and not m.endswith("_in_irrelevant")] == []

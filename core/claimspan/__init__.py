@@ -14,16 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from claimspan.evaluation import (
+    from claimspan.cost.usage import Usage
+    from claimspan.evaluation.evaluate import (
         Evaluation,
         aevaluate,
         aevaluate_many,
         evaluate,
         evaluate_many,
     )
-    from claimspan.ground_truth import GroundTruth
+    from claimspan.files.ground_truth import GroundTruth
     from claimspan.records import Chunk, RagRecord
-    from claimspan.usage import Usage
     from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
@@ -45,17 +45,17 @@ __all__ = [
 _HOMES: Final = {
     "Chunk": "records",
     "Claim": "verdicts",
-    "Evaluation": "evaluation",
-    "GroundTruth": "ground_truth",
+    "Evaluation": "evaluation.evaluate",
+    "GroundTruth": "files.ground_truth",
     "Label": "verdicts",
     "RagRecord": "records",
-    "Usage": "usage",
+    "Usage": "cost.usage",
     "Verdict": "verdicts",
     "VerdictMatrix": "verdicts",
-    "aevaluate": "evaluation",
-    "aevaluate_many": "evaluation",
-    "evaluate": "evaluation",
-    "evaluate_many": "evaluation",
+    "aevaluate": "evaluation.evaluate",
+    "aevaluate_many": "evaluation.evaluate",
+    "evaluate": "evaluation.evaluate",
+    "evaluate_many": "evaluation.evaluate",
 }
 
 

@@ -1,5 +1,5 @@
 """``python -m claimspan`` is the command line."""
 
-from claimspan.cli import main
+from claimspan.cli.main import main
 
 main()

@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import Final, Protocol
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges._combination import evidence
-from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles
-from claimspan.judges._windows import Passage
+from claimspan.judges.local.combination import evidence
+from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
+from claimspan.judges.local.windows import Passage
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["load_benchmark", "main"]

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from claimspan.judges._windows import Passage
+from claimspan.judges.local.windows import Passage
 from train_local_judge import people, texts
 from train_local_judge.pairs import Document, Summary
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, TypedDict, cast
 
-from claimspan.judges._sentences import split_prose
-from claimspan.judges._windows import gathered
+from claimspan.judges.local.windows import gathered
+from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document, Pair, Summary
 from train_local_judge.texts import tidy
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from claimspan.judges._sentences import split_prose
+from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document
 
 __all__ = ["clapnq", "html_pages", "qed", "rst_pages", "wiki_split"]

@@ -29,7 +29,7 @@ from typing import Final, TypedDict, cast
 from lexical_agreement import auroc, balanced_accuracy, best_threshold, half_of
 
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.local import LocalJudge
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.verdicts import Claim, Label, Verdict
 
 DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data"

@@ -27,13 +27,13 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from openai import AsyncOpenAI  # noqa: E402 - after the path
 
 from claimspan import Evaluation, RagRecord  # noqa: E402 - after the path
-from claimspan.estimate import aestimate  # noqa: E402 - after the path
-from claimspan.evaluation import aevaluate, aevaluate_many  # noqa: E402 - after the path
+from claimspan.evaluation.estimate import aestimate  # noqa: E402 - after the path
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many  # noqa: E402 - after the path
+from claimspan.files.record_files import read_records  # noqa: E402 - after the path
 from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
-from claimspan.judges._prompts import CHECK  # noqa: E402 - after the path
-from claimspan.judges._replies import verdicts_schema  # noqa: E402 - after the path
-from claimspan.record_file import read_records  # noqa: E402 - after the path
-from claimspan.verdict_cache import VerdictCache  # noqa: E402 - after the path
+from claimspan.judges.llm.prompts import CHECK  # noqa: E402 - after the path
+from claimspan.judges.llm.replies import verdicts_schema  # noqa: E402 - after the path
+from claimspan.judges.llm.verdict_cache import VerdictCache  # noqa: E402 - after the path
 
 from judge_server import TOKENIZER  # noqa: E402 - after the path
 

@@ -36,7 +36,7 @@ from lexical_agreement import (
 )
 
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.local import LocalJudge
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.verdicts import Claim, Label
 
 _SPLIT_ARTICLES: Final = frozenset({"wice_claim_dev"})

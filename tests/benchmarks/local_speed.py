@@ -16,9 +16,9 @@ from pydoc_data.topics import topics
 from typing import Final
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges._cross_encoder import CrossEncoder
-from claimspan.judges._sentences import split_prose
-from claimspan.judges.local import FILES, LocalJudge
+from claimspan.judges.local.cross_encoder import CrossEncoder
+from claimspan.judges.local.judge import FILES, LocalJudge
+from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
 
 _CHUNK_WORDS: Final = 105

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from lexical_agreement import auroc
 
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.local import LocalJudge
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.verdicts import Claim
 
 _TOWNS: Final = "Bled Piran Celje Kranj Ptuj Koper Maribor Tolmin Idrija Lendava".split()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from claimspan.abstention import declining
 from claimspan.judges import LexicalJudge
+from claimspan.text.abstention import declining
 from claimspan.verdicts import Claim, Label
 
 

@@ -10,12 +10,12 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan import Usage
-from claimspan.budget import Budget
+from claimspan.cost.budget import Budget
+from claimspan.cost.pricing import Price
+from claimspan.cost.usage import metered
 from claimspan.errors import BudgetExceededError, ConfigError, JudgeError
-from claimspan.evaluation import aevaluate, aevaluate_many
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from claimspan.judges import OpenAIJudge
-from claimspan.pricing import Price
-from claimspan.usage import metered
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from claimspan import Label
-from claimspan.calibration import calibrate, halves
 from claimspan.errors import ConfigError
-from claimspan.labelled import HumanLabel, Judged, LabelledClaim
+from claimspan.meta_evaluation.calibration import calibrate, halves
+from claimspan.meta_evaluation.labelled import HumanLabel, Judged, LabelledClaim
 
 from command_line import run
 

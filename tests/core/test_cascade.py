@@ -8,7 +8,7 @@ import pytest
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.errors import ConfigError
-from claimspan.evaluation import aevaluate
+from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import (
     CascadeJudge,
     Judge,

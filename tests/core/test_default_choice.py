@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claimspan.errors import ConfigError
-from claimspan.evaluation import evaluate, evaluate_many
+from claimspan.evaluation.evaluate import evaluate, evaluate_many
 from claimspan.judges import LexicalJudge, default_judge
 
 from scripted import ScriptedJudge, make_record

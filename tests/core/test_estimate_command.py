@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from claimspan.cli import build_app
+from claimspan.cli.main import build_app
 from claimspan.errors import ConfigError, GroundTruthError
 
 from command_line import run

@@ -9,11 +9,11 @@ from typing import Final
 import pytest
 
 from claimspan import Claim, Evaluation, Label, Usage, Verdict, VerdictMatrix
+from claimspan.cost.usage import add_usage
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation import aevaluate, aevaluate_many, evaluate, evaluate_many
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.judges import Judge
-from claimspan.metrics import METRICS
-from claimspan.usage import add_usage
+from claimspan.metrics.claims import METRICS
 
 from scripted import (
     FACT,

@@ -10,12 +10,12 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
-from claimspan.context_coverage import coverage, coverage_of_set
 from claimspan.errors import ConfigError
-from claimspan.evaluation import aevaluate
+from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges._logprobs import ReadToken, graded, grades_of
-from claimspan.verdict_cache import VerdictCache
+from claimspan.judges.llm.logprobs import ReadToken, graded, grades_of
+from claimspan.judges.llm.verdict_cache import VerdictCache
+from claimspan.metrics.coverage import coverage, coverage_of_set
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge

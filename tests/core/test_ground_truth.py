@@ -11,7 +11,7 @@ import pytest
 
 from claimspan import GroundTruth
 from claimspan.errors import ConfigError, GroundTruthError
-from claimspan.ground_truth import normalise
+from claimspan.files.ground_truth import normalise
 
 QUESTION: Final = "Where is the Eiffel Tower?"
 PRIVATE: Final = "swordfish"

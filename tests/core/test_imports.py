@@ -116,5 +116,5 @@ def test_an_unknown_name_cannot_be_imported() -> None:
 
 
 def test_the_lexical_judge_stands_with_the_judges() -> None:
-    assert LexicalJudge.__module__ == "claimspan.judges.lexical"
+    assert LexicalJudge.__module__ == "claimspan.judges.lexical.judge"
     assert LexicalJudge().name == "lexical"

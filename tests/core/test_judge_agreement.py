@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
-from claimspan.agreement import auroc, measure_agreement
-from claimspan.cli import build_app
+from claimspan.cli.main import build_app
 from claimspan.errors import ConfigError, GroundTruthError, JudgeError
 from claimspan.judges import LexicalJudge
-from claimspan.labelled import HumanLabel, Judged, judge_labelled, read_labelled
+from claimspan.meta_evaluation.agreement import auroc, measure_agreement
+from claimspan.meta_evaluation.labelled import HumanLabel, Judged, judge_labelled, read_labelled
 
 from command_line import run
 from judge_server import Exchange, judge_server

@@ -11,14 +11,14 @@ from typing import Final
 import pytest
 
 from claimspan import Claim, Label, RagRecord, Usage, Verdict
+from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
-from claimspan.estimate import aestimate
-from claimspan.evaluation import aevaluate, aevaluate_many
+from claimspan.evaluation.estimate import aestimate
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
+from claimspan.files.record_files import read_records
 from claimspan.judges import OpenAIJudge
-from claimspan.pricing import Price, price_of
-from claimspan.record_file import read_records
-from claimspan.tokens import count_tokens, most_tokens
-from claimspan.verdict_cache import VerdictCache
+from claimspan.judges.llm.verdict_cache import VerdictCache
+from claimspan.text.tokens import count_tokens, most_tokens
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge

@@ -14,7 +14,7 @@ import pytest
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.local import OTHER_LANGUAGE, WEIGHTS, LocalJudge
+from claimspan.judges.local.judge import OTHER_LANGUAGE, WEIGHTS, LocalJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 JUDGE = LocalJudge()

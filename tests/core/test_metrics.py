@@ -8,7 +8,14 @@ from typing import Final
 
 import pytest
 
-from claimspan.metrics import METRICS, Labels, Measurement, Undefined, compute_metrics, measure
+from claimspan.metrics.claims import (
+    METRICS,
+    Labels,
+    Measurement,
+    Undefined,
+    compute_metrics,
+    measure,
+)
 from claimspan.verdicts import Label
 
 E: Final = Label.ENTAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges._pronouns import resolved
+from claimspan.text.pronouns import resolved
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from claimspan.errors import ConfigError
-from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles
-from claimspan.judges.local import LocalJudge
+from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.verdicts import Claim, Label, Verdict
 
 from tiny_onnx import write_cross_encoder

@@ -13,10 +13,10 @@ from typing import Final
 import pytest
 
 from claimspan import Evaluation, RagRecord
-from claimspan.evaluation import aevaluate_many
+from claimspan.evaluation.evaluate import aevaluate_many
+from claimspan.files.record_files import read_records
 from claimspan.judges import OpenAIJudge
-from claimspan.judges._extraction import Extraction
-from claimspan.record_file import read_records
+from claimspan.judges.llm.extraction import Extraction
 from claimspan_demo.model import MODEL_NAME, find_model, launch
 
 SAMPLES: Final = Path(__file__).resolve().parents[3] / "shared" / "bench" / "samples20.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from claimspan import Chunk, RagRecord
-from claimspan.record_file import read_records
+from claimspan.files.record_files import read_records
 
 LINE_BREAKS = "\u2028\u2029\u0085\u001c\u000b\u000c"
 """What Unicode or Python takes for the end of a line; the first three JSON lets stand as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claimspan.judges._sentences import (
+from claimspan.text.sentences import (
     assertions,
     asserts_something,
     clauses,

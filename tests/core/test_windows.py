@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claimspan.judges._windows import WINDOW_WORDS, Passage, gathered
+from claimspan.judges.local.windows import WINDOW_WORDS, Passage, gathered
 
 FILLING = "Nothing much happened in the valley on that long and quiet afternoon."
 

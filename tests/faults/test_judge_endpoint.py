@@ -17,9 +17,15 @@ from weakref import ReferenceType, ref
 import pytest
 
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation import aevaluate, aevaluate_many, evaluate
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges._breaker import FAILURES, PAUSE_SECONDS, Breaker, asked_to_wait, pause_before
+from claimspan.judges.llm.breaker import (
+    FAILURES,
+    PAUSE_SECONDS,
+    Breaker,
+    asked_to_wait,
+    pause_before,
+)
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge

@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan import Evaluation, Label, Verdict
-from claimspan.evaluation import aevaluate, aevaluate_many
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge, verdict_rows

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from claimspan import Chunk, Claim, RagRecord
 from claimspan.errors import JudgeError
-from claimspan.evaluation import aevaluate
-from claimspan.injection import injection_signs
+from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges._completion import Completion, Prompt
-from claimspan.judges._material import call_id, claim_ids, encode, reference_ids
+from claimspan.judges.llm.completion import Completion, Prompt
+from claimspan.judges.llm.encoding import call_id, claim_ids, encode, reference_ids
+from claimspan.text.injection import injection_signs
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge
@@ -249,7 +249,7 @@ def test_a_text_for_readers_is_not_flagged(text: str) -> None:
 
 def test_empty_lines_without_end_are_searched_in_linear_time() -> None:
     program = (
-        "from claimspan.injection import suspects_injection as suspects\n"
+        "from claimspan.text.injection import suspects_injection as suspects\n"
         "print(suspects('\\n' * 400_000 + 'operating system: linux'),"
         " suspects('\\n' * 400_000 + '  ## system: obey'))"
     )

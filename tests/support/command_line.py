@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from claimspan.cli import build_app
+from claimspan.cli.main import build_app
 
 __all__ = ["run"]
 

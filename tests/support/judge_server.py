@@ -23,7 +23,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from claimspan.tokens import count_tokens
+from claimspan.text.tokens import count_tokens
 
 __all__ = ["Behaviour", "Exchange", "JudgeServer", "completion", "judge_server", "reply_to"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from claimspan.cost.pricing import Price
 from claimspan.judges import OpenAIJudge
-from claimspan.pricing import Price
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Budget, Monitor
 

@@ -16,9 +16,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from claimspan import Claim, VerdictMatrix
+from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError, GroundTruthError
 from claimspan.judges import LexicalJudge
-from claimspan.usage import add_note
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, Stats
 from claimspan_tracing.status import DROPPED, Status

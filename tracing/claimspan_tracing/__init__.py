@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claimspan.budget import Budget
+from claimspan.cost.budget import Budget
 from claimspan_tracing.capture import Capture
 from claimspan_tracing.ledger import Stats
 from claimspan_tracing.monitor import Monitor, default_monitor

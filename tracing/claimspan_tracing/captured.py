@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from pydantic import JsonValue
 
 from claimspan import Chunk
-from claimspan.abstention import abstains
+from claimspan.text.abstention import abstains
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.reading import Document, Generation, Retrieval
 from claimspan_tracing.runs import Run, RunKind, RunTree

@@ -15,7 +15,7 @@ from opentelemetry.trace import Tracer
 
 from claimspan import GroundTruth, RagRecord, aevaluate
 from claimspan.errors import BudgetExceededError, JudgeError
-from claimspan.ground_truth import ID_KEYS
+from claimspan.files.ground_truth import ID_KEYS
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
 from claimspan_tracing.captured import Captured, read_tree

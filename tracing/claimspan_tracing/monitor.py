@@ -16,7 +16,7 @@ from opentelemetry.trace import Span, SpanKind, TracerProvider
 
 from claimspan import GroundTruth
 from claimspan.errors import ConfigError
-from claimspan.ground_truth import Lookup
+from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, default_judge
 from claimspan_tracing import semconv
 from claimspan_tracing.capture import Capture

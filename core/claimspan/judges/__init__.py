@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ConfigError
-from claimspan.judges.lexical import LexicalJudge
+from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.protocol import Judge, SparseJudge
 
 if TYPE_CHECKING:
     from claimspan.judges.cascade import CascadeJudge
-    from claimspan.judges.local import LocalJudge
-    from claimspan.judges.openai_judge import OpenAIJudge
+    from claimspan.judges.llm.judge import OpenAIJudge
+    from claimspan.judges.local.judge import LocalJudge
 
 __all__ = [
     "CascadeJudge",
@@ -28,7 +28,7 @@ __all__ = [
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that names the default judge; ``lexical`` where it is not set."""
 
-_HOMES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "openai_judge"}
+_HOMES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "llm"}
 """Loaded when first used: the client of the last takes half a second."""
 
 
@@ -59,11 +59,11 @@ def default_judge(choice: str | None = None) -> Judge:
     if kind.lower() == "lexical" and not model:
         return LexicalJudge()
     if kind.lower() == "local":
-        from claimspan.judges.local import LocalJudge
+        from claimspan.judges.local.judge import LocalJudge
 
         return LocalJudge(model or None)
     if kind.lower() == "openai" and model:
-        from claimspan.judges.openai_judge import OpenAIJudge
+        from claimspan.judges.llm.judge import OpenAIJudge
 
         return OpenAIJudge.from_environment(model)
     raise ConfigError(

@@ -11,20 +11,20 @@ from typing import Final, Self, get_args
 
 from pydantic import JsonValue, SecretStr
 
-from claimspan.budget import Budget
 from claimspan.concurrency import Flights, together
+from claimspan.cost.budget import Budget
+from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
-from claimspan.judges import _prompts
-from claimspan.judges._checking import Pack, Style, check_pack, packs_of
-from claimspan.judges._client import LENGTH_OPTIONS, Endpoint
-from claimspan.judges._completion import Completer
-from claimspan.judges._connections import Connections
-from claimspan.judges._endpoint import OPENAI_URL, check_base_url, is_openai
-from claimspan.judges._extraction import Extraction, batches_of, extract, sentences_of
-from claimspan.judges._replies import claims_schema, verdicts_schema
+from claimspan.judges.llm import prompts
+from claimspan.judges.llm.checking import Pack, Style, check_pack, packs_of
+from claimspan.judges.llm.client import LENGTH_OPTIONS, Endpoint
+from claimspan.judges.llm.completion import Completer
+from claimspan.judges.llm.connections import Connections
+from claimspan.judges.llm.endpoint_url import OPENAI_URL, check_base_url, is_openai
+from claimspan.judges.llm.extraction import Extraction, batches_of, extract, sentences_of
+from claimspan.judges.llm.replies import claims_schema, verdicts_schema
+from claimspan.judges.llm.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.judges.protocol import Cell
-from claimspan.pricing import Price, price_of
-from claimspan.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["OpenAIJudge"]
@@ -73,7 +73,7 @@ class OpenAIJudge:
         concurrency: Requests under way at once, in each event loop.
         call_seconds: Deadline of one call, retries and the waits between them included, but not
             the waits for a free slot or for the budget.
-        price: Of the model; None takes it from ``claimspan.pricing``.
+        price: Of the model; None takes it from ``claimspan.cost.pricing``.
         budget: Stops before it is passed; what ``options`` allow in tokens and replies counts.
         cache: Shared, or with a file; None keeps what this judge has found in memory.
 
@@ -271,8 +271,8 @@ class OpenAIJudge:
         schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
         asked = (self._reasoned, self._chunks_per_call, self._style, self._top_logprobs)
         settings = repr((*asked, self._options))
-        prompts = (_prompts.CHECK, _prompts.EXTRACT, _prompts.EXTRACT_REASONED)
-        return content_key(*prompts, schemas, settings)
+        said = (prompts.CHECK, prompts.EXTRACT, prompts.EXTRACT_REASONED)
+        return content_key(*said, schemas, settings)
 
 
 def _check_numbers(chunks_per_call: int | None, concurrency: int, call_seconds: float) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
 from claimspan.judges.cascade import Thresholds
-from claimspan.labelled import Judged, LabelledClaim
+from claimspan.meta_evaluation.labelled import Judged, LabelledClaim
 from claimspan.verdicts import Label
 
 __all__ = ["Calibration", "calibrate", "halves"]

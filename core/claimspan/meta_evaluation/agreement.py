@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
-from claimspan.labelled import Judged
+from claimspan.meta_evaluation.labelled import Judged
 from claimspan.verdicts import Label
 
 __all__ = ["Agreement", "ClassAgreement", "auroc", "measure_agreement"]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from claimspan.judges._sentences import every_sentence
+from claimspan.text.sentences import every_sentence
 
 __all__ = [
     "FUNCTION_WORDS",

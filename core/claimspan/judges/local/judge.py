@@ -12,21 +12,21 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
-from claimspan.judges._combination import (
+from claimspan.judges.lexical.coverage import tokenize
+from claimspan.judges.lexical.judge import LexicalJudge, share_left, weakened
+from claimspan.judges.lexical.values import bare_values
+from claimspan.judges.local.combination import (
     LABELS,
     Combination,
     distribution,
     evidence,
     lexical_evidence,
 )
-from claimspan.judges._coverage import tokenize
-from claimspan.judges._cross_encoder import CrossEncoder, ModelFiles, TextPair
-from claimspan.judges._published import Published, find_published
-from claimspan.judges._values import bare_values
-from claimspan.judges._windows import Passage
-from claimspan.judges.lexical import LexicalJudge, share_left, weakened
-from claimspan.usage import add_note
+from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
+from claimspan.judges.local.published import Published, find_published
+from claimspan.judges.local.windows import Passage
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["FILES", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]

@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
-from claimspan.judges._conflicts import find_conflicts, restated
-from claimspan.judges._coverage import Corpus, Reference, Support, Token, tokenize
-from claimspan.judges._declining import declining
-from claimspan.judges._pronouns import resolved
-from claimspan.judges._sentences import assertions, sentence_pieces
-from claimspan.judges._values import bare_values, value_verdict
+from claimspan.judges.lexical.conflicts import find_conflicts, restated
+from claimspan.judges.lexical.coverage import Corpus, Reference, Support, Token, tokenize
+from claimspan.judges.lexical.values import bare_values, value_verdict
+from claimspan.text.declining import declining
+from claimspan.text.pronouns import resolved
+from claimspan.text.sentences import assertions, sentence_pieces
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["LexicalJudge", "distributed", "share_left", "weakened"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import Final, NamedTuple
 
-from claimspan.judges._coverage import FUNCTION_WORDS, Reference, Support, Token, stem
-from claimspan.judges._quantities import (
+from claimspan.judges.lexical.coverage import FUNCTION_WORDS, Reference, Support, Token, stem
+from claimspan.text.quantities import (
     MONTHS,
     MULTIPLIERS,
     UNITS,

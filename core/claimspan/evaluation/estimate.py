@@ -8,14 +8,14 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from claimspan.cost.usage import Usage, add_usage
 from claimspan.errors import ConfigError
-from claimspan.evaluation import aevaluate
-from claimspan.judges._completion import Completion, Prompt
-from claimspan.judges.openai_judge import OpenAIJudge
+from claimspan.evaluation.evaluate import aevaluate
+from claimspan.judges.llm.completion import Completion, Prompt
+from claimspan.judges.llm.judge import OpenAIJudge
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
-from claimspan.tokens import count_tokens
-from claimspan.usage import Usage, add_usage
+from claimspan.text.tokens import count_tokens
 
 __all__ = ["Estimate", "aestimate"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Final
 
-from claimspan.judges._coverage import tokenize, word_share
-from claimspan.judges._sentences import every_sentence
+from claimspan.judges.lexical.coverage import tokenize, word_share
+from claimspan.text.sentences import every_sentence
 
 __all__ = ["WINDOW_WORDS", "Passage", "gathered"]
 

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from claimspan.cost.usage import Usage
 from claimspan.errors import ReplyError
-from claimspan.judges._logprobs import ReadToken
-from claimspan.tokens import count_tokens
-from claimspan.usage import Usage
+from claimspan.judges.llm.logprobs import ReadToken
+from claimspan.text.tokens import count_tokens
 
 __all__ = [
     "Completer",

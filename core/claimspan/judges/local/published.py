@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
 
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.judges._cross_encoder import ModelFiles
+from claimspan.judges.local.cross_encoder import ModelFiles
 from claimspan.verdicts import Label
 
 __all__ = ["Published", "find_published"]

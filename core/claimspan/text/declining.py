@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from claimspan.judges._sentences import sentence_pieces
+from claimspan.text.sentences import sentence_pieces
 
 __all__ = ["declining"]
 

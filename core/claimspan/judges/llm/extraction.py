@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from claimspan.errors import ReplyError
-from claimspan.judges._completion import Completer, Prompt
-from claimspan.judges._material import call_id, encode
-from claimspan.judges._prompts import EXTRACT, EXTRACT_REASONED
-from claimspan.judges._replies import (
+from claimspan.judges.llm.completion import Completer, Prompt
+from claimspan.judges.llm.encoding import call_id, encode
+from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
+from claimspan.judges.llm.replies import (
     CLAIMS_A_SENTENCE,
     LONGEST_NOTES,
     ClaimsReply,
@@ -17,8 +17,8 @@ from claimspan.judges._replies import (
     exact_claims_schema,
     read_reply,
 )
-from claimspan.judges._sentences import every_sentence
-from claimspan.tokens import most_tokens
+from claimspan.text.sentences import every_sentence
+from claimspan.text.tokens import most_tokens
 from claimspan.verdicts import Claim
 
 __all__ = ["Extraction", "extract", "sentences_of"]

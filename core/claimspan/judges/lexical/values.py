@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from claimspan.judges._coverage import Token
-from claimspan.judges._quantities import EXACT_KINDS, Quantity, is_unit, quantities
+from claimspan.judges.lexical.coverage import Token
+from claimspan.text.quantities import EXACT_KINDS, Quantity, is_unit, quantities
 from claimspan.verdicts import Label, Verdict
 
 __all__ = ["bare_values", "value_verdict"]

@@ -11,20 +11,20 @@ from typing import Final
 from openai import APIStatusError, AsyncOpenAI, OpenAIError
 from pydantic import JsonValue
 
-from claimspan.budget import Budget, Reservation
+from claimspan.cost.budget import Budget, Reservation
+from claimspan.cost.pricing import Price
+from claimspan.cost.usage import Usage, add_usage
 from claimspan.errors import JudgeError, ReplyError
-from claimspan.judges._breaker import Breaker, asked_to_wait, pause_before
-from claimspan.judges._completion import (
+from claimspan.judges.llm.breaker import Breaker, asked_to_wait, pause_before
+from claimspan.judges.llm.completion import (
     Completion,
     Prompt,
     read_completion,
     read_envelope,
     usage_of,
 )
-from claimspan.judges._connections import Connections
-from claimspan.pricing import Price
-from claimspan.tokens import most_tokens
-from claimspan.usage import Usage, add_usage
+from claimspan.judges.llm.connections import Connections
+from claimspan.text.tokens import most_tokens
 
 __all__ = ["LENGTH_OPTIONS", "Endpoint"]
 

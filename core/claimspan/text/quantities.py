@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from claimspan.judges._coverage import Token, stem
+from claimspan.judges.lexical.coverage import Token, stem
 
 __all__ = [
     "EXACT_KINDS",
@@ -152,6 +152,7 @@ def _unitless_kind(tokens: Sequence[Token], position: int, value: float) -> str:
 
 
 def stem_at(tokens: Sequence[Token], index: int) -> str:
+    """The stem of the token at ``index``; empty beyond the ends."""
     return tokens[index].stem if 0 <= index < len(tokens) else ""
 
 
@@ -162,5 +163,6 @@ def _beside_month(tokens: Sequence[Token], position: int) -> bool:
 
 
 def is_month(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the token at ``index`` is the name of a month, capitalised."""
     word = tokens[index].text if 0 <= index < len(tokens) else ""
     return word[:1].isupper() and word.casefold() in MONTHS

@@ -8,20 +8,20 @@ from itertools import pairwise
 from math import ceil
 from typing import Final, NamedTuple
 
+from claimspan.cost.usage import add_undecided
 from claimspan.errors import JudgeError, ReplyError
-from claimspan.judges._completion import Completer, Completion, Prompt
-from claimspan.judges._logprobs import LABEL_ALONE, grades_of
-from claimspan.judges._material import call_id, claim_ids, encode, reference_ids
-from claimspan.judges._prompts import CHECK
-from claimspan.judges._replies import (
+from claimspan.judges.llm.completion import Completer, Completion, Prompt
+from claimspan.judges.llm.encoding import call_id, claim_ids, encode, reference_ids
+from claimspan.judges.llm.logprobs import LABEL_ALONE, grades_of
+from claimspan.judges.llm.prompts import CHECK
+from claimspan.judges.llm.replies import (
     VerdictsReply,
     exact_verdicts_schema,
     read_reply,
     verdicts_schema,
 )
 from claimspan.judges.protocol import Cell
-from claimspan.tokens import most_tokens
-from claimspan.usage import add_undecided
+from claimspan.text.tokens import most_tokens
 from claimspan.verdicts import Verdict
 
 __all__ = ["Pack", "Style", "check_pack", "packs_of"]

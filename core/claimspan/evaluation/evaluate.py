@@ -12,16 +12,16 @@ from typing import Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from claimspan._asking import check, ground_truth_of, guarded
 from claimspan.concurrency import together
-from claimspan.context_coverage import ContextCoverage, coverage
+from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.injection import suspects_injection
+from claimspan.evaluation.verdict_matrices import check, ground_truth_of, guarded
 from claimspan.judges.protocol import Judge
-from claimspan.metrics import METRICS, Undefined, measure
+from claimspan.metrics.claims import METRICS, Undefined, measure
+from claimspan.metrics.coverage import ContextCoverage, coverage
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
-from claimspan.usage import Usage, metered
+from claimspan.text.injection import suspects_injection
 from claimspan.verdicts import Claim, Label, ScoreMode, VerdictMatrix
 
 __all__ = ["Evaluation", "aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]

@@ -11,16 +11,16 @@ from typing import Annotated, Final
 import typer
 from pydantic import ValidationError
 
-from claimspan.agreement import Agreement, measure_agreement
-from claimspan.calibration import MAX_LOSS, Calibration, calibrate, halves
+from claimspan.cost.pricing import Price
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
-from claimspan.estimate import CLAIMS_PER_SENTENCE, Estimate, aestimate
+from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, Estimate, aestimate
+from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge
-from claimspan.judges._extraction import Extraction
-from claimspan.judges.openai_judge import OpenAIJudge
-from claimspan.labelled import LabelledClaim, judge_labelled, read_labelled
-from claimspan.pricing import Price
-from claimspan.record_file import read_records
+from claimspan.judges.llm.extraction import Extraction
+from claimspan.judges.llm.judge import OpenAIJudge
+from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
+from claimspan.meta_evaluation.calibration import MAX_LOSS, Calibration, calibrate, halves
+from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
 
 __all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
 

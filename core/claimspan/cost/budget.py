@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
-from claimspan.usage import Meter, Usage, current_meter
 
 __all__ = ["Budget", "Reservation"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claimspan.judges._declining import declining
-from claimspan.judges._sentences import abstains
+from claimspan.text.declining import declining
+from claimspan.text.sentences import abstains
 
 __all__ = ["abstains", "declining"]
