@@ -9,9 +9,7 @@ from typing import Any, Final, Unpack
 from haystack import component, default_from_dict, default_to_dict
 
 from claimspan_haystack._slot import instrument
-from claimspan_tracing import Monitor
-from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.paths import Key
+from claimspan_tracing.adapters import Key, Monitor, MonitorOptions
 
 __all__ = ["ClaimspanConnector"]
 

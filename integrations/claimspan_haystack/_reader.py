@@ -9,9 +9,17 @@ from haystack.core.errors import BreakpointException
 from haystack.dataclasses import ChatMessage, ChatRole, ExtractedAnswer, GeneratedAnswer
 from haystack.dataclasses import Document as HaystackDocument
 
-from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind
-from claimspan_tracing.paths import Key, value_at
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Document,
+    Generation,
+    Key,
+    Retrieval,
+    Run,
+    RunKind,
+    is_list,
+    is_mapping,
+    value_at,
+)
 
 __all__ = ["HaystackReader", "is_streaming", "kind_of", "root_name"]
 
@@ -66,7 +74,7 @@ class HaystackReader:
         asked = _query(run.inputs) or _embedded(run) or self.query(run.tree.root)
         return Retrieval(asked, [_document(document) for document in documents])
 
-    def found(self, run: Run) -> Retrieval | None:
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Documents that something else than a retriever put out: an agent, from its state."""
         return self.retrieval(run) if _documents(run.outputs) else None
 

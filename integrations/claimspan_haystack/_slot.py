@@ -12,9 +12,7 @@ from haystack.tracing.tracer import Tracer, enable_tracing, tracer
 
 from claimspan_haystack._reader import HaystackReader
 from claimspan_haystack._tracer import ClaimspanTracer
-from claimspan_tracing import Monitor, default_monitor
-from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.paths import Key
+from claimspan_tracing.adapters import Key, Monitor, MonitorOptions, default_monitor
 
 __all__ = ["Instrumentation", "instrument"]
 
@@ -93,7 +91,7 @@ def instrument(
         for ours in _ours():
             if ours.monitor is monitor and ours.capturing:
                 return _handles[ours]
-        capture = monitor.capture(HaystackReader(query_key, response_key))
+        capture = open_capture(monitor, HaystackReader(query_key, response_key))
         mine = ClaimspanTracer(tracer.actual_tracer, monitor, capture)
         _handles[mine] = Instrumentation(mine)
         enable_tracing(mine)

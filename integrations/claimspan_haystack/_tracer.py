@@ -15,7 +15,7 @@ from typing import Any, Final, TypeGuard
 from haystack.tracing.tracer import Span, Tracer
 
 from claimspan_haystack._reader import is_streaming, kind_of, root_name
-from claimspan_tracing import Capture, Monitor, RunKind
+from claimspan_tracing.adapters import Capture, Monitor, RunKind
 
 __all__ = ["ClaimspanTracer"]
 

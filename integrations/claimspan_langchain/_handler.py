@@ -9,9 +9,14 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 
 from claimspan_langchain._reader import LangChainReader
-from claimspan_tracing import Capture, Monitor, RunKind, default_monitor
-from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.paths import Key
+from claimspan_tracing.adapters import (
+    Capture,
+    Key,
+    Monitor,
+    MonitorOptions,
+    RunKind,
+    default_monitor,
+)
 
 __all__ = ["ClaimspanCallbackHandler"]
 
@@ -53,7 +58,9 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """
         super().__init__()
         self.monitor = default_monitor(monitor, options)
-        self._capture: Capture = self.monitor.capture(LangChainReader(query_key, response_key))
+        self._capture: Capture = open_capture(
+            self.monitor, LangChainReader(query_key, response_key)
+        )
 
     def on_chain_start(
         self,

@@ -10,9 +10,7 @@ from typing import Final, Unpack, cast
 from langchain_core.tracers.context import register_configure_hook
 
 from claimspan_langchain._handler import ClaimspanCallbackHandler
-from claimspan_tracing import Monitor
-from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.paths import Key
+from claimspan_tracing.adapters import Key, Monitor, MonitorOptions
 
 __all__ = ["instrument"]
 

@@ -10,9 +10,17 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind
-from claimspan_tracing.paths import Key, value_at
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Document,
+    Generation,
+    Key,
+    Retrieval,
+    Run,
+    RunKind,
+    is_list,
+    is_mapping,
+    value_at,
+)
 
 __all__ = ["LangChainReader"]
 
@@ -66,7 +74,7 @@ class LangChainReader:
         documents = [_document(item) for item in found if isinstance(item, LangChainDocument)]
         return Retrieval(run.inputs, documents, run.metadata.get("ls_vector_store_provider"))
 
-    def found(self, run: Run) -> Retrieval | None:
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Documents that a node or function put out, having asked the vector store by itself."""
         values = run.outputs.values() if is_mapping(run.outputs) else [run.outputs]
         lists = [value for value in values if is_list(value)]

@@ -28,7 +28,7 @@ from pydantic import PrivateAttr
 
 from claimspan_llama_index._reader import Call, LlamaIndexReader, documents_of
 from claimspan_llama_index._streams import StreamedAnswer, afollow, follow, stream_being_read
-from claimspan_tracing import Capture, Document, Monitor, RunKind
+from claimspan_tracing.adapters import Capture, Document, Monitor, RunKind
 
 __all__ = ["EndOfStreams", "SpanHandler"]
 
@@ -61,7 +61,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     def __init__(self, monitor: Monitor) -> None:
         super().__init__()
         self._monitor = monitor
-        self._capture = monitor.capture(LlamaIndexReader())
+        self._capture = open_capture(monitor, LlamaIndexReader())
         self._streams = EndOfStreams(self._capture)
 
     @property
@@ -113,7 +113,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                 case StreamingAgentChatResponse():
                     self._follow_chat(id_, result)
                 case _ if isinstance(instance, LLM) and _is_stream(result):
-                    if self._capture.hold(id_, ""):
+                    if self._capture.defer_end(id_, ""):
                         self._fail_if_dropped(id_, result)
                 case None if isinstance(instance, Workflow) and ".run-" in id_:
                     self._capture.fail_with_part(id_)
@@ -134,12 +134,12 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             if type(error).__name__ == DONE:
                 self._capture.end(id_, "")
             if isinstance(instance, StreamingAgentChatResponse):
-                self._capture.end_held(id_, instance, error)
+                self._capture.end_deferred(id_, instance, error)
             self._capture.fail(id_, error)
 
     def _end(self, id_: str, instance: object, result: object) -> None:
         if isinstance(instance, StreamingAgentChatResponse):  # it has written its answer
-            self._capture.end_held(id_, instance)
+            self._capture.end_deferred(id_, instance)
         if isinstance(instance, BaseRetriever):
             documents: list[Document] = []
             with self._capture.guard:
@@ -151,7 +151,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Have the reader of a root's stream pass by us, in the object that the user gets."""
         answer, stream = StreamedAnswer(response.source_nodes), response.response_gen
-        if not self._capture.hold(id_, answer):
+        if not self._capture.defer_end(id_, answer):
             return
         if isinstance(response, AsyncStreamingResponse) and isinstance(stream, AsyncIterator):
             response.response_gen = afollow(stream, self._capture, id_, answer)
@@ -165,7 +165,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """As above, where no writer reads the model's stream but the user."""
         answer = StreamedAnswer(response.source_nodes)
-        if not self._capture.hold(id_, answer):
+        if not self._capture.defer_end(id_, answer):
             return
         if response.chat_stream is not None:
             response.chat_stream = follow(response.chat_stream, self._capture, id_, answer)
@@ -178,7 +178,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
 
     def _await_writer(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """The answer is written in another thread or task, which may be done by now."""
-        held = self._capture.hold(id_, response)
+        held = self._capture.defer_end(id_, response)
         if held and response.exception is not None:
             self._capture.fail(id_, response.exception)
         elif held and response.is_done:

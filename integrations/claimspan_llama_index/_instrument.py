@@ -11,8 +11,7 @@ from typing import Unpack
 from llama_index_instrumentation import root_dispatcher
 
 from claimspan_llama_index._handlers import EndOfStreams, SpanHandler
-from claimspan_tracing import Monitor, default_monitor
-from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor
 
 __all__ = ["instrument"]
 

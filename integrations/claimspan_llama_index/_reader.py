@@ -23,8 +23,15 @@ from llama_index.core.workflow import Event, StopEvent
 from pydantic import BaseModel
 
 from claimspan_llama_index._streams import StreamedAnswer
-from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Document,
+    Generation,
+    Retrieval,
+    Run,
+    RunKind,
+    is_list,
+    is_mapping,
+)
 
 __all__ = ["Call", "LlamaIndexReader", "documents_of"]
 
@@ -88,7 +95,7 @@ class LlamaIndexReader:
         documents = [each for each in _items(run.outputs) if isinstance(each, Document)]
         return Retrieval(_question(_call(run).flat().get(QUERY_KEYS[0])), documents)
 
-    def found(self, run: Run) -> Retrieval | None:
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Nodes that a function or step of the user's own put out."""
         documents = documents_of(run.outputs)
         return Retrieval(self.query(run), documents) if documents else None

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from llama_index.core.base.llms.types import ChatResponse
 
-from claimspan_tracing import Capture
+from claimspan_tracing.adapters import Capture
 
 __all__ = ["StreamedAnswer", "afollow", "follow", "stream_being_read"]
 

@@ -11,10 +11,17 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import NonRecordingSpan, SpanContext
 
 from claimspan_openinference._reader import SpanReader
-from claimspan_tracing import Monitor, Run, RunKind, default_monitor, semconv
-from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
-from claimspan_tracing.paths import Key
-from claimspan_tracing.runs import RunTree
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import (
+    EXIT_TIMEOUT,
+    Key,
+    Monitor,
+    MonitorOptions,
+    Run,
+    RunKind,
+    RunTree,
+    default_monitor,
+)
 
 __all__ = ["ClaimspanSpanProcessor"]
 

@@ -6,9 +6,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from claimspan_tracing import Document, Generation, Retrieval, Run, RunKind, semconv
-from claimspan_tracing.paths import Key, value_at
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import (
+    Document,
+    Generation,
+    Key,
+    Retrieval,
+    Run,
+    RunKind,
+    is_list,
+    is_mapping,
+    value_at,
+)
 
 __all__ = ["SpanReader"]
 
@@ -47,7 +56,7 @@ class SpanReader:
         """Not asked: these runs are complete when they come."""
         return 0
 
-    def found(self, run: Run) -> Retrieval | None:
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Only retriever spans have documents."""
         return None
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from claimspan.cost.budget import Budget
-from claimspan_tracing.capture import Capture
-from claimspan_tracing.ledger import Stats
-from claimspan_tracing.monitor import Monitor, default_monitor
-from claimspan_tracing.providers import configure
-from claimspan_tracing.reading import Document, Generation, Reader, Retrieval
-from claimspan_tracing.runs import Run, RunKind
-from claimspan_tracing.sampling import Decision, RateSampler, Sampler
-from claimspan_tracing.status import Status
+from claimspan_tracing.decide.facts import Facts
+from claimspan_tracing.decide.ledger import Stats
+from claimspan_tracing.decide.sampling import Decision, RateSampler, Sampler
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.export.providers import configure
+from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
     "Budget",
-    "Capture",
     "Decision",
-    "Document",
-    "Generation",
+    "Facts",
+    "Finished",
+    "Job",
     "Monitor",
+    "Outcome",
     "RateSampler",
-    "Reader",
-    "Retrieval",
-    "Run",
-    "RunKind",
     "Sampler",
+    "Sink",
     "Stats",
     "Status",
     "configure",
-    "default_monitor",
 ]

@@ -1,4 +1,4 @@
-"""The one place where our own errors stop, so that none ever reaches the user's pipeline."""
+"""The guard: swallows and counts errors of ours, so that none reaches the user's pipeline."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LOG_INTERVAL: Final = 60.0
 
 
 class Guard:
-    """A context manager that swallows, counts, and now and then logs an ``Exception``.
+    """A context manager that swallows, counts, and at most once a minute logs an ``Exception``.
 
-    ``BaseException`` passes: ``KeyboardInterrupt``, ``SystemExit`` and ``CancelledError`` belong
-    to the application. One guard serves any number of threads at once.
+    Any other ``BaseException`` passes: ``KeyboardInterrupt``, ``SystemExit`` and
+    ``CancelledError`` belong to the application. One guard serves any number of threads.
     """
 
     def __init__(self) -> None:
         self.faults = 0
-        """Exceptions swallowed so far."""
+        """Number of exceptions swallowed so far."""
         self._lock = threading.RLock()
         self._next_log = 0.0
 
@@ -45,8 +45,8 @@ class Guard:
         self.swallow(error)
         return True
 
-    def swallow(self, error: Exception) -> None:
-        """Count an error; log its class and place, at most once a minute."""
+    def swallow(self, error: BaseException) -> None:
+        """Count an error, and log its class and place at most once a minute."""
         with self._lock:
             self.faults += 1
             now = time.monotonic()
@@ -61,14 +61,14 @@ class Guard:
         )
 
 
-def _safe_text(error: Exception) -> str:
-    """Our own messages never quote content; of others only the class is safe to log."""
+def _safe_text(error: BaseException) -> str:
+    """Class and message of our own errors; of others the class alone, as they may quote content."""
     name = type(error).__name__
     return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
 
 
 def _place(error: BaseException) -> str:
-    """Module and line where the error arose; as ``module:line``."""
+    """Module and line where the error was raised, as ``module:line``."""
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next

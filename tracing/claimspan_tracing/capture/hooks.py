@@ -1,60 +1,74 @@
-"""The hooks that an adapter calls on the caller's thread. They note references and times."""
+"""The hooks that an adapter calls on the caller's thread; they note references and times."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from opentelemetry.trace import Span
 
+from claimspan_tracing.capture.reader import Reader
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.suppression import is_suppressed
+from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.reading import Reader
-from claimspan_tracing.runs import Run, RunKind, RunTable, RunTree
 
-__all__ = ["Capture"]
+__all__ = ["Capture", "CaptureHost"]
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
 _CHANGEABLE: Final = (dict, list)
 
 
-class Capture:
-    """Builds run trees from starts and ends, in whatever thread or order they come.
+class CaptureHost(Protocol):
+    """What a capture needs from the monitor's engine. A forked child has an engine of its own."""
 
-    No hook raises, blocks, copies a text or makes a span, but for the root: its ids are wanted by
-    the application's logs while it runs. A root is a run whose parent we have not seen start.
-    A run that is reported twice (two handlers on one chain) counts once.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        table: Callable[[], RunTable],
-        guard: Callable[[], Guard],
-        start_root: Callable[[], Span],
-        submit: Callable[[RunTree], None],
-    ) -> None:
-        """Connect an adapter to a monitor.
-
-        Args:
-            reader: Reads the framework's objects, later, on the worker.
-            table: The open runs of this process; another one after a fork.
-            guard: Where our own errors stop; another one after a fork.
-            start_root: Starts a root span.
-            submit: Takes a tree whose root has ended, or was given up.
-        """
-        self._reader = reader
-        self._table = table
-        self._guard = guard
-        self._start_root = start_root
-        self._submit = submit
+    @property
+    def table(self) -> RunTable:
+        """The open runs of this process."""
+        ...
 
     @property
     def guard(self) -> Guard:
-        """Where an adapter's own errors stop, in what it does around the hooks."""
-        return self._guard()
+        """Swallows and counts errors of ours."""
+        ...
+
+    def start_root(self) -> Span:
+        """Start the root span of a query."""
+        ...
+
+    def submit(self, tree: RunTree) -> None:
+        """Take a tree whose root has ended, or that was given up."""
+        ...
+
+
+class Capture:
+    """Builds run trees from starts and ends, in whatever thread or order they come.
+
+    No hook raises, blocks, copies a text or starts a span, except for the root span: the
+    application's logs want its ids while the query runs. A root is a run whose parent was not
+    seen to start. A run that is reported twice (two handlers on one chain) counts once. A root
+    that starts while instrumentation is suppressed is not captured, and neither is anything below
+    it: this keeps a judge that is built on a framework out of the records.
+    """
+
+    def __init__(self, reader: Reader, host: Callable[[], CaptureHost]) -> None:
+        """Connect an adapter to an engine.
+
+        Args:
+            reader: Reads the framework's objects, later, on the worker.
+            host: Returns the engine of this process.
+        """
+        self._reader = reader
+        self._host = host
+
+    @property
+    def guard(self) -> Guard:
+        """Swallows and counts an adapter's own errors, in what it does around the hooks."""
+        return self._host().guard
 
     def start(
         self,
@@ -67,7 +81,7 @@ class Capture:
         *,
         may_be_root: bool = True,
     ) -> None:
-        """A run has started.
+        """Note that a run has started.
 
         Args:
             run_id: Identifies the run until it ends.
@@ -79,15 +93,16 @@ class Capture:
             may_be_root: False for what is no query by itself, such as embedding a text: it is
                 noted only under a run that we have seen start.
         """
-        with self._guard():
-            table = self._table()
-            parent = table.get(parent_id)
-            if run_id in table or not (parent or may_be_root):
+        host = self._host()
+        with host.guard:
+            parent = host.table.get(parent_id)
+            if run_id in host.table or not (parent or may_be_root):
                 return
-            tree = parent.tree if parent else RunTree(self._start_root(), self._reader)
+            if parent is None and is_suppressed():
+                return
             run = Run(
                 id=run_id,
-                tree=tree,
+                tree=parent.tree if parent else self._new_tree(host),
                 parent=parent,
                 kind=kind,
                 name=name,
@@ -95,8 +110,8 @@ class Capture:
                 inputs=_shallow(inputs),
                 metadata=metadata or _NO_METADATA,
             )
-            for lost in table.add(run):
-                self._submit(lost)
+            for lost in host.table.add(run):
+                host.submit(lost)
 
     def end(
         self,
@@ -106,7 +121,7 @@ class Capture:
         inputs: object = None,
         kind: RunKind | None = None,
     ) -> None:
-        """A run has ended well.
+        """Note that a run has ended without an error.
 
         A run that ended with None may end again with what its stream brought.
 
@@ -116,7 +131,7 @@ class Capture:
             inputs: What went in, where it is known only now (streams).
             kind: What it did, where only the outputs tell; None keeps what it started as.
         """
-        with self._guard():
+        with self._host().guard:
             run = self._unfinished(run_id)
             if run is None:
                 return
@@ -137,7 +152,7 @@ class Capture:
         inputs: object = None,
         kind: RunKind | None = None,
     ) -> None:
-        """A run has ended with an exception, which the framework will raise itself.
+        """Note that a run has ended with an exception; the framework raises it itself.
 
         Args:
             run_id: The run.
@@ -145,7 +160,7 @@ class Capture:
             inputs: What went in, where it is known only now.
             kind: What it was to do, where only its end tells; None keeps what it started as.
         """
-        with self._guard():
+        with self._host().guard:
             run = self._unfinished(run_id)
             if run is None:
                 return
@@ -157,19 +172,20 @@ class Capture:
             self._close(run)
 
     def fail_with_part(self, run_id: Hashable) -> None:
-        """A run has failed without a word on why: what ended its last failed part, ended it.
+        """Note that a run has failed, where the framework does not report the exception.
 
-        Where none of its parts failed, it was cancelled.
+        The exception of its last failed child counts as the reason. Where no child failed, the
+        run was cancelled.
         """
-        with self._guard():
+        with self._host().guard:
             run = self._unfinished(run_id)
             if run is None:
                 return
             errors = [part.error for part in run.tree.runs if part.parent is run and part.error]
             self.fail(run_id, errors[-1] if errors else asyncio.CancelledError())
 
-    def hold(self, run_id: Hashable, outputs: object) -> bool:
-        """A run has returned while its answer is still to come.
+    def defer_end(self, run_id: Hashable, outputs: object) -> bool:
+        """Note that a run has returned while its answer is still being streamed.
 
         Args:
             run_id: The run.
@@ -177,10 +193,10 @@ class Capture:
                 then could never be found abandoned.
 
         Returns:
-            True for a root: it stays open until ``end``, ``fail`` or ``end_held``. Any other run
-            has ended, for now with None.
+            True for a root: it stays open until ``end``, ``fail`` or ``end_deferred``. Any other
+            run has ended, for now with None.
         """
-        with self._guard():
+        with self._host().guard:
             run = self._unfinished(run_id)
             if run is None:
                 return False
@@ -191,18 +207,18 @@ class Capture:
                 return True
         return False
 
-    def end_held(
+    def end_deferred(
         self, run_id: Hashable, outputs: object, error: BaseException | None = None
     ) -> None:
-        """A run below a root has brought an answer to its end.
+        """Note that a run below a root has completed the streamed answer of that root.
 
         Args:
             run_id: The run below, such as one that writes the answer in another thread.
-            outputs: What holds the answer: the root ends if it is held with this very object.
-            error: What the answer ended with, if not well.
+            outputs: What holds the answer: the root ends if it was deferred with this very object.
+            error: The exception that ended the answer, if any.
         """
-        with self._guard():
-            run = self._table().get(run_id)
+        with self._host().guard:
+            run = self._host().table.get(run_id)
             if run is None or run.tree.root.outputs is not outputs:
                 return
             if error is None:
@@ -210,17 +226,20 @@ class Capture:
             else:
                 self.fail(run.tree.root.id, error)
 
+    def _new_tree(self, host: CaptureHost) -> RunTree:
+        return RunTree(host.start_root(), self._reader, contextvars.copy_context())
+
     def _unfinished(self, run_id: Hashable) -> Run | None:
-        run = self._table().get(run_id)
+        run = self._host().table.get(run_id)
         if run is None or run.end is None:
             return run
         return run if run.outputs is None and run.error is None else None
 
     def _close(self, run: Run) -> None:
-        if run.parent is None and self._table().close(run.tree):
-            self._submit(run.tree)
+        if run.parent is None and self._host().table.close(run.tree):
+            self._host().submit(run.tree)
 
 
 def _shallow(value: object) -> object:
-    """Guards against a caller that adds to, or takes from, its own dict or list afterwards."""
+    """Copy a dict or list one level deep, as the caller may change its own one afterwards."""
     return copy.copy(value) if type(value) in _CHANGEABLE else value

@@ -53,7 +53,7 @@ def configure(
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    from claimspan_tracing.otlp_file import OtlpFileExporter
+    from claimspan_tracing.export.otlp_file import OtlpFileExporter
 
     exporters: list[SpanExporter] = []
     if endpoint is not None or any(map(os.environ.get, _ENDPOINT_VARIABLES)):

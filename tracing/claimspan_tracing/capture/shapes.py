@@ -1,4 +1,4 @@
-"""What shape a value has, for values of which nothing is known beforehand."""
+"""Type guards for values of unknown shape."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["is_list", "is_mapping"]
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
-    """A dict, or something that behaves like one."""
+    """Whether the value is a dict, or behaves like one."""
     return isinstance(value, Mapping)
 
 
 def is_list(value: object) -> TypeGuard[Sequence[object]]:
-    """A list or a tuple; a text is none."""
+    """Whether the value is a list or a tuple; a str is neither."""
     return isinstance(value, list | tuple)

@@ -10,7 +10,7 @@ import typer
 
 from claimspan.errors import ConfigError
 from claimspan.report import render_report, summarise
-from claimspan_tracing.trace_file import read_trace_file
+from claimspan_tracing.export.trace_file import read_trace_file
 
 __all__ = ["report"]
 

@@ -1,10 +1,10 @@
-"""Where the user says that the question or the answer stands in an input or output."""
+"""Keys and dotted paths that say where the query or the response is in an input or output."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.capture.shapes import is_list, is_mapping
 
 __all__ = ["Key", "value_at"]
 
@@ -13,12 +13,12 @@ Key = str | Callable[..., object]
 
 
 def value_at(value: object, key: Key) -> object:
-    """The value under a key or a dotted path, or what the callable makes of it.
+    """Return the value under a key or a dotted path, or what the callable returns for the input.
 
     Args:
         value: The whole input or output.
-        key: A key wins over a path of the same spelling; the steps of a path are keys, indexes of
-            lists, or attributes.
+        key: A key, a dotted path whose steps are keys, indexes of lists or attributes, or a
+            callable. A key wins over a path of the same spelling.
 
     Returns:
         None where a step leads nowhere.

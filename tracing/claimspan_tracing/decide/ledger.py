@@ -1,4 +1,4 @@
-"""The books: every record that was produced ends in one state, or is pending."""
+"""The ledger: counts of records by state, so that no record is lost without being counted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from claimspan_tracing.status import DROPPED, Status
+from claimspan_tracing.decide.status import DROPPED, Status
 
 __all__ = ["Ledger", "Stats"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What became of the records: ``produced = evaluated + skipped + dropped + pending``."""
+    """Counts of records: ``produced = evaluated + skipped + dropped + pending``."""
 
     produced: int
     """Records whose root has ended."""
 
     evaluated: int
-    """Records whose scores are on their spans."""
+    """Records whose scores are written."""
 
     skipped: Mapping[str, int]
     """By status: records that were not to be evaluated."""
@@ -30,13 +30,13 @@ class Stats:
     """By status: records that should have been evaluated and were not."""
 
     pending: int
-    """Records that wait in the queue or are under evaluation."""
+    """Records that have no state yet: they wait, or are under evaluation."""
 
     late: int
     """Records dropped by ``timeout`` whose scores went to a carrier span afterwards."""
 
     faults: int
-    """Errors inside claimspan that were swallowed."""
+    """Exceptions inside claimspan, or in code given to it, that were swallowed."""
 
 
 class Ledger:
@@ -50,30 +50,30 @@ class Ledger:
         self._running = 0
 
     def produced(self) -> None:
-        """A record has come in."""
+        """Count a record whose root has ended."""
         with self._changed:
             self._produced += 1
 
     def finished(self, status: Status) -> None:
-        """A record has reached its state."""
+        """Count a record that has reached its state."""
         with self._changed:
             self._finished[status] += 1
             self._changed.notify_all()
 
     def evaluation_started(self) -> None:
-        """A judge is at work, which may outlast its record."""
+        """Count an evaluation that was handed to the dispatcher; it may outlast its record."""
         with self._changed:
             self._running += 1
 
     def evaluation_ended(self, *, late: bool) -> None:
-        """A judge is done; ``late`` when its scores went to a carrier."""
+        """Count an evaluation that has ended; ``late`` where its scores went to a carrier."""
         with self._changed:
             self._running -= 1
             self._late += late
             self._changed.notify_all()
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until nothing is pending; False when something still is after ``timeout`` s."""
+        """Wait until nothing is pending; False where something still is after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while self._pending() or self._running:
@@ -82,12 +82,12 @@ class Ledger:
             return True
 
     def dropped(self) -> int:
-        """Number of records lost so far."""
+        """Return the number of records dropped so far."""
         with self._changed:
             return sum(self._finished[status] for status in DROPPED)
 
     def stats(self, faults: int) -> Stats:
-        """The counts at this moment."""
+        """Return the counts at this moment."""
         with self._changed:
             rest = {s: n for s, n in self._finished.items() if s is not Status.EVALUATED}
             return Stats(

@@ -1,4 +1,4 @@
-"""How a record can end. Each ends in exactly one of these states, written on its root span."""
+"""The states in which a record can end. Each record ends in exactly one of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["DROPPED", "Status"]
 
 
 class Status(StrEnum):
-    """Value of ``claimspan.evaluation.status``."""
+    """Value of ``claimspan.evaluation.status`` on the root span."""
 
     EVALUATED = "evaluated"
-    """The scores are on the span."""
+    """The scores are written: on the spans, or on a carrier where the spans are somebody else's."""
 
     NOT_SAMPLED = "not_sampled"
-    """The sampler left it out; it is traced all the same."""
+    """The sampler left the record out; it is traced all the same."""
 
     THROTTLED = "throttled"
     """More records a minute than allowed."""
@@ -24,10 +24,10 @@ class Status(StrEnum):
     """The budget for judging is spent."""
 
     NO_CONTEXT = "no_context"
-    """Nothing was retrieved, so there is nothing to be true to."""
+    """Nothing was retrieved, so there is nothing to compare the response with."""
 
     NO_ANSWER = "no_answer"
-    """The pipeline ended well and said nothing."""
+    """The pipeline ended without an error and without a response."""
 
     ABANDONED = "abandoned"
     """The caller stopped reading a stream, or the run never ended."""
@@ -42,14 +42,15 @@ class Status(StrEnum):
     """More records were waiting than the queue may hold."""
 
     TIMEOUT = "timeout"
-    """The evaluation took longer than spans may be held; late scores go to a carrier span."""
+    """No scores came while the spans could be held; late scores go to a carrier span."""
 
     JUDGE_ERROR = "judge_error"
-    """The judge failed; there are no scores."""
+    """The judge failed, or its scores could not be written; there are no scores."""
 
     SHUTDOWN = "shutdown"
-    """The monitor was shut down first."""
+    """The monitor was shut down before the record was evaluated."""
 
 
 DROPPED: Final = frozenset({Status.QUEUE_FULL, Status.TIMEOUT, Status.JUDGE_ERROR, Status.SHUTDOWN})
-"""States of records that should have been evaluated and were not; the others are skipped."""
+"""States of records that should have been evaluated and were not; all others but ``EVALUATED`` are
+skipped."""

@@ -1,0 +1,106 @@
+"""Everything that an integration may import from tracing, beside the public API and ``semconv``.
+
+An adapter reports starts and ends of a framework's runs to a ``Capture``, and provides a ``Reader``
+that reads the framework's objects afterwards, on the worker.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.capture.hooks import Capture
+from claimspan_tracing.capture.paths import Key, value_at
+from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.shapes import is_list, is_mapping
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
+
+__all__ = [
+    "EXIT_TIMEOUT",
+    "Capture",
+    "Document",
+    "Generation",
+    "Guard",
+    "Key",
+    "Monitor",
+    "MonitorOptions",
+    "Reader",
+    "Retrieval",
+    "Run",
+    "RunKind",
+    "RunTree",
+    "default_monitor",
+    "guard_of",
+    "is_list",
+    "is_mapping",
+    "open_capture",
+    "submit_ended",
+    "value_at",
+    "wait_until_idle",
+]
+
+
+def open_capture(monitor: Monitor, reader: Reader) -> Capture:
+    """Return the hooks for one framework.
+
+    Args:
+        monitor: Takes the records.
+        reader: Reads the framework's inputs and outputs.
+    """
+    return Capture(reader, lambda: monitor.engine)
+
+
+def guard_of(monitor: Monitor) -> Guard:
+    """Return the guard that swallows and counts an integration's own errors."""
+    return monitor.engine.guard
+
+
+def submit_ended(monitor: Monitor, tree: RunTree) -> None:
+    """Submit a tree whose spans are somebody else's and have ended; scores go to a carrier span.
+
+    Args:
+        monitor: Takes the record.
+        tree: Its span stands for the ended root, and does not record.
+    """
+    engine = monitor.engine
+    with engine.guard:
+        engine.submit_ended(tree)
+
+
+def wait_until_idle(monitor: Monitor, timeout: float) -> bool:
+    """Wait until every record has its state, without asking the provider to export.
+
+    For a span processor, which the provider itself asks to flush. Returns False where a record is
+    left after ``timeout`` seconds.
+    """
+    return monitor.engine.wait_until_idle(timeout)
+
+
+_shared: list[Monitor] = []
+_shared_lock: Final = threading.RLock()
+
+
+def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor:
+    """Return the monitor that an integration works with.
+
+    Args:
+        monitor: One that the application made; wins.
+        options: For a monitor of the integration's own. Without any, the process shares one.
+
+    Raises:
+        ConfigError: Both are given, or an option cannot work.
+    """
+    if monitor is not None:
+        if options:
+            given = ", ".join(sorted(options))
+            raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")
+        return monitor
+    if options:
+        return Monitor(**options)
+    with _shared_lock:
+        if not _shared:
+            _shared.append(Monitor())
+        return _shared[0]

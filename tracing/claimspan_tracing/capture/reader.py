@@ -1,0 +1,111 @@
+"""What an adapter provides: a reader of the framework's objects, and the values it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from claimspan_tracing.capture.runs import Run
+
+__all__ = ["Document", "Generation", "Reader", "Retrieval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One retrieved document as the framework returned it, before any cleaning."""
+
+    text: object
+    """What the generator can read of it."""
+
+    id: object = None
+    """Its id in the store; None where the store gave none."""
+
+    score: float | None = None
+    """The retriever's own score, on its own scale; None where it gave none."""
+
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What the store keeps with the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What went into a retriever and what came out."""
+
+    query: object
+    """What the retriever was asked."""
+
+    documents: Sequence[Document]
+    """What it returned, in its order."""
+
+    source: object = None
+    """Name of the store, where known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What went into a generator and what came out."""
+
+    prompt: object = None
+    """Everything that the model read."""
+
+    completion: object = None
+    """What the model answered."""
+
+    model: object = None
+    """Name of the model."""
+
+    provider: object = None
+    """Name of the model's provider."""
+
+    input_tokens: int | None = None
+    """Tokens of the prompt, as the provider counted them."""
+
+    output_tokens: int | None = None
+    """Tokens of the completion, as the provider counted them."""
+
+
+class Reader(Protocol):
+    """Reads the raw inputs and outputs of runs. The worker calls all methods but ``size``.
+
+    Where a method raises, the one value that it was asked for is empty, and the fault is counted.
+    """
+
+    def query(self, root: Run) -> object:
+        """Return what the user asked; None where it cannot be found."""
+        ...
+
+    def response(self, root: Run) -> object:
+        """Return what the pipeline answered; None where it cannot be found."""
+        ...
+
+    def retrieval(self, run: Run) -> Retrieval:
+        """Return the query and the documents of a retriever run."""
+        ...
+
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
+        """Return the documents in the output of a run that is no retriever; None where it has none.
+
+        Called only where no retriever ran: some pipelines search a store without a retriever, and
+        the framework does not report that search as a run.
+        """
+        ...
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """Return what the generator read, after rerankers and cut-offs.
+
+        None where the run does not show it: then it is what the retrievers returned.
+        """
+        ...
+
+    def generation(self, run: Run) -> Generation:
+        """Return prompt, completion, model and tokens of a generator run."""
+        ...
+
+    def size(self, outputs: object) -> int:
+        """Return the number of characters in a retriever's output; runs on the caller's thread."""
+        ...
+
+    def interrupted(self, root: Run) -> bool:
+        """Whether the run waits for a person, or was cancelled; neither is an error."""
+        ...

@@ -1,0 +1,107 @@
+"""Runs and run trees: what the hooks note about one query on the caller's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from contextvars import Context
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from claimspan_tracing.capture.reader import Reader
+
+__all__ = ["Run", "RunKind", "RunTree"]
+
+
+class RunKind(Enum):
+    """What a run does in the pipeline. Some frameworks show it only in the run's output."""
+
+    CHAIN = "chain"
+    """Holds other runs together; gets no span of its own below the root."""
+
+    RETRIEVER = "retriever"
+    """Returns documents for a query."""
+
+    GENERATOR = "generator"
+    """A call of a language model."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One step of a pipeline, as the framework reported it. Nothing is copied or serialised."""
+
+    id: Hashable
+    """Identifies the run until it ends."""
+
+    tree: RunTree
+    """The tree that the run belongs to."""
+
+    parent: Run | None
+    """The run that this one is part of; None for the root."""
+
+    kind: RunKind
+    """What the run does."""
+
+    name: object
+    """Name of the run, as the framework shows it."""
+
+    start: int
+    """Nanoseconds since the epoch."""
+
+    inputs: object
+    """What went in, by reference."""
+
+    metadata: Mapping[str, object]
+    """What the application attached to the run."""
+
+    end: int | None = None
+    """Nanoseconds since the epoch; None while it runs."""
+
+    outputs: object = None
+    """What came out, by reference."""
+
+    error: BaseException | None = None
+    """The exception that ended the run."""
+
+    def has_ancestor(self, kind: RunKind) -> bool:
+        """Whether any run above this one is of the kind."""
+        run = self.parent
+        while run is not None and run.kind is not kind:
+            run = run.parent
+        return run is not None
+
+
+@dataclass(slots=True, eq=False)
+class RunTree:
+    """All runs of one query, with the root span that was started for it.
+
+    The tree is the only value that holds objects of a framework. The worker reads it into a
+    ``Job`` and lets go of it.
+    """
+
+    span: Span
+    """The root span."""
+
+    reader: Reader
+    """Reads the framework's objects in the runs."""
+
+    context: Context = field(default_factory=Context)
+    """Context variables of the request. The spans of the query are built in a copy of them."""
+
+    runs: list[Run] = field(default_factory=list["Run"])
+    """In the order of their start; the first is the root."""
+
+    size: int = 0
+    """Approximate number of characters that the tree keeps alive."""
+
+    @property
+    def root(self) -> Run:
+        """The run that the query came in with."""
+        return self.runs[0]
+
+    def of_kind(self, kind: RunKind) -> list[Run]:
+        """The runs of a kind, in the order of their start."""
+        return [run for run in self.runs if run.kind is kind]

@@ -1,0 +1,37 @@
+"""The seam between records and judges: where jobs go to be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from claimspan_tracing.job import Job, JobKey, Outcome
+
+__all__ = ["Deliver", "Dispatcher"]
+
+Deliver = Callable[[Job, Outcome], None]
+"""Takes the outcome of a job; may be called from any thread, once for each job dispatched."""
+
+
+class Dispatcher(Protocol):
+    """Has jobs evaluated somewhere: on a thread of this process, or by workers elsewhere."""
+
+    def start(self, deliver: Deliver) -> None:
+        """Set where outcomes go; called once, before the first job."""
+        ...
+
+    def dispatch(self, job: Job) -> bool:
+        """Take a job; False where there is no room for it. Must not block."""
+        ...
+
+    def withdraw(self, key: JobKey) -> bool:
+        """Take back a job that nobody has begun to evaluate.
+
+        Returns:
+            True where the job will not be evaluated, and no outcome will be delivered for it.
+        """
+        ...
+
+    def stop(self, timeout: float) -> None:
+        """Stop evaluating, waiting at most ``timeout`` seconds."""
+        ...

@@ -1,0 +1,93 @@
+"""A daemon thread with an event loop of its own, which belongs to no request."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import Context
+from typing import Final, TypeVarTuple, Unpack
+
+from claimspan_tracing.guard import Guard
+
+__all__ = ["LoopThread"]
+
+CANCEL_SECONDS: Final = 1.0
+"""How long tasks may take to end after they were cancelled."""
+
+_Ts = TypeVarTuple("_Ts")
+
+
+class LoopThread:
+    """Runs callbacks and tasks on an event loop in a daemon thread.
+
+    Every callback runs in an empty context: the request that happens to wake the thread must not
+    lend its context variables (tenant, user, tracing) to work for other requests. The thread starts
+    with the first call. The application's event loop is never touched.
+    """
+
+    def __init__(self, name: str, guard: Guard) -> None:
+        """Prepare the thread; it does not start yet.
+
+        Args:
+            name: Name of the thread.
+            guard: Counts what callbacks raise.
+        """
+        self._name = name
+        self._guard = guard
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        # Re-entrant: the garbage collector may end a user's stream, and so call us, at any time.
+        self._lock = threading.RLock()
+
+    def call(self, callback: Callable[[Unpack[_Ts]], object], *args: Unpack[_Ts]) -> None:
+        """Run a callback on the loop, soon. May be called from any thread.
+
+        Raises:
+            RuntimeError: The thread was stopped, or none can be started any more because the
+                interpreter is shutting down.
+        """
+        if self._thread is None:
+            self._start()
+        if self._loop is None or self._stopped:
+            raise RuntimeError(f"{self._name} is stopped")
+        self._loop.call_soon_threadsafe(callback, *args, context=Context())
+
+    def stop(self, timeout: float) -> None:
+        """Cancel every task and end the thread, waiting at most ``timeout`` seconds."""
+        self._stopped = True
+        if self._loop is None or self._thread is None or not self._thread.is_alive():
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        except RuntimeError:  # the thread has just closed its loop
+            return
+        self._thread.join(timeout)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None:
+                return
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(
+                target=Context().run, args=(self._run, loop), name=self._name, daemon=True
+            )
+            thread.start()
+            self._loop, self._thread = loop, thread
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        while not self._stopped:
+            try:
+                loop.run_forever()
+            except BaseException as error:  # noqa: BLE001 - a callback that calls sys.exit must not end the thread
+                self._guard.swallow(error)
+        with self._guard:
+            tasks = asyncio.all_tasks(loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                loop.run_until_complete(asyncio.wait(tasks, timeout=CANCEL_SECONDS))
+            loop.run_until_complete(loop.shutdown_asyncgens())  # closes the judge's connections
+        loop.close()

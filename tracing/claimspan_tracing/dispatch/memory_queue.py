@@ -1,0 +1,111 @@
+"""The queue in memory: finished run trees, and jobs that wait for the judge or are with it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import Final
+
+from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.job import Job, JobKey
+
+__all__ = ["MAX_BYTES", "MAX_RECORDS", "RecordQueue"]
+
+MAX_RECORDS: Final = 2_000
+MAX_BYTES: Final = 64 * 1024 * 1024
+
+READING_SHARE: Final = 8
+"""One place in so many is kept for trees that have not been read. So a judge that is slower than the
+traffic fills the rest of the queue, and records that are not to be judged still get through."""
+
+
+class RecordQueue:
+    """Bounds by count and by bytes how many records are under way.
+
+    A record takes its place when its root has ended, and keeps it until it has its state and its
+    evaluation has ended, also where its spans were ended before that. A full queue refuses the newest
+    record. Trees are read in their order. Of the jobs that wait, the judge gets the newest first:
+    when it is slower than the traffic, the newest are the only ones whose scores still come in time.
+    """
+
+    def __init__(self, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES) -> None:
+        """Set the bounds.
+
+        Args:
+            max_records: Records under way at once.
+            max_bytes: Approximate bytes of text that they keep alive.
+        """
+        self._max_records = max_records
+        self._max_bytes = max_bytes
+        self._trees: deque[RunTree] = deque()
+        # What each record was accepted with: its tree may still grow in a thread of the application.
+        self._sizes: dict[JobKey, int] = {}
+        self._bytes = 0
+        self._jobs: dict[JobKey, tuple[Job, float]] = {}
+        self._judged: dict[JobKey, int] = {}
+        self._judged_bytes = 0
+        # Re-entrant: the garbage collector may end a user's stream, and so call ``put``, at any time.
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        """Number of records that have a place."""
+        return len(self._sizes)
+
+    def put(self, key: JobKey, tree: RunTree) -> bool:
+        """Give a record a place; False where a bound would be passed."""
+        with self._lock:
+            size = tree.size
+            if len(self._sizes) >= self._max_records or self._bytes + size > self._max_bytes:
+                return False
+            self._sizes[key] = size
+            self._bytes += size
+            self._trees.append(tree)
+            return True
+
+    def take(self) -> RunTree | None:
+        """Return the oldest tree that was not read; None where there is none."""
+        try:
+            return self._trees.popleft()
+        except IndexError:
+            return None
+
+    def put_job(self, job: Job) -> bool:
+        """Let a record wait for the judge, on its place; False where too many are waiting."""
+        with self._lock:
+            size = self._sizes.get(job.key, 0)
+            if len(self._judged) >= _share(self._max_records):
+                return False
+            if self._judged_bytes + size > _share(self._max_bytes):
+                return False
+            self._judged[job.key] = size
+            self._judged_bytes += size
+            self._jobs[job.key] = (job, time.monotonic())
+            return True
+
+    def take_job(self) -> tuple[Job, float] | None:
+        """Return the newest job that waits for the judge, and how long it has waited, in seconds.
+
+        None where no job waits.
+        """
+        with self._lock:
+            if not self._jobs:
+                return None
+            _, (job, since) = self._jobs.popitem()
+        return job, time.monotonic() - since
+
+    def withdraw(self, key: JobKey) -> bool:
+        """Remove a job that waits; False where the judge has it, or has had it."""
+        with self._lock:
+            return self._jobs.pop(key, None) is not None
+
+    def release(self, key: JobKey) -> None:
+        """Give back the place of a record; no effect where it has none."""
+        with self._lock:
+            self._bytes -= self._sizes.pop(key, 0)
+            self._judged_bytes -= self._judged.pop(key, 0)
+            self._jobs.pop(key, None)
+
+
+def _share(bound: int) -> int:
+    return bound - bound // READING_SHARE

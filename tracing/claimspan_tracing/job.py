@@ -1,0 +1,264 @@
+"""Job and outcome: the two values that a record consists of after it was read.
+
+A job is made from a run tree, an outcome by evaluating the job. Both are frozen, versioned and
+survive JSON exactly. Together they are enough to write everything about a record, in another
+process as well: neither refers to a span, a framework's object or a judge.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from claimspan import Chunk, Evaluation, RagRecord
+from claimspan.errors import ConfigError
+from claimspan.files.ground_truth import GroundTruthMatch
+from claimspan_tracing.decide.facts import Facts
+from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.status import Status
+
+__all__ = ["GeneratorRun", "Job", "JobKey", "Outcome", "RetrieverRun"]
+
+JobKey = tuple[str, str]
+"""Trace id and span id of the root span, in hex."""
+
+_STRICT: Final = ConfigDict(extra="forbid")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverRun:
+    """One outermost retriever run."""
+
+    __pydantic_config__ = _STRICT
+
+    started: int
+    """Nanoseconds since the epoch."""
+
+    ended: int
+    """Nanoseconds since the epoch; the end of the root where the run's own was not seen."""
+
+    query: str
+    """What the retriever was asked."""
+
+    chunks: tuple[Chunk, ...]
+    """What it returned, in its order, cut to a bounded number."""
+
+    id_sources: tuple[str, ...]
+    """``document`` or ``content_hash``, one for each chunk."""
+
+    found: int
+    """Number of documents before any was cut off."""
+
+    source: str = ""
+    """Name of the store; empty where unknown."""
+
+    parent: int | None = None
+    """Index in ``Job.runs`` of the nearest run that encloses this one; None for the root."""
+
+    error_type: str = ""
+    """Class of the exception that ended the run; empty where there was none."""
+
+    kind: Literal["retriever"] = "retriever"
+    """Tells the kinds of runs apart in JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorRun:
+    """One outermost generator run."""
+
+    __pydantic_config__ = _STRICT
+
+    started: int
+    """Nanoseconds since the epoch."""
+
+    ended: int
+    """Nanoseconds since the epoch; the end of the root where the run's own was not seen."""
+
+    prompt: str = ""
+    """Everything that the model read, cut to a bounded length."""
+
+    completion: str = ""
+    """What the model answered."""
+
+    model: str = ""
+    """Name of the model; empty where unknown."""
+
+    provider: str = ""
+    """Name of the model's provider; empty where unknown."""
+
+    input_tokens: int | None = None
+    """Tokens of the prompt; None where unknown."""
+
+    output_tokens: int | None = None
+    """Tokens of the completion; None where unknown."""
+
+    parent: int | None = None
+    """Index in ``Job.runs`` of the nearest run that encloses this one; None for the root."""
+
+    error_type: str = ""
+    """Class of the exception that ended the run; empty where there was none."""
+
+    kind: Literal["generator"] = "generator"
+    """Tells the kinds of runs apart in JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything that is known about one record before it is evaluated."""
+
+    __pydantic_config__ = _STRICT
+
+    record: RagRecord
+    """Query, chunks that the generator read, response and the application's metadata."""
+
+    trace_id: str
+    """Of the root span, 32 hex digits."""
+
+    span_id: str
+    """Of the root span, 16 hex digits."""
+
+    trace_flags: int
+    """Of the root span; 1 where it is exported."""
+
+    trace_state: str = ""
+    """Of the root span, as in the W3C header ``tracestate``."""
+
+    root_ended: bool = False
+    """Whether the root span had ended when the job was made, because somebody else owns it."""
+
+    route: str
+    """Name of the root run, as the framework shows it."""
+
+    started: int
+    """Start of the root, nanoseconds since the epoch."""
+
+    ended: int
+    """End of the root, nanoseconds since the epoch."""
+
+    error_type: str = ""
+    """Class of the exception that ended the root; empty where there was none."""
+
+    runs: tuple[Annotated[RetrieverRun | GeneratorRun, Field(discriminator="kind")], ...] = ()
+    """The outermost retriever and generator runs, in the order of their start."""
+
+    abstained: bool = False
+    """Whether the response declines to answer."""
+
+    status: Status | None = None
+    """The state that the pipeline's own result leads to; None where the record can be evaluated."""
+
+    reason: str = ""
+    """More about ``status``; empty where there is nothing to add."""
+
+    decision: Decision | None = None
+    """What the sampler decided; None before it was asked."""
+
+    version: Literal[1] = 1
+    """Version of this format."""
+
+    @property
+    def key(self) -> JobKey:
+        """Identifies the record: trace id and span id of its root span."""
+        return self.trace_id, self.span_id
+
+    @property
+    def retrievers(self) -> list[RetrieverRun]:
+        """The retriever runs."""
+        return [run for run in self.runs if isinstance(run, RetrieverRun)]
+
+    @property
+    def retrieved(self) -> tuple[Chunk, ...]:
+        """The union of what the retrievers returned, in order, each chunk once."""
+        return tuple({(c.id, c.text): c for run in self.retrievers for c in run.chunks}.values())
+
+    @property
+    def facts(self) -> Facts:
+        """What a sampler may decide on."""
+        chunks = self.record.chunks
+        return Facts(
+            trace_id=int(self.trace_id, 16),
+            span_id=int(self.span_id, 16),
+            route=self.route,
+            latency_seconds=max(0, self.ended - self.started) / 1e9,
+            has_answer=bool(self.record.response.strip()),
+            has_context=bool(chunks),
+            abstained=self.abstained,
+            failed=bool(self.error_type),
+            retrieval_scores=tuple(c.score for c in chunks if c.score is not None),
+            attributes=self.record.metadata,
+        )
+
+    def to_json(self) -> str:
+        """Return the job as JSON text."""
+        return _adapter(Job).dump_json(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Job:
+        """Return the job that ``to_json`` wrote.
+
+        Raises:
+            ConfigError: The text is not a job of this version.
+        """
+        return _parsed(cls, text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What evaluating a job has led to."""
+
+    __pydantic_config__ = _STRICT
+
+    status: Status
+    """The state that the record ends in."""
+
+    reason: str = ""
+    """More about the state; empty where it says all."""
+
+    evaluation: Evaluation | None = None
+    """Claims, verdicts and metrics; None where there are no scores."""
+
+    ground_truth: GroundTruthMatch | None = None
+    """What the response was compared with; None where there was no ground truth."""
+
+    late: bool = False
+    """Whether the record's spans had been ended, with another state, before the scores came."""
+
+    version: Literal[1] = 1
+    """Version of this format."""
+
+    def to_json(self) -> str:
+        """Return the outcome as JSON text."""
+        return _adapter(Outcome).dump_json(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Outcome:
+        """Return the outcome that ``to_json`` wrote.
+
+        Raises:
+            ConfigError: The text is not an outcome of this version.
+        """
+        return _parsed(cls, text)
+
+
+@cache
+def _adapter(kind: type[_T]) -> TypeAdapter[_T]:
+    # Built at first use: the schema takes milliseconds, and most processes never need it.
+    return TypeAdapter(kind)
+
+
+def _parsed(kind: type[_T], text: str | bytes) -> _T:
+    try:
+        return _adapter(kind).validate_json(text)
+    except ValidationError as error:
+        # The input stays out of the message: it holds questions and answers.
+        details = json.loads(error.json(include_input=False, include_url=False))
+        place = ".".join(map(str, details[0]["loc"])) or "the text"
+        raise ConfigError(
+            f"this is not a {kind.__name__.lower()} of version 1: {place}: {details[0]['msg']}"
+        ) from None

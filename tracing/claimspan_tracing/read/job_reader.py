@@ -1,0 +1,261 @@
+"""Reads a run tree into a job: texts cleaned and cut once, chunks in order, the pipeline's result.
+
+After this no framework object is referred to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from opentelemetry.trace import format_span_id, format_trace_id
+from pydantic import JsonValue
+
+from claimspan import Chunk, RagRecord
+from claimspan.files.ground_truth import ID_KEYS
+from claimspan.text.abstention import abstains
+from claimspan_tracing.capture.reader import Document, Generation, Retrieval
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
+from claimspan_tracing.text import clean, cut, to_json
+
+__all__ = ["read_job"]
+
+MAX_CHUNKS: Final = 100
+"""Chunks kept of one record; the others are counted."""
+
+MAX_CHUNK_BYTES: Final = 64 * 1024
+"""Bytes kept of one chunk: what a judge reads."""
+
+MAX_TEXT_BYTES: Final = 64 * 1024
+"""Bytes kept of a query, a response, a prompt or a completion."""
+
+MAX_ABSTENTION: Final = 600
+"""Characters; a longer response has answered, whatever its first sentence says."""
+
+_T = TypeVar("_T")
+_Part = tuple[Run, RetrieverRun | GeneratorRun]
+
+
+def read_job(tree: RunTree, guard: Guard) -> Job:
+    """Read a finished tree.
+
+    Args:
+        tree: Its root has ended, or was given up.
+        guard: Counts the faults of the reader. What a reader cannot read is empty.
+    """
+    root, reader = tree.root, tree.reader
+    ended = _ended(root)
+    retrievers = _retrievers(tree, guard, ended) or _unreported(tree, guard, ended)
+    runs = _with_parents([*retrievers, *_generators(tree, guard, ended)])
+    documents = _try(guard, reader.context, root, None)
+    context = None if documents is None else tuple(_chunk(d)[0] for d in documents)
+    response = _text(_try(guard, reader.response, root, None))
+    interrupted = _try(guard, reader.interrupted, root, False)
+    found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
+    status, reason = _status(tree, found, context, response, interrupted=interrupted)
+    span = tree.span.get_span_context()
+    return Job(
+        record=RagRecord(
+            query=_text(_try(guard, reader.query, root, None)) or _first_query(found),
+            response=response,
+            chunks=(_union(found) if context is None else context)[:MAX_CHUNKS],
+            metadata=_json_object(root.metadata),
+            id=_record_id(root.metadata),
+        ),
+        trace_id=format_trace_id(span.trace_id),
+        span_id=format_span_id(span.span_id),
+        trace_flags=int(span.trace_flags),
+        trace_state=span.trace_state.to_header(),
+        root_ended=not tree.span.is_recording(),
+        route=_text(root.name),
+        started=root.start,
+        ended=ended,
+        error_type=_error_type(root),
+        runs=runs,
+        abstained=len(response) <= MAX_ABSTENTION and abstains(response),
+        status=status,
+        reason=reason,
+    )
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+def _retrievers(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
+    """The outermost retriever runs: an inner one hands its documents to the outer one."""
+    return [
+        (run, _retriever_run(run, _try(guard, tree.reader.retrieval, run, _NOTHING), ended))
+        for run in tree.of_kind(RunKind.RETRIEVER)
+        if not run.has_ancestor(RunKind.RETRIEVER)
+    ]
+
+
+_NOTHING: Final = Retrieval(None, ())
+
+
+def _unreported(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
+    """Searches without a retriever run; each set of documents counts where it first came out."""
+    seen: set[str] = set()
+    parts: list[_Part] = []
+    for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
+        found = _try(guard, tree.reader.unreported_retrieval, run, None)
+        read = None if found is None else _retriever_run(run, found, ended)
+        if read is not None and not seen.issuperset(c.id for c in read.chunks):
+            seen.update(chunk.id for chunk in read.chunks)
+            parts.append((run, read))
+    return parts
+
+
+def _generators(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
+    return [
+        (run, _generator_run(run, _try(guard, tree.reader.generation, run, Generation()), ended))
+        for run in tree.of_kind(RunKind.GENERATOR)
+        if not run.has_ancestor(RunKind.GENERATOR)
+    ]
+
+
+def _retriever_run(run: Run, retrieval: Retrieval, ended: int) -> RetrieverRun:
+    kept = [_chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
+    return RetrieverRun(
+        started=run.start,
+        ended=run.end or ended,
+        error_type=_error_type(run),
+        query=_text(retrieval.query),
+        chunks=tuple(chunk for chunk, _ in kept),
+        id_sources=tuple(source for _, source in kept),
+        found=len(retrieval.documents),
+        source=_text(retrieval.source),
+    )
+
+
+def _generator_run(run: Run, generation: Generation, ended: int) -> GeneratorRun:
+    return GeneratorRun(
+        started=run.start,
+        ended=run.end or ended,
+        error_type=_error_type(run),
+        prompt=_text(generation.prompt),
+        completion=_text(generation.completion),
+        model=_text(generation.model),
+        provider=_text(generation.provider),
+        input_tokens=generation.input_tokens,
+        output_tokens=generation.output_tokens,
+    )
+
+
+def _with_parents(parts: Sequence[_Part]) -> tuple[RetrieverRun | GeneratorRun, ...]:
+    """The runs in the order of their start, each with the index of the run that encloses it."""
+    ordered = sorted(parts, key=lambda part: part[0].start)
+    index = {id(run): i for i, (run, _) in enumerate(ordered)}
+    return tuple(_with_parent(read, _enclosing(run, index)) for run, read in ordered)
+
+
+def _with_parent(
+    run: RetrieverRun | GeneratorRun, parent: int | None
+) -> RetrieverRun | GeneratorRun:
+    return run if parent is None else replace(run, parent=parent)
+
+
+def _enclosing(run: Run, index: Mapping[int, int]) -> int | None:
+    parent = run.parent
+    while parent is not None and id(parent) not in index:
+        parent = parent.parent
+    return None if parent is None else index[id(parent)]
+
+
+# --- the pipeline's result ----------------------------------------------------------------------
+
+
+def _status(
+    tree: RunTree,
+    retrievers: Sequence[RetrieverRun],
+    context: Sequence[Chunk] | None,
+    response: str,
+    *,
+    interrupted: bool,
+) -> tuple[Status | None, str]:
+    """The state that the pipeline's result leads to, with a reason; None to evaluate."""
+    root = tree.root
+    if interrupted or isinstance(root.error, asyncio.CancelledError):
+        return Status.INTERRUPTED, ""
+    if root.end is None:
+        return Status.ABANDONED, "the run never ended"
+    if _is_abandoned(tree):
+        return Status.ABANDONED, "the stream was not read to its end"
+    if root.error is not None:
+        return Status.APP_ERROR, ""
+    if not retrievers and not context:
+        return Status.NO_CONTEXT, "no retriever ran"
+    if context is not None and not context:
+        return Status.NO_CONTEXT, "no chunk reached the generator"
+    if not context and not any(run.chunks for run in retrievers):
+        return Status.NO_CONTEXT, "the retriever returned no chunks"
+    if not response.strip():
+        return Status.NO_ANSWER, ""
+    return None, ""
+
+
+def _is_abandoned(tree: RunTree) -> bool:
+    """Whether the reader of a stream left: its generator was closed, or still runs."""
+    root = tree.root
+    if root.error is not None:
+        return isinstance(root.error, GeneratorExit)
+    return root.outputs is None or any(r.end is None for r in tree.of_kind(RunKind.GENERATOR))
+
+
+def _ended(root: Run) -> int:
+    """When the root ended; for a run that was given up, when its last known part ended."""
+    return root.end or max([run.end or run.start for run in root.tree.runs])
+
+
+def _error_type(run: Run) -> str:
+    # A closed stream and a cancelled task end in a BaseException, and are no errors.
+    return clean(type(run.error).__qualname__) if isinstance(run.error, Exception) else ""
+
+
+# --- texts and chunks ---------------------------------------------------------------------------
+
+
+def _try(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
+    value = default
+    with guard:
+        value = read(run)
+    return value
+
+
+def _text(value: object, max_bytes: int = MAX_TEXT_BYTES) -> str:
+    return cut(clean(value), max_bytes)
+
+
+def _first_query(retrievers: Sequence[RetrieverRun]) -> str:
+    """What the first retriever was asked, for pipelines whose own query cannot be found."""
+    return next((run.query for run in retrievers), "")
+
+
+def _union(retrievers: Sequence[RetrieverRun]) -> tuple[Chunk, ...]:
+    return tuple({(c.id, c.text): c for run in retrievers for c in run.chunks}.values())
+
+
+def _chunk(document: Document) -> tuple[Chunk, str]:
+    text = _text(document.text, MAX_CHUNK_BYTES)
+    given = clean(document.id)
+    chunk = Chunk(
+        id=given or Chunk.content_id(text),
+        text=text,
+        score=document.score,
+        metadata=_json_object(document.metadata),
+    )
+    return chunk, "document" if given else "content_hash"
+
+
+def _json_object(metadata: Mapping[str, object]) -> dict[str, JsonValue]:
+    value = to_json(metadata)
+    return value if isinstance(value, dict) else {}
+
+
+def _record_id(metadata: Mapping[str, object]) -> str | None:
+    return next((_text(metadata[key]) for key in ID_KEYS if key in metadata), None)

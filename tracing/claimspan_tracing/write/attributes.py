@@ -1,0 +1,69 @@
+"""The attributes that an evaluation turns into, apart from its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from claimspan import Evaluation
+from claimspan_tracing import semconv
+from claimspan_tracing.job import Outcome
+from claimspan_tracing.text import cut
+from claimspan_tracing.write.spans import MAX_VALUE_BYTES, Attributes
+
+__all__ = ["about", "ground_truth_of", "metric_scores"]
+
+
+def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = None) -> Attributes:
+    """Return the scores as doubles.
+
+    Args:
+        metrics: Name to value; an undefined metric is absent.
+        names: The metrics wanted; None for all.
+    """
+    wanted = metrics if names is None else [name for name in names if name in metrics]
+    return {semconv.score(name): float(metrics[name]) for name in wanted}
+
+
+def about(evaluation: Evaluation) -> Attributes:
+    """Return everything else that the judge found out. What is empty or unknown is absent."""
+    usage = evaluation.usage
+    optional: Attributes = {
+        semconv.JUDGE_NOTES: _counts(evaluation.notes),
+        semconv.EVALUATION_UNDECIDED: _counts(evaluation.undecided),
+        semconv.INJECTION_SUSPECTED: list(evaluation.injection_suspected),
+        semconv.CLAIMS_DROPPED: evaluation.claims_dropped,
+        semconv.JUDGE_SCORE_MODE: evaluation.score_mode or "",
+    }
+    known: Attributes = {name: value for name, value in optional.items() if value}
+    coverage = evaluation.context_coverage
+    if coverage is not None and coverage.combined_or is not None:
+        known[semconv.CONTEXT_COVERAGE] = coverage.combined_or
+    return known | {
+        semconv.CLAIMS_RESPONSE: len(evaluation.response_claims),
+        semconv.CLAIMS_GROUND_TRUTH: len(evaluation.ground_truth_claims),
+        semconv.CLAIMS_UNDECIDED: evaluation.undecided_claims,
+        semconv.JUDGE_NAME: evaluation.judge_name,
+        semconv.JUDGE_VERSION: evaluation.judge_version,
+        semconv.JUDGE_CALLS: usage.calls,
+        semconv.JUDGE_TOKENS_INPUT: usage.input_tokens,
+        semconv.JUDGE_TOKENS_OUTPUT: usage.output_tokens,
+        semconv.JUDGE_COST: usage.cost_usd,
+        semconv.JUDGE_SECONDS: usage.seconds,
+        semconv.EVALUATION_UNDEFINED: [f"{k}: {v}" for k, v in evaluation.undefined.items()],
+    }
+
+
+def ground_truth_of(outcome: Outcome) -> Attributes:
+    """Return the ground truth, how it was found, and how sure that match is."""
+    match = outcome.ground_truth
+    if match is None:
+        return {}
+    score: Attributes = {} if match.score is None else {semconv.GROUND_TRUTH_SCORE: match.score}
+    return score | {
+        semconv.GROUND_TRUTH: cut(match.text, MAX_VALUE_BYTES),
+        semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by,
+    }
+
+
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    return [f"{name}: {count}" for name, count in counts.items()]

@@ -1,0 +1,78 @@
+"""The first sink: scores on the spans of the query, or on a carrier where these have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from opentelemetry.trace import Span, Tracer
+
+from claimspan import Evaluation
+from claimspan.metrics import compute_metrics
+from claimspan_tracing.job import Outcome, RetrieverRun
+from claimspan_tracing.write.attributes import about, ground_truth_of, metric_scores
+from claimspan_tracing.write.evaluation_span import write_carrier
+from claimspan_tracing.write.sinks import Finished
+from claimspan_tracing.write.spans import Attributes, OpenSpans
+
+__all__ = ["Scores"]
+
+RETRIEVER_METRICS: Final = ("claim_recall", "context_precision")
+GENERATOR_METRICS: Final = (
+    "context_utilization",
+    "noise_sensitivity_in_relevant",
+    "noise_sensitivity_in_irrelevant",
+    "hallucination",
+    "self_knowledge",
+    "faithfulness",
+)
+
+
+class Scores:
+    """Writes the scores. The state ``evaluated`` is written only after this has not raised."""
+
+    def __init__(self, tracer: Callable[[], Tracer]) -> None:
+        """Set where carriers go.
+
+        Args:
+            tracer: Returns the tracer in force.
+        """
+        self._tracer = tracer
+
+    def write(self, finished: Finished) -> None:
+        """Put all scores on the root, and those of retriever and generator on their own spans."""
+        evaluation = finished.outcome.evaluation
+        if evaluation is None:
+            return
+        if finished.spans is None:
+            write_carrier(finished, self._tracer())
+            return
+        # All attributes are computed before the first is set: what fails leaves no score behind.
+        for span, attributes in _placed(finished.spans, evaluation, finished.outcome):
+            span.set_attributes(attributes)
+
+
+def _placed(
+    spans: OpenSpans, evaluation: Evaluation, outcome: Outcome
+) -> list[tuple[Span, Attributes]]:
+    """Each span with the attributes that it gets, the root last."""
+    retrievers = spans.retrievers
+    placed = [
+        (span, metric_scores(_metrics_of(spans, run, evaluation), RETRIEVER_METRICS))
+        for span, run in retrievers
+    ]
+    if spans.answering is not None:
+        placed.append((spans.answering, metric_scores(evaluation.metrics, GENERATOR_METRICS)))
+    root = about(evaluation) | ground_truth_of(outcome) | metric_scores(evaluation.metrics)
+    return [*placed, (spans.root, root)]
+
+
+def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> Mapping[str, float]:
+    """The metrics over a retriever's own chunks, where several retrievers ran."""
+    matrix = evaluation.ground_truth_vs_chunks
+    if matrix is None or len(spans.retrievers) == 1:
+        return evaluation.metrics if matrix is not None else {}
+    own = {(chunk.id, chunk.text) for chunk in run.chunks}
+    columns = [i for i, c in enumerate(spans.job.record.chunks) if (c.id, c.text) in own]
+    labels = [[row[i] for i in columns] for row in matrix.labels]
+    return compute_metrics(ground_truth_vs_chunks=labels)

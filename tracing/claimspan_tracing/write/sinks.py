@@ -1,0 +1,39 @@
+"""The seam for writers: what a sink is, and what it gets to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.write.spans import OpenSpans
+
+__all__ = ["Finished", "Sink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A record with its outcome, ready to be written."""
+
+    job: Job
+    """What was evaluated."""
+
+    outcome: Outcome
+    """What the evaluation led to."""
+
+    spans: OpenSpans | None = None
+    """The spans of the query while they are open; None where they have ended, where they are
+    somebody else's, and in another process."""
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Writes finished records to one place.
+
+    Sinks are called in their order, on the worker's thread, never on the application's. A sink that
+    raises loses what it was to write, and is counted; the other sinks are called all the same.
+    """
+
+    def write(self, finished: Finished) -> None:
+        """Write one finished record. Blocking here delays the spans of other records."""
+        ...

@@ -1,0 +1,207 @@
+"""Builds the spans of a query from its job, with the times that were noted while it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import Status as SpanStatus
+from opentelemetry.util.types import AttributeValue
+
+from claimspan import Chunk
+from claimspan_tracing import semconv
+from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
+from claimspan_tracing.text import cut, json_list, json_text
+
+__all__ = [
+    "BARE_ROOT",
+    "MAX_VALUE_BYTES",
+    "Attributes",
+    "OpenSpans",
+    "build_spans",
+    "recorded_texts",
+]
+
+MAX_DOCUMENTS: Final = 20
+"""Chunks on a retriever span: four attributes each, and the SDK drops the oldest past 128."""
+
+MAX_CHUNK_BYTES: Final = 2 * 1024
+"""Text of one chunk on a span; Tempo cuts longer attributes by default."""
+
+MAX_CHUNKS_BYTES: Final = 32 * 1024
+"""Chunk text on one span; a batch beyond 4 MB is refused by many receivers."""
+
+MAX_VALUE_BYTES: Final = 8 * 1024
+"""Query, response, prompt and completion on a span."""
+
+MAX_METADATA_BYTES: Final = 1024
+"""Metadata of one chunk, an id, a name."""
+
+Attributes = dict[str, AttributeValue]
+
+BARE_ROOT: Final[Attributes] = {
+    semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_WORKFLOW,
+    semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_CHAIN,
+}
+"""Attributes of a root span that is ended before its run tree was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSpans:
+    """The spans of one query, held open until its state is known."""
+
+    job: Job
+    """What the spans were built from."""
+
+    root: Span
+    """The span of the root run."""
+
+    runs: tuple[Span, ...]
+    """The spans of ``job.runs``, in the same order."""
+
+    @property
+    def retrievers(self) -> list[tuple[Span, RetrieverRun]]:
+        """The retriever spans with their runs."""
+        pairs = zip(self.runs, self.job.runs, strict=True)
+        return [(span, run) for span, run in pairs if isinstance(run, RetrieverRun)]
+
+    @property
+    def answering(self) -> Span | None:
+        """The span of the last generator run; None where there is none."""
+        pairs = zip(self.runs, self.job.runs, strict=True)
+        return next((s for s, run in reversed(list(pairs)) if isinstance(run, GeneratorRun)), None)
+
+    def ends(self) -> list[tuple[Span, int | None]]:
+        """Return every span with the time at which its run ended, the root last."""
+        runs = zip(self.runs, self.job.runs, strict=True)
+        return [*((span, run.ended) for span, run in runs), (self.root, self.job.ended)]
+
+
+def build_spans(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
+    """Fill the root span, and start a span for each retriever and generator run below it.
+
+    Runs in a copy of the request's context: a span processor sees the context variables and the
+    baggage of the request that the spans belong to.
+
+    Args:
+        job: What was read from the run tree.
+        root: The root span that was started for the query; still recording.
+        tracer: Starts the other spans.
+    """
+    root.set_attributes(_root_attributes(job))
+    _set_error(root, job.error_type)
+    spans: list[Span] = []
+    for run in job.runs:
+        # A parent starts before its children, so its span is there already.
+        parent = root if run.parent is None else spans[run.parent]
+        spans.append(_start(run, tracer, parent))
+    built = OpenSpans(job, root, tuple(spans))
+    _set_context(built)
+    return built
+
+
+def _set_context(spans: OpenSpans) -> None:
+    """Put the chunks on the answering span where they are not those that the retrievers found."""
+    chunks = spans.job.record.chunks
+    if spans.answering is not None and chunks != spans.job.retrieved[: len(chunks)]:
+        spans.answering.set_attributes(_document_attributes(chunks, recorded_texts(chunks)))
+
+
+def _start(run: RetrieverRun | GeneratorRun, tracer: Tracer, parent: Span) -> Span:
+    if isinstance(run, RetrieverRun):
+        name, attributes = semconv.SPAN_RETRIEVER, _retriever_attributes(run)
+    else:
+        name, attributes = semconv.SPAN_GENERATOR, _generator_attributes(run)
+    context = set_span_in_context(parent)
+    span = tracer.start_span(name, context, kind=SpanKind.CLIENT, start_time=run.started)
+    span.set_attributes(attributes)
+    _set_error(span, run.error_type)
+    return span
+
+
+def _set_error(span: Span, error_type: str) -> None:
+    if error_type:
+        span.set_attribute(semconv.ERROR_TYPE, error_type)
+        span.set_status(SpanStatus(StatusCode.ERROR, "the application raised an exception"))
+
+
+def _root_attributes(job: Job) -> Attributes:
+    record = job.record
+    abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
+    record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
+    return (
+        BARE_ROOT
+        | abstained
+        | record_id
+        | {
+            semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),
+            semconv.CHUNKS_COUNT: sum(run.found for run in job.retrievers),
+            semconv.CHUNKS_RECORDED: len(record.chunks),
+            semconv.OUTPUT_VALUE: cut(record.response, MAX_VALUE_BYTES),
+            semconv.INPUT_VALUE: cut(record.query, MAX_VALUE_BYTES),
+        }
+    )
+
+
+def _retriever_attributes(run: RetrieverRun) -> Attributes:
+    documents = [{"id": chunk.id, "score": chunk.score} for chunk in run.chunks]
+    texts = recorded_texts(run.chunks)
+    attributes = _document_attributes(run.chunks, texts)
+    attributes |= {
+        semconv.CHUNKS_COUNT: run.found,
+        semconv.CHUNKS_RECORDED: len(texts),
+        semconv.CHUNK_ID_SOURCE: run.id_sources[: len(texts)],
+        semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
+        semconv.GEN_AI_RETRIEVAL_QUERY: cut(run.query, MAX_VALUE_BYTES),
+        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
+        semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
+        semconv.INPUT_VALUE: cut(run.query, MAX_VALUE_BYTES),
+    }
+    if run.source:
+        attributes[semconv.GEN_AI_DATA_SOURCE_ID] = run.source
+    return attributes
+
+
+def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
+    """Return the texts that fit on one span: 20 chunks, 2 KiB each, 32 KiB in all."""
+    texts: list[str] = []
+    room = MAX_CHUNKS_BYTES
+    for chunk in chunks[:MAX_DOCUMENTS]:
+        text = cut(chunk.text, min(MAX_CHUNK_BYTES, room))
+        room -= len(text.encode("utf-8"))
+        texts.append(text)
+    return texts
+
+
+def _document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:
+    attributes: Attributes = {}
+    for index, (chunk, text) in enumerate(zip(chunks, texts, strict=False)):
+        attributes[semconv.document(index, "id")] = cut(chunk.id, MAX_METADATA_BYTES)
+        attributes[semconv.document(index, "content")] = text
+        if chunk.score is not None:
+            attributes[semconv.document(index, "score")] = chunk.score
+        metadata = json_text(chunk.metadata)
+        if chunk.metadata and len(metadata.encode("utf-8")) <= MAX_METADATA_BYTES:
+            attributes[semconv.document(index, "metadata")] = metadata
+    return attributes
+
+
+def _generator_attributes(run: GeneratorRun) -> Attributes:
+    optional: dict[str, AttributeValue | None] = {
+        semconv.GEN_AI_REQUEST_MODEL: run.model or None,
+        semconv.LLM_MODEL_NAME: run.model or None,
+        semconv.GEN_AI_PROVIDER_NAME: run.provider or None,
+        semconv.GEN_AI_USAGE_INPUT_TOKENS: run.input_tokens,
+        semconv.GEN_AI_USAGE_OUTPUT_TOKENS: run.output_tokens,
+        semconv.LLM_TOKENS_PROMPT: run.input_tokens,
+        semconv.LLM_TOKENS_COMPLETION: run.output_tokens,
+    }
+    known: Attributes = {name: value for name, value in optional.items() if value is not None}
+    return known | {
+        semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_CHAT,
+        semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
+        semconv.INPUT_VALUE: cut(run.prompt, MAX_VALUE_BYTES),
+        semconv.OUTPUT_VALUE: cut(run.completion, MAX_VALUE_BYTES),
+    }

@@ -1,0 +1,147 @@
+"""The writer: ends every record in exactly one state, and hands it to the sinks in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from opentelemetry.trace import Span
+
+from claimspan_tracing import semconv
+from claimspan_tracing.decide.ledger import Ledger
+from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.text import clean, cut
+from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
+from claimspan_tracing.write.signals import RecordCounter
+from claimspan_tracing.write.sinks import Finished, Sink
+from claimspan_tracing.write.spans import BARE_ROOT
+
+__all__ = ["Writer"]
+
+MAX_REASON_BYTES: Final = 256
+"""Bytes of a reason on a span."""
+
+
+class Writer:
+    """Writes records whose state is known.
+
+    The order is: scores, state, end of the spans, the other sinks, the ledger. So ``evaluated`` on
+    a span or in the ledger means that the scores are there.
+    """
+
+    def __init__(
+        self,
+        records: OpenRecords,
+        ledger: Ledger,
+        guard: Guard,
+        scores: Sink,
+        sinks: Sequence[Sink],
+    ) -> None:
+        """Connect the writer.
+
+        Args:
+            records: The records that have no state yet.
+            ledger: Counts the states.
+            guard: Swallows and counts what a sink or a span processor raises.
+            scores: The first sink; the state depends on it.
+            sinks: The other sinks, in order; none of them changes the state.
+        """
+        self._records = records
+        self._ledger = ledger
+        self._guard = guard
+        self._scores = scores
+        self._sinks = tuple(sinks)
+        self._counter = RecordCounter()
+
+    def finish(self, key: JobKey, outcome: Outcome) -> bool:
+        """Write the outcome of an open record and end its spans.
+
+        Returns:
+            False where the record has reached a state before.
+        """
+        record = self._records.take(key)
+        if record is None:
+            return False
+        self._settle(record, outcome, self._sinks)
+        return True
+
+    def refuse(self, record: OpenRecord, status: Status) -> None:
+        """Finish a record that was never open, on the application's thread: no sink is called."""
+        self._settle(record, Outcome(status=status), ())
+
+    def finish_all(self, outcome: Outcome) -> None:
+        """Finish every open record, on the application's thread: no sink is called."""
+        for key in self._records.keys():
+            record = self._records.take(key)
+            if record is not None:
+                self._settle(record, outcome, ())
+
+    def write_late(self, job: Job, outcome: Outcome) -> bool:
+        """Write scores that came after the record had reached another state.
+
+        Returns:
+            Whether the scores were written.
+        """
+        finished = Finished(job, replace(outcome, late=True))
+        written = self._try(self._scores, finished)
+        for sink in self._sinks:
+            self._try(sink, finished)
+        return written
+
+    def _settle(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> None:
+        """Write a record in a copy of its request's context, and count the state written."""
+        status = Status.JUDGE_ERROR
+        try:
+            # A copy, since a context can be entered only once at a time.
+            status = record.context.copy().run(self._write, record, outcome, sinks)
+        finally:
+            with self._guard:
+                self._counter.count(status)
+            self._ledger.finished(status)
+
+    def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
+        finished = None
+        if record.job is not None:
+            finished = self._with_scores(Finished(record.job, outcome, record.spans))
+            outcome = finished.outcome
+        with self._guard:
+            if record.spans is None:
+                record.root.set_attributes(BARE_ROOT)
+            _write_state(record.root, record.decision, outcome)
+        for span, ended in record.ends():
+            with self._guard:  # a span processor that raises must not keep the next span open
+                span.end(end_time=ended)
+        if finished is not None:
+            for sink in sinks:
+                self._try(sink, finished)
+        return outcome.status
+
+    def _with_scores(self, finished: Finished) -> Finished:
+        """Write the scores first; without them the record is not evaluated."""
+        if self._try(self._scores, finished):
+            return finished
+        failed = Outcome(status=Status.JUDGE_ERROR, reason="the scores could not be written")
+        return replace(finished, outcome=failed)
+
+    def _try(self, sink: Sink, finished: Finished) -> bool:
+        try:
+            sink.write(finished)
+        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+            self._guard.swallow(error)
+            return False
+        return True
+
+
+def _write_state(span: Span, decision: Decision | None, outcome: Outcome) -> None:
+    if decision is not None:
+        span.set_attribute(semconv.SAMPLE_RATE, decision.rate)
+        span.set_attribute(semconv.SAMPLE_WEIGHT, decision.weight)
+        span.set_attribute(semconv.SAMPLE_REASON, clean(decision.reason))
+    if outcome.reason:
+        reason = cut(clean(outcome.reason), MAX_REASON_BYTES)
+        span.set_attribute(semconv.EVALUATION_REASON, reason)
+    span.set_attribute(semconv.EVALUATION_STATUS, outcome.status.value)
