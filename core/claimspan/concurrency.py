@@ -1,16 +1,157 @@
-"""Calls that belong together, and calls that would be the same."""
+"""Patterns of concurrent calls that asyncio does not have: thread pool, gather, single flight."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
+from contextlib import suppress
+from contextvars import Context
+from functools import partial
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary, WeakSet
 
-__all__ = ["Flights", "together"]
+from claimspan.errors import ConfigError
+
+__all__ = ["DaemonPool", "Flights", "together"]
 
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
+_Work = Callable[[], None]
+
+
+class DaemonPool:
+    """Runs blocking functions on a fixed number of daemon threads, for code on an event loop.
+
+    ``ThreadPoolExecutor`` does not serve here: the interpreter joins its threads at exit, so one
+    function that never returns keeps the process alive, and it refuses work from ``atexit``
+    handlers, where the last evaluations are still drained.
+
+    Threads start with the first call. They do not survive a fork: a forked child starts its own,
+    and the calls under way stay with the parent. One pool may serve many event loops and threads.
+    """
+
+    def __init__(self, max_threads: int, *, name: str = "claimspan") -> None:
+        """Create a pool; no thread starts yet.
+
+        Args:
+            max_threads: Functions that run at the same time; further calls wait in a queue.
+            name: Prefix of the names of the threads.
+
+        Raises:
+            ConfigError: ``max_threads`` is less than 1.
+        """
+        if max_threads < 1:
+            raise ConfigError(f"max_threads is {max_threads!r}: give 1 or more")
+        self.max_threads: Final = max_threads
+        self.name: Final = name
+        self._lock = threading.Lock()
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
+        self._n_threads = 0
+        _pools.add(self)
+
+    async def run(
+        self, function: Callable[[*_Ts], _T], *args: *_Ts, context: Context | None = None
+    ) -> _T:
+        """Run ``function(*args)`` on a thread of the pool and wait for its result.
+
+        When the awaiting task is cancelled, a function that has not started never does, and the
+        result of one that has is discarded.
+
+        Args:
+            function: The function to run; it may block.
+            *args: Its positional arguments.
+            context: Context variables for the call, not entered by anybody else at the time; None
+                for an empty context, so that nothing of the awaiting task leaks into user code.
+
+        Returns:
+            What the function returned.
+
+        Raises:
+            BaseException: What the function raised, ``SystemExit`` and ``KeyboardInterrupt``
+                included.
+            RuntimeError: The function raised ``StopIteration`` or ``asyncio.CancelledError``,
+                which mean something else to the awaiting task; it is the cause.
+        """
+        future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        call = partial((context or Context()).run, function, *args)
+        self._started_queue().put(partial(_execute, future, call))
+        return await future
+
+    def close(self) -> None:
+        """End the threads once the calls in the queue have run; a later call starts new ones."""
+        with self._lock:
+            queue, n_threads = self._queue, self._n_threads
+            self._queue, self._n_threads = SimpleQueue(), 0
+        for _ in range(n_threads):
+            queue.put(None)
+
+    def forget_threads(self) -> None:
+        """Start anew in a forked child, which has none of the threads of its parent."""
+        # Another thread may have held the lock at the moment of the fork: it is replaced as well.
+        self._lock = threading.Lock()
+        self._queue, self._n_threads = SimpleQueue(), 0
+
+    def _started_queue(self) -> SimpleQueue[_Work | None]:
+        # All threads start at once: some Python versions refuse new threads in atexit handlers.
+        with self._lock:
+            while self._n_threads < self.max_threads:
+                name = f"{self.name}-{self._n_threads}"
+                threading.Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
+                self._n_threads += 1
+            return self._queue
+
+
+_pools: Final[WeakSet[DaemonPool]] = WeakSet()
+
+
+def _forget_threads_of_all_pools() -> None:
+    for pool in _pools:
+        pool.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget_threads_of_all_pools)
+
+
+def _work(queue: SimpleQueue[_Work | None]) -> None:
+    """Body of a thread of the pool: runs work from the queue until it finds None."""
+    while (work := queue.get()) is not None:
+        work()
+        del work  # an idle thread keeps neither the arguments nor the result alive
+
+
+def _execute(future: asyncio.Future[_T], call: Callable[[], _T]) -> None:
+    """Runs the call and sets its outcome on the future, on the event loop of the future."""
+    if future.cancelled():
+        return
+    try:
+        set_outcome = partial(future.set_result, call())
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        set_outcome = partial(future.set_exception, _deliverable(error))
+    with suppress(RuntimeError):  # the loop was closed: nobody awaits the outcome any more
+        future.get_loop().call_soon_threadsafe(_set_unless_done, future, set_outcome)
+
+
+def _set_unless_done(future: asyncio.Future[_T], set_outcome: _Work) -> None:
+    if not future.done():
+        set_outcome()
+
+
+def _deliverable(error: BaseException) -> BaseException:
+    """The error, or a RuntimeError caused by it where a future cannot carry it.
+
+    A future refuses ``StopIteration``, and ``CancelledError`` would look like a cancellation of
+    the awaiting task.
+    """
+    if not isinstance(error, StopIteration | asyncio.CancelledError):
+        return error
+    substitute = RuntimeError(f"the function raised {type(error).__name__}")
+    substitute.__cause__ = error
+    return substitute
 
 
 async def together(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
