@@ -119,7 +119,7 @@ class Evaluator:
     async def _judge_and_write(self, spans: CapturedSpans) -> bool:
         """Evaluate and write; True where the scores came too late for the spans themselves."""
         captured = spans.captured
-        ground_truth, reason = self._find_ground_truth(captured)
+        ground_truth, reason = await self._find_ground_truth(captured)
         record = RagRecord(
             query=captured.query,
             response=captured.response,
@@ -136,7 +136,7 @@ class Evaluator:
         self._writer.write_late(spans, evaluation)
         return True
 
-    def _find_ground_truth(self, captured: Captured) -> tuple[str | None, str]:
+    async def _find_ground_truth(self, captured: Captured) -> tuple[str | None, str]:
         """The ground truth, and why there is none although it was asked for."""
         for key in ID_KEYS:
             if key in captured.metadata:
@@ -145,11 +145,11 @@ class Evaluator:
         if self._ground_truth is None:
             return None, ""
         try:
-            found = self._ground_truth.find(captured.query, captured.metadata)
+            match = await self._ground_truth.find(captured.query, captured.metadata)
         except Exception as error:  # noqa: BLE001 - the user's own look-up; the other metrics stand
             self._guard.swallow(error)
             return None, f"looking up the ground truth raised {type(error).__name__}"
-        return (clean(found) or None), ""
+        return (clean(match.text) if match else None), ""
 
 
 def _hold_left(tree: RunTree, hold_seconds: float) -> float:

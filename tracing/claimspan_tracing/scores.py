@@ -111,7 +111,7 @@ def _about(evaluation: Evaluation) -> Attributes:
         **({semconv.JUDGE_NOTES: notes} if notes else {}),
         semconv.CLAIMS_RESPONSE: len(evaluation.response_claims),
         semconv.CLAIMS_GROUND_TRUTH: len(evaluation.ground_truth_claims),
-        semconv.CLAIMS_UNKNOWN: evaluation.unknown_claims,
+        semconv.CLAIMS_UNKNOWN: evaluation.undecided_claims,
         semconv.JUDGE_NAME: evaluation.judge_name,
         semconv.JUDGE_VERSION: evaluation.judge_version,
         semconv.JUDGE_CALLS: usage.calls,
