@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from claimspan.cost.usage import Usage
-    from claimspan.evaluation.evaluate import (
-        Evaluation,
-        aevaluate,
-        aevaluate_many,
-        evaluate,
-        evaluate_many,
-    )
+    from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
+    from claimspan.evaluation.result import Evaluation
     from claimspan.files.ground_truth import GroundTruth
     from claimspan.records import Chunk, RagRecord
     from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
@@ -45,7 +40,7 @@ __all__ = [
 _HOMES: Final = {
     "Chunk": "records",
     "Claim": "verdicts",
-    "Evaluation": "evaluation.evaluate",
+    "Evaluation": "evaluation.result",
     "GroundTruth": "files.ground_truth",
     "Label": "verdicts",
     "RagRecord": "records",

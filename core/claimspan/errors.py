@@ -1,12 +1,14 @@
 """Every error that claimspan raises on purpose.
 
     ClaimspanError
-    ├── ConfigError          something given at set-up time cannot work; raised before any traffic
+    ├── ConfigError              a setting or an argument cannot work as given
+    │   ├── LabelError           labels given to a metric have no known spelling, or do not fit
     │   └── MissingExtraError    an optional dependency is not installed
-    ├── GroundTruthError     a ground-truth or records file cannot be read; names the line
-    └── JudgeError           a judge could not give verdicts; the evaluation has no scores
-        ├── ReplyError           a model answered with something else than it was asked for
-        └── BudgetExceededError  the next call could pass the budget, and was not made
+    ├── FileError                a file cannot be read; names the line
+    │   └── GroundTruthError     ground truths cannot be read, or a look-up gave something else
+    └── JudgeError               a judge could not give verdicts; the evaluation has no scores
+        ├── BudgetExceededError  the next call could pass the budget, and was not made
+        └── ReplyError           a model's reply is not what was asked for
 
 Messages say what happened and what to do about it. They never contain the text of a chunk,
 a response or a key, so that they are safe to log.
@@ -20,8 +22,10 @@ __all__ = [
     "BudgetExceededError",
     "ClaimspanError",
     "ConfigError",
+    "FileError",
     "GroundTruthError",
     "JudgeError",
+    "LabelError",
     "MissingExtraError",
     "ReplyError",
 ]
@@ -32,7 +36,14 @@ class ClaimspanError(Exception):
 
 
 class ConfigError(ClaimspanError):
-    """An argument or an environment variable cannot work as given."""
+    """An argument, an option or an environment variable cannot work as given."""
+
+
+class LabelError(ConfigError, ValueError):
+    """A label has no known spelling, or label matrices of one record do not fit together.
+
+    Also a ``ValueError``, which is what a parser raises in Python.
+    """
 
 
 class MissingExtraError(ConfigError):
@@ -45,8 +56,12 @@ class MissingExtraError(ConfigError):
         super().__init__(f"{package!r} is not installed: pip install 'claimspan[{extra}]'")
 
 
-class GroundTruthError(ClaimspanError):
-    """A file of ground truths or records cannot be read as one."""
+class FileError(ClaimspanError):
+    """A file of records or of labelled claims cannot be read; the message names the line."""
+
+
+class GroundTruthError(FileError):
+    """A file of ground truths cannot be read, or a look-up returned a value of another type."""
 
 
 class JudgeError(ClaimspanError):

@@ -1,13 +1,48 @@
-"""What is evaluated: one question, what was retrieved for it, and what was answered."""
+"""The input of an evaluation: a record, which is one query with its chunks and its response.
+
+Records travel between processes as JSON, so every record equals itself after JSON. What JSON or
+UTF-8 cannot hold is replaced when the record is made: a number that is not finite by None, half of
+a surrogate pair by U+FFFD.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from claimspan.text.encodable import EncodableText, encodable
 
 __all__ = ["Chunk", "RagRecord"]
+
+
+def _finite(score: float | None) -> float | None:
+    return score if score is None or math.isfinite(score) else None
+
+
+def _portable(value: JsonValue) -> JsonValue:
+    """The value with None in place of NaN and infinities, and with encodable texts."""
+    match value:
+        case str():
+            return encodable(value)
+        case float():
+            return _finite(value)
+        case list():
+            return [_portable(item) for item in value]
+        case dict():
+            return {encodable(key): _portable(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _portable_mapping(metadata: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    return {encodable(key): _portable(value) for key, value in metadata.items()}
+
+
+_Metadata = Annotated[Mapping[str, JsonValue], AfterValidator(_portable_mapping)]
 
 
 class Chunk(BaseModel):
@@ -15,17 +50,17 @@ class Chunk(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: str
-    """Identifies the chunk in its store; a hash of the content where the store gave none."""
+    id: EncodableText
+    """Identifies the chunk in its store; a hash of the text where the store gave no id."""
 
-    text: str
-    """What the generator read."""
+    text: EncodableText
+    """The text that the generator read."""
 
-    score: float | None = None
-    """The retriever's own score, on its own scale; None where it gave none."""
+    score: Annotated[float | None, AfterValidator(_finite)] = None
+    """The retriever's score, on the retriever's scale; None where it gave none."""
 
-    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    """Whatever the store keeps with the chunk, as JSON values."""
+    metadata: _Metadata = Field(default_factory=dict[str, JsonValue])
+    """What the store keeps with the chunk, as JSON values."""
 
     @staticmethod
     def content_id(text: str) -> str:
@@ -34,21 +69,24 @@ class Chunk(BaseModel):
 
 
 class RagRecord(BaseModel):
-    """One question, the chunks that the generator read, the response, and what is true."""
+    """One query, the chunks that the generator read, the response, and the ground truth."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    query: str
-    """What the user asked."""
+    query: EncodableText
+    """The user's question."""
 
-    response: str
-    """What the pipeline answered."""
+    response: EncodableText
+    """The pipeline's answer."""
 
     chunks: tuple[Chunk, ...] = ()
     """The retrieved chunks in the order of the prompt."""
 
-    ground_truth: str | None = None
+    ground_truth: EncodableText | None = None
     """A response known to be right; None where there is none."""
 
-    id: str | None = None
-    """The caller's own id of the question, for matching results to inputs."""
+    id: EncodableText | None = None
+    """The caller's own id of the query, for matching results to inputs."""
+
+    metadata: _Metadata = Field(default_factory=dict[str, JsonValue])
+    """What the caller keeps with the record, as JSON values; no judge reads it."""

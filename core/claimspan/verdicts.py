@@ -9,6 +9,8 @@ from typing import Final, Literal, Self, overload
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from claimspan.text.encodable import EncodableText
+
 __all__ = ["Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrix"]
 
 ScoreMode = Literal["graded", "label", "mixed"]
@@ -58,10 +60,10 @@ class Claim(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str = Field(min_length=1)
+    text: EncodableText = Field(min_length=1)
     """The claim, in the language of the text that it came from."""
 
-    sentence: str | None = None
+    sentence: EncodableText | None = None
     """The sentence of the text that the claim came from, as written there; None where unknown."""
 
 

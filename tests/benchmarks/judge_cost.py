@@ -140,7 +140,8 @@ async def malformed(url: str, records: list[RagRecord]) -> str:
     counts = control(url, "/stats")
     return (
         f"every 20th reply malformed: {counts['malformed']:.0f} of {counts['calls']:.0f}, "
-        f"{moved(good, bad)} scores moved, {sum(e.unknown_claims for e in bad)} claims undecided, "
+        f"{moved(good, bad)} scores moved, "
+        f"{sum(e.undecided_claims for e in bad)} claims undecided, "
         f"{sum(e.error is not None for e in bad)} evaluations failed with a reason"
     )
 

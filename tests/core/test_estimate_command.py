@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from claimspan.cli.main import build_app
-from claimspan.errors import ConfigError, GroundTruthError
+from claimspan.errors import ConfigError, FileError
 
 from command_line import run
 from judged import RECORD
@@ -91,4 +91,4 @@ def test_a_file_that_holds_no_records_is_refused(tmp_path: Path, text: str) -> N
 
     result = CliRunner().invoke(build_app(), ["estimate", str(path)])
 
-    assert isinstance(result.exception, GroundTruthError)
+    assert isinstance(result.exception, FileError)

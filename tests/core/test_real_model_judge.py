@@ -84,7 +84,7 @@ async def test_twenty_samples_keep_to_the_protocol(
     assert len(read) > len(checked) / 2
     for record, evaluation in zip(records, evaluations, strict=True):
         assert all(str(c.sentence) in record.response for c in evaluation.response_claims)
-        assert evaluation.unknown_claims == 0
+        assert evaluation.undecided_claims == 0
         assert evaluation.usage.calls == 2 + bool(
             evaluation.response_claims or evaluation.ground_truth_claims
         )

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from claimspan import Chunk, RagRecord
+from claimspan.errors import FileError, GroundTruthError
 from claimspan.files.record_files import read_records
+
+PRIVATE = "swordfish"
+ROW = {"query": "q", "response": "r", "chunks": ["a"]}
 
 LINE_BREAKS = "\u2028\u2029\u0085\u001c\u000b\u000c"
 """What Unicode or Python takes for the end of a line; the first three JSON lets stand as it is."""
@@ -24,3 +28,86 @@ def test_only_the_end_of_a_line_ends_a_record(tmp_path: Path, end: str) -> None:
 
     record = RagRecord(query=text, response=text, chunks=(Chunk(id="a", text=text),))
     assert read_records(path) == [record, record]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_lines_lists_and_results_hold_the_same_records(tmp_path: Path) -> None:
+    rows = [ROW, ROW]
+    lines = write(tmp_path / "a", "\n".join(map(json.dumps, rows)))
+    listed = write(tmp_path / "b", json.dumps(rows, indent=1))
+    results = write(tmp_path / "c", json.dumps({"results": rows}))
+
+    assert read_records(lines) == read_records(listed) == read_records(results)
+    assert len(read_records(lines)) == 2
+    assert read_records(write(tmp_path / "d", "")) == []
+
+
+def test_ragcheckers_names_are_understood(tmp_path: Path) -> None:
+    row = {
+        "query_id": 7,
+        "query": "q",
+        "response": "r",
+        "gt_answer": "g",
+        "retrieved_context": [{"doc_id": "d", "text": "t"}],
+    }
+    path = write(tmp_path / "results.json", json.dumps({"results": [row]}))
+
+    chunks = (Chunk(id="d", text="t"),)
+    record = RagRecord(id="7", query="q", response="r", ground_truth="g", chunks=chunks)
+    assert read_records(path) == [record]
+
+
+def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    chunk = Chunk(id="a", text="t", score=0.5, metadata={"page": 3})
+    record = RagRecord(query="q", response="r", chunks=(chunk,), metadata={"tenant": "x"})
+    path = write(tmp_path / "records.jsonl", record.model_dump_json())
+
+    assert read_records(path) == [record]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (f'{{"{PRIVATE}', "line 2 is not JSON: write one JSON record a line"),
+        (f'["{PRIVATE}"]', "line 2 is not a JSON object"),
+        (f'{{"query": "{PRIVATE}"}}', "line 2: response cannot be used; write an object with"),
+        (f'{{"query": ["{PRIVATE}"], "response": "r"}}', "line 2: query cannot be used"),
+    ],
+)
+def test_a_bad_line_is_refused_and_named(tmp_path: Path, bad: str, message: str) -> None:
+    path = write(tmp_path / "records.jsonl", f"{json.dumps(ROW)}\n{bad}\n")
+
+    with pytest.raises(FileError, match=message) as caught:
+        read_records(path)
+
+    assert repr(str(path)) in str(caught.value)
+    assert PRIVATE not in str(caught.value)
+    assert not isinstance(caught.value, GroundTruthError)
+
+
+def test_a_bad_record_of_a_list_is_named_by_its_number(tmp_path: Path) -> None:
+    path = write(tmp_path / "records.json", json.dumps([ROW, {"query": PRIVATE}], indent=1))
+
+    with pytest.raises(FileError, match="record 2: response cannot be used") as caught:
+        read_records(path)
+
+    assert PRIVATE not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["7", f'"{PRIVATE}"', '{"results": 7}'])
+def test_json_that_is_no_list_of_records_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(FileError, match="is not a list of records: write one JSON record a line"):
+        read_records(write(tmp_path / "records.json", text))
+
+
+def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes("é".encode("latin-1"))
+
+    with pytest.raises(FileError, match=r"\(FileNotFoundError\): give an existing JSON or"):
+        read_records(tmp_path / "absent")
+    with pytest.raises(FileError, match=r"\(UnicodeDecodeError\).*in UTF-8"):
+        read_records(tmp_path / "latin")

@@ -134,7 +134,7 @@ async def test_ids_that_never_match_stay_undecided_and_are_counted(
     missing = undecided(evaluation)
     assert 0 < missing < ALL_CELLS
     assert sum(evaluation.undecided.values()) == missing
-    assert evaluation.unknown_claims > 0
+    assert evaluation.undecided_claims > 0
     assert server.kinds == {}  # nothing but the behaviour above has answered
 
 

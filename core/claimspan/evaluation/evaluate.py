@@ -6,25 +6,24 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeGuard, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.concurrency import together
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
+from claimspan.evaluation.abstention import has_abstained
+from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.verdict_matrices import check, ground_truth_of, guarded
 from claimspan.judges.protocol import Judge
 from claimspan.metrics.claims import METRICS, Undefined, measure
-from claimspan.metrics.coverage import ContextCoverage, coverage
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
-from claimspan.verdicts import Claim, Label, ScoreMode, VerdictMatrix
+from claimspan.verdicts import Claim, Label, VerdictMatrix
 
-__all__ = ["Evaluation", "aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
+__all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
@@ -33,96 +32,6 @@ EVALUATION_SECONDS: Final = 300.0
 """No evaluation goes on for longer, whatever its judge does."""
 
 _T = TypeVar("_T")
-
-
-class Evaluation(BaseModel):
-    """Everything that was found out about one record."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    metrics: Mapping[str, float] = Field(default_factory=dict[str, float])
-    """Name to value between 0 and 1; a metric that is undefined here is absent."""
-
-    undefined: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """Name to reason, for each metric that is absent."""
-
-    response_claims: tuple[Claim, ...] = ()
-    """The claims of the response, in its order."""
-
-    ground_truth_claims: tuple[Claim, ...] = ()
-    """The claims of the ground truth, in its order; empty without a ground truth."""
-
-    response_vs_chunks: VerdictMatrix | None = None
-    """Shape ``(n_response_claims, n_chunks)``."""
-
-    response_vs_ground_truth: VerdictMatrix | None = None
-    """Shape ``(n_response_claims, 1)``; None without a ground truth."""
-
-    ground_truth_vs_response: VerdictMatrix | None = None
-    """Shape ``(n_ground_truth_claims, 1)``; None without a ground truth."""
-
-    ground_truth_vs_chunks: VerdictMatrix | None = None
-    """Shape ``(n_ground_truth_claims, n_chunks)``; None without a ground truth."""
-
-    claims_dropped: int = 0
-    """Claims beyond the cap, of both texts together, that were not judged."""
-
-    judge_name: str = ""
-    """Which judge gave the verdicts."""
-
-    judge_version: str = ""
-    """Its version; empty where it has none."""
-
-    usage: Usage = Usage()
-    """What the verdicts have cost."""
-
-    undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
-    """Why the judge left verdicts undecided, and how many; empty where it cannot say."""
-
-    notes: Mapping[str, int] = Field(default_factory=dict[str, int])
-    """What the judge did otherwise than it usually does, and for how many verdicts."""
-
-    injection_suspected: tuple[str, ...] = ()
-    """Texts that seem to speak to the judge: ``response``, ``ground_truth``, ``chunks[0]``, ..."""
-
-    error: str | None = None
-    """Why there are no verdicts; None where there are."""
-
-    @property
-    def score_mode(self) -> ScoreMode | None:
-        """Whether verdicts come with probabilities; None where there are no verdicts."""
-        modes: set[ScoreMode] = {
-            m.score_mode for m in self._matrices if m is not None and m.score_mode
-        }
-        return "mixed" if len(modes) > 1 else next(iter(modes), None)
-
-    @property
-    def context_coverage(self) -> ContextCoverage | None:
-        """How much of the ground truth the chunks hold, by probability; None without one."""
-        return (
-            None if self.ground_truth_vs_chunks is None else coverage(self.ground_truth_vs_chunks)
-        )
-
-    @property
-    def _matrices(self) -> tuple[VerdictMatrix | None, ...]:
-        return (
-            self.response_vs_chunks,
-            self.response_vs_ground_truth,
-            self.ground_truth_vs_response,
-            self.ground_truth_vs_chunks,
-        )
-
-    @property
-    def unknown_claims(self) -> int:
-        """Number of claims, of both texts, with a verdict that the judge could not decide."""
-        return _undecided_rows(self.response_vs_chunks, self.response_vs_ground_truth) + (
-            _undecided_rows(self.ground_truth_vs_chunks, self.ground_truth_vs_response)
-        )
-
-
-def _undecided_rows(*matrices: VerdictMatrix | None) -> int:
-    rows = {i for m in matrices if m is not None for i, row in enumerate(m.rows) if None in row}
-    return len(rows)
 
 
 async def aevaluate(
@@ -169,6 +78,7 @@ async def aevaluate(
         undefined=measurement.undefined,
         response_claims=tuple(claims[0]),
         ground_truth_claims=tuple(claims[1]),
+        abstained=has_abstained(record.response),
         claims_dropped=dropped,
         undecided=dict(meter.undecided),
         notes=dict(meter.notes),
@@ -246,7 +156,7 @@ async def aevaluate_many(
                         )
                     except JudgeError as error:
                         seconds = Usage(seconds=time.perf_counter() - started)
-                        return _failed(judge, str(error), meter.usage + seconds)
+                        return _failed(record, judge, str(error), meter.usage + seconds)
                     finally:
                         advance()
 
@@ -300,9 +210,11 @@ def _default_judge() -> Judge:
     return default_judge()
 
 
-def _failed(judge: Judge, error: str, usage: Usage) -> Evaluation:
+def _failed(record: RagRecord, judge: Judge, error: str, usage: Usage) -> Evaluation:
     return Evaluation(
         undefined=dict.fromkeys(METRICS, "the judge failed"),
+        abstained=has_abstained(record.response),
+        injection_suspected=_suspected(record),
         judge_name=judge.name,
         judge_version=_version(judge),
         usage=usage,

@@ -1,8 +1,12 @@
-"""Files that a user gives: records to evaluate, and ground truths."""
+"""Files that users give: records to evaluate, and ground truths.
+
+One reader of JSON lines (``jsonl``) and one policy for bad lines: the file is refused, and the
+error names the line.
+"""
 
 from __future__ import annotations
 
-from claimspan.files.ground_truth import GroundTruth
+from claimspan.files.ground_truth import GroundTruth, GroundTruthMatch
 from claimspan.files.record_files import read_records
 
-__all__ = ["GroundTruth", "read_records"]
+__all__ = ["GroundTruth", "GroundTruthMatch", "read_records"]

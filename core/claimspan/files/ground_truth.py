@@ -1,56 +1,74 @@
-"""What is known to be true, found by id, by the exact question, or by the normalised question."""
+"""Finds the ground truth of a query: in a file, in a mapping, or by asking the user's callable."""
 
 from __future__ import annotations
 
-import csv
-import json
+import asyncio
+import inspect
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, GroundTruthError
+from claimspan.files.ground_truth_files import ID_KEYS, GroundTruthEntry, read_ground_truths
+from claimspan.text.encodable import EncodableText
 
-__all__ = ["GroundTruth", "Lookup", "normalise"]
+__all__ = ["ID_KEYS", "GroundTruth", "GroundTruthMatch", "Lookup", "RunBlocking", "normalise"]
 
-Lookup = Callable[[str, Mapping[str, object]], str | None]
-"""From a query and a run's metadata to the ground truth, or None where there is none."""
+MatchedBy = Literal["id", "query", "normalised_query", "callable"]
+"""What a ground truth was found by."""
 
-
-ID_KEYS: Final = ("ground_truth_id", "query_id", "question_id", "id")
-"""Where an id is looked for: in the fields of a file, and in the metadata of a run."""
-
-QUERY_KEYS: Final = ("query", "question", "input")
-SPEAKING: Final = frozenset("#%&@*/\\_")
-"""Punctuation that is part of a name or a quantity."""
-
-ANSWER_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "reference", "answer")
+_NAME_SIGNS: Final = frozenset("#%&@*/\\_")
+"""Punctuation that is part of a name or a quantity: "C#", "50 %"."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    id: str | None
-    query: str | None
-    answer: str
+class GroundTruthMatch(BaseModel):
+    """A ground truth that was found, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: EncodableText
+    """The response known to be right."""
+
+    matched_by: MatchedBy
+    """What it was found by."""
+
+    score: float | None = None
+    """How well it matches, on the scale of the look-up; None for an exact match."""
+
+
+Lookup = Callable[
+    [str, Mapping[str, object]],
+    str | GroundTruthMatch | Awaitable[str | GroundTruthMatch | None] | None,
+]
+"""From a query and a run's metadata to its ground truth, or None; synchronous or asynchronous."""
+
+
+RunBlocking = Callable[
+    [Callable[[str, Mapping[str, object]], object], str, Mapping[str, object]], Awaitable[object]
+]
+"""Awaited with a synchronous callable and its two arguments; ``asyncio.to_thread`` is one."""
 
 
 class GroundTruth:
-    """Answers known to be right.
+    """Responses known to be right.
 
-    Looked up in this order: by the id in the run's metadata (``ground_truth_id``, ``query_id``,
-    ``question_id`` or ``id``), by the exact query, by the normalised query (case, punctuation,
-    white space and Unicode form do not count). A callable is asked as it is.
+    A file or a mapping is searched by the id in the run's metadata (``ground_truth_id``,
+    ``query_id``, ``question_id`` or ``id``), then by the exact query, then by the normalised query
+    (case, punctuation, white space and Unicode form do not count). A callable is asked each time.
     """
 
     def __init__(self, source: str | Path | Mapping[str, str] | Lookup) -> None:
-        """Read or wrap the source.
+        """Read a file, index a mapping, or keep a callable.
 
         Args:
             source: Path of a JSON-lines or CSV file with a ground truth (``ground_truth``,
                 ``gt_answer``, ``reference`` or ``answer``) and a query (``query``, ``question``,
                 ``input``) or an id in each record; a mapping from query or id to ground truth; or
-                ``callable(query, metadata) -> str | None``.
+                ``callable(query, metadata)``, which may be asynchronous, and which returns a text,
+                a ``GroundTruthMatch`` or None.
 
         Raises:
             GroundTruthError: The file cannot be read; names the line.
@@ -61,7 +79,7 @@ class GroundTruth:
         self._by_query: dict[str, str] = {}
         self._by_normalised: dict[str, str] = {}
         if isinstance(source, str | Path):
-            self._index(_read(Path(source)))
+            self._index(read_ground_truths(Path(source)))
         elif callable(source):
             self._lookup = source
         elif isinstance(source, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
@@ -74,120 +92,138 @@ class GroundTruth:
 
     @classmethod
     def of(cls, source: str | Path | Mapping[str, str] | Lookup | GroundTruth) -> GroundTruth:
-        """The source itself if it is a ``GroundTruth``, else one made from it."""
+        """The source itself if it is a ``GroundTruth``, else one made from it.
+
+        Raises:
+            GroundTruthError: The file cannot be read; names the line.
+            ConfigError: The source is of another type.
+        """
         return source if isinstance(source, GroundTruth) else cls(source)
 
     def __len__(self) -> int:
-        """Number of ground truths known beforehand; 0 for a callable."""
+        """Number of ground truths of a file or a mapping; 0 for a callable."""
         return max(len(self._by_id), len(self._by_query))
 
     def __bool__(self) -> bool:
-        """True, also for a callable, whose number of ground truths nobody knows."""
+        """True, also where ``len`` is 0: a callable may know any number of ground truths."""
         return True
 
-    def find(self, query: str, metadata: Mapping[str, object] | None = None) -> str | None:
-        """The ground truth of a query, or None where there is none.
+    async def find(
+        self,
+        query: str,
+        metadata: Mapping[str, object] | None = None,
+        *,
+        run_blocking: RunBlocking = asyncio.to_thread,  # pyright: ignore[reportArgumentType] - pyright does not solve its ParamSpec
+    ) -> GroundTruthMatch | None:
+        """Find the ground truth of a query.
+
+        A file or a mapping is searched on the spot. An asynchronous callable is awaited on the
+        running loop. A synchronous one is handed to ``run_blocking``, so that the caller decides
+        which thread it blocks.
 
         Args:
-            query: What the user asked.
+            query: The user's question.
             metadata: The run's metadata, which may hold an id.
+            run_blocking: Awaited as ``run_blocking(callable, query, metadata)`` for a synchronous
+                callable; by default a thread of the loop's executor.
+
+        Returns:
+            The match, or None where there is none; a blank text is none.
 
         Raises:
-            Exception: Whatever a callable source raises.
+            GroundTruthError: The callable returned a value of another type.
+            Exception: Any exception that the callable raises.
         """
-        metadata = metadata or {}
-        if self._lookup is not None:
-            return self._lookup(query, metadata)
-        for key in ID_KEYS:
-            found = self._by_id.get(str(metadata[key])) if key in metadata else None
-            if found is not None:
-                return found
-        return self._by_query.get(query) or self._by_normalised.get(normalise(query))
+        if self._lookup is None:
+            return self.find_known(query, metadata)
+        return _match(await _ask(self._lookup, query, metadata or {}, run_blocking))
 
-    def _index(self, entries: Iterator[_Entry]) -> None:
+    def find_known(
+        self, query: str, metadata: Mapping[str, object] | None = None
+    ) -> GroundTruthMatch | None:
+        """Find the ground truth of a query in a file or a mapping, from synchronous code.
+
+        Args:
+            query: The user's question.
+            metadata: The run's metadata, which may hold an id.
+
+        Returns:
+            The match, or None where there is none; always None for a callable, which is not asked.
+        """
+        given = metadata or {}
+        for id_ in (str(given[key]) for key in ID_KEYS if key in given):
+            if text := self._by_id.get(id_):
+                return GroundTruthMatch(text=text, matched_by="id")
+        if text := self._by_query.get(query):
+            return GroundTruthMatch(text=text, matched_by="query")
+        if text := self._by_normalised.get(normalise(query)):
+            return GroundTruthMatch(text=text, matched_by="normalised_query")
+        return None
+
+    def _index(self, entries: Iterable[GroundTruthEntry]) -> None:
         for entry in entries:
+            if not entry.text.strip():
+                continue
             if entry.id is not None:
-                self._by_id.setdefault(entry.id, entry.answer)
+                self._by_id.setdefault(entry.id, entry.text)
             if entry.query is not None:
-                self._by_query.setdefault(entry.query, entry.answer)
-                self._by_normalised.setdefault(normalise(entry.query), entry.answer)
+                self._by_query.setdefault(entry.query, entry.text)
+                self._by_normalised.setdefault(normalise(entry.query), entry.text)
+        # A query of punctuation alone would otherwise match every other one.
         self._by_normalised.pop("", None)
 
 
 def normalise(query: str) -> str:
-    """A query without what does not change it: case, punctuation, white space, Unicode form.
+    """A query without what does not change its meaning: case, punctuation, white space, form.
 
-    Marks and symbols stay, since they tell words apart ("C++", Devanagari vowels), and so do the
-    signs of ``SPEAKING`` ("C#", "50 %").
+    Marks and symbols stay, since they tell words apart ("C++", Devanagari vowels), and so do signs
+    that belong to names and quantities ("C#", "50 %").
     """
     text = unicodedata.normalize("NFKC", query).casefold()
-    return " ".join("".join(c if _speaks(c) else " " for c in text).split())
+    return " ".join("".join(c if _carries_meaning(c) else " " for c in text).split())
 
 
-def _speaks(character: str) -> bool:
-    return character in SPEAKING or unicodedata.category(character)[0] in "LMNS"
+def _carries_meaning(character: str) -> bool:
+    return character in _NAME_SIGNS or unicodedata.category(character)[0] in "LMNS"
 
 
-def _entries(mapping: Mapping[str, str]) -> Iterator[_Entry]:
-    """A key of a mapping may be a query or an id: both ways of asking find it."""
-    return (_Entry(id=key, query=key, answer=answer) for key, answer in mapping.items())
-
-
-def _read(path: Path) -> Iterator[_Entry]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(
-                _csv_rows(file) if path.suffix.lower() == ".csv" else _json_rows(file, path)
+def _entries(mapping: Mapping[str, str]) -> Iterator[GroundTruthEntry]:
+    for key, text in mapping.items():
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(
+                f"ground_truth maps a query to a {type(text).__name__}: give a mapping to texts"
             )
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise GroundTruthError(
-            f"cannot read ground truths from {str(path)!r} ({type(error).__name__}): "
-            "give an existing JSON-lines or CSV file in UTF-8"
-        ) from error
-    return (_entry(row, path, line) for line, row in rows)
+        # A key may be a query or an id, so it is indexed as both.
+        yield GroundTruthEntry(text, id=key, query=key)
 
 
-def _csv_rows(file: TextIO) -> Iterator[tuple[int, Mapping[str, object]]]:
-    reader = csv.DictReader(file)
-    return ((reader.line_num, dict(row)) for row in reader)
+async def _ask(
+    lookup: Lookup, query: str, metadata: Mapping[str, object], run_blocking: RunBlocking
+) -> object:
+    if _is_asynchronous(lookup):
+        result: object = lookup(query, metadata)
+    else:
+        result = await run_blocking(lookup, query, metadata)
+    # A lambda around a coroutine function is synchronous, and returns a coroutine all the same.
+    return await result if inspect.isawaitable(result) else result
 
 
-def _json_rows(file: TextIO, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
-        try:
-            row: object = json.loads(line)
-        except (ValueError, RecursionError) as error:
+def _is_asynchronous(lookup: Lookup) -> bool:
+    return inspect.iscoroutinefunction(lookup) or inspect.iscoroutinefunction(
+        getattr(lookup, "__call__", None)  # noqa: B004 - asks how it is called, not whether
+    )
+
+
+def _match(found: object) -> GroundTruthMatch | None:
+    match found:
+        case None:
+            return None
+        case GroundTruthMatch():
+            return found if found.text.strip() else None
+        case str():
+            return GroundTruthMatch(text=found, matched_by="callable") if found.strip() else None
+        case _:
             raise GroundTruthError(
-                f"{str(path)!r} line {number} is not JSON: write one JSON object a line"
-            ) from error
-        if not isinstance(row, dict):
-            raise GroundTruthError(
-                f"{str(path)!r} line {number} is not a JSON object: write one object a line"
+                f"the ground-truth callable returned a {type(found).__name__}: "
+                "return a str, a GroundTruthMatch or None"
             )
-        yield number, row
-
-
-def _entry(row: Mapping[str, object], path: Path, line: int) -> _Entry:
-    try:
-        answer, query, id_ = (_first(row, keys) for keys in (ANSWER_KEYS, QUERY_KEYS, ID_KEYS))
-    except TypeError as error:
-        raise GroundTruthError(f"{str(path)!r} line {line}: {error}") from error
-    if answer is None or (query is None and id_ is None):
-        raise GroundTruthError(
-            f"{str(path)!r} line {line} needs a ground truth ({', '.join(ANSWER_KEYS)}) "
-            f"and a query ({', '.join(QUERY_KEYS)}) or an id ({', '.join(ID_KEYS)})"
-        )
-    return _Entry(id=id_, query=query, answer=answer)
-
-
-def _first(row: Mapping[str, object], keys: tuple[str, ...]) -> str | None:
-    for key in keys:
-        value = row.get(key)
-        if value in (None, ""):
-            continue
-        if not isinstance(value, str | int | float):
-            raise TypeError(f"{key} is a {type(value).__name__}; write a text")
-        return str(value)
-    return None

@@ -1,29 +1,36 @@
-"""Records out of a file: JSON lines, a JSON list, or RAGChecker's results."""
+"""Reads records from a file: JSON lines, a JSON list, or RAGChecker's results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from claimspan.errors import GroundTruthError
+from claimspan.errors import FileError
+from claimspan.files.jsonl import parse_json_lines, read_text
 from claimspan.records import Chunk, RagRecord
 
 __all__ = ["read_records"]
 
+_WANTED: Final = "JSON or JSON-lines file of records"
+
 
 class _Passage(BaseModel):
+    """A chunk as a file writes it; without an id it gets one made from its text."""
+
     model_config = ConfigDict(extra="ignore")
 
     text: str
     id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "doc_id"))
+    score: float | None = None
+    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
 
 class _Row(BaseModel):
-    """A record in our own words or in RAGChecker's; other fields do not matter."""
+    """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -36,9 +43,7 @@ class _Row(BaseModel):
         default=None, validation_alias=AliasChoices("ground_truth", "gt_answer", "reference")
     )
     id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "query_id"))
-
-
-_ROWS: Final = TypeAdapter(list[_Row])
+    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
 
 def read_records(path: str | Path) -> list[RagRecord]:
@@ -50,48 +55,57 @@ def read_records(path: str | Path) -> list[RagRecord]:
             is known, ``ground_truth``; RAGChecker's names are understood.
 
     Raises:
-        GroundTruthError: The file cannot be read as one; names the record.
+        FileError: The file cannot be read, or holds something else; names the line or the record.
     """
     path = Path(path)
-    try:
-        rows = _ROWS.validate_python(_rows(path.read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise GroundTruthError(f"cannot read {str(path)!r}: {reason}") from error
-    except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
-        raise GroundTruthError(
-            f"{str(path)!r} record {where}: give query, response, chunks and ground_truth"
-        ) from None
-    except (ValueError, RecursionError):
-        raise GroundTruthError(f"{str(path)!r} is neither JSON nor JSON lines in UTF-8") from None
-    return [_record(row) for row in rows]
+    text = read_text(path, wanted=_WANTED)
+    return [_record(row, place) for place, row in _rows(text, path)]
 
 
-def _rows(text: str) -> object:
+def _rows(text: str, path: Path) -> Iterator[tuple[str, object]]:
+    """Each row of the file, and its place for an error message."""
     try:
         whole: object = json.loads(text)
-    except ValueError:
-        # Not splitlines(), which also splits at what may stand inside of a JSON string.
-        return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, RecursionError):
+        lines = parse_json_lines(text, path, wanted="one JSON record")
+        yield from ((f"{str(path)!r} line {number}", row) for number, row in lines)
+        return
     if isinstance(whole, dict):
-        return whole.get("results", [whole])  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - validated next
-    return whole
+        whole = whole.get("results", [whole])  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - checked next
+    if not isinstance(whole, list):
+        raise FileError(
+            f"{str(path)!r} is not a list of records: write one JSON record a line, or a list"
+        )
+    yield from ((f"{str(path)!r} record {number}", row) for number, row in enumerate(whole, 1))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - validated by the caller
 
 
-def _record(row: _Row) -> RagRecord:
+def _record(row: object, place: str) -> RagRecord:
+    try:
+        valid = _Row.model_validate(row)
+    except ValidationError as error:
+        field = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
+        # Without the cause: a validation error quotes the input, which may be private.
+        raise FileError(
+            f"{place}: {field or 'the record'} cannot be used; write an object with query and "
+            "response (texts), chunks (a list) and, where it is known, ground_truth (a text)"
+        ) from None
     return RagRecord(
-        id=None if row.id is None else str(row.id),
-        query=row.query,
-        response=row.response,
-        ground_truth=row.ground_truth,
-        chunks=tuple(_chunks(row.chunks)),
+        id=None if valid.id is None else str(valid.id),
+        query=valid.query,
+        response=valid.response,
+        ground_truth=valid.ground_truth,
+        chunks=tuple(_chunks(valid.chunks)),
+        metadata=valid.metadata,
     )
 
 
-def _chunks(passages: Sequence[_Passage | str]) -> list[Chunk]:
-    read = [_Passage(text=each) if isinstance(each, str) else each for each in passages]
-    return [
-        Chunk(id=Chunk.content_id(each.text) if each.id is None else str(each.id), text=each.text)
-        for each in read
-    ]
+def _chunks(passages: Sequence[_Passage | str]) -> Iterator[Chunk]:
+    for each in passages:
+        passage = _Passage(text=each) if isinstance(each, str) else each
+        given = passage.id is not None
+        yield Chunk(
+            id=str(passage.id) if given else Chunk.content_id(passage.text),
+            text=passage.text,
+            score=passage.score,
+            metadata=passage.metadata,
+        )

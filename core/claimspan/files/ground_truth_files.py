@@ -1,0 +1,86 @@
+"""Reads ground truths from a file: JSON lines or CSV, with the field names that are in use."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from claimspan.errors import GroundTruthError
+from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
+
+__all__ = ["ID_KEYS", "GroundTruthEntry", "read_ground_truths"]
+
+ID_KEYS: Final = ("ground_truth_id", "query_id", "question_id", "id")
+"""Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
+
+QUERY_KEYS: Final = ("query", "question", "input")
+"""Fields of a file that hold a query."""
+
+TEXT_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "reference", "answer")
+"""Fields of a file that hold a ground truth."""
+
+_WANTED: Final = "JSON-lines or CSV file of ground truths"
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruthEntry:
+    """One ground truth, with the id or the query that finds it."""
+
+    text: str
+    """The response known to be right."""
+
+    id: str | None = None
+    """The id of the query; None where the file gives none."""
+
+    query: str | None = None
+    """The query; None where the file gives none."""
+
+
+def read_ground_truths(path: Path) -> list[GroundTruthEntry]:
+    """Read ground truths.
+
+    Args:
+        path: A CSV file where its name ends in ``.csv``, else JSON lines.
+
+    Raises:
+        GroundTruthError: The file cannot be read, or a line lacks a field; names the line.
+    """
+    text = read_text(path, wanted=_WANTED, error=GroundTruthError)
+    is_csv = path.suffix.lower() == ".csv"
+    rows = _csv_rows(text, path) if is_csv else parse_json_lines(text, path, error=GroundTruthError)
+    return [_entry(row, f"{str(path)!r} line {number}") for number, row in rows]
+
+
+def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        for row in reader:
+            yield reader.line_num, dict(row)
+    except csv.Error as cause:
+        raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from cause
+
+
+def _entry(row: Mapping[str, object], place: str) -> GroundTruthEntry:
+    text, query, id_ = (_first(row, keys, place) for keys in (TEXT_KEYS, QUERY_KEYS, ID_KEYS))
+    if text is None or (query is None and id_ is None):
+        raise GroundTruthError(
+            f"{place} needs a ground truth ({', '.join(TEXT_KEYS)}) "
+            f"and a query ({', '.join(QUERY_KEYS)}) or an id ({', '.join(ID_KEYS)})"
+        )
+    return GroundTruthEntry(text=text, id=id_, query=query)
+
+
+def _first(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> str | None:
+    """The first of the fields that is not empty; ids are often numbers."""
+    for key in keys:
+        value = row.get(key)
+        if value in (None, ""):
+            continue
+        if not isinstance(value, str | int | float):
+            raise GroundTruthError(f"{place}: {key} is a {type(value).__name__}; write a text")
+        return str(value)
+    return None

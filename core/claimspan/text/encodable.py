@@ -1,0 +1,24 @@
+"""Texts that UTF-8 can encode, so that they can be stored and sent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+__all__ = ["EncodableText", "encodable"]
+
+
+def encodable(text: str) -> str:
+    r"""Replace each half of a surrogate pair by U+FFFD, and both halves of one by their character.
+
+    ``json.loads`` makes such halves from ``"\ud800"``, and neither UTF-8 nor a JSON encoder takes
+    them.
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+EncodableText = Annotated[str, AfterValidator(encodable)]
+"""The type of a pydantic field that holds any text and can always be written as JSON."""
