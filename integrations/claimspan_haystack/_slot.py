@@ -12,7 +12,7 @@ from haystack.tracing.tracer import Tracer, enable_tracing, tracer
 
 from claimspan_haystack._reader import HaystackReader
 from claimspan_haystack._tracer import ClaimspanTracer
-from claimspan_tracing.adapters import Key, Monitor, MonitorOptions, default_monitor
+from claimspan_tracing.adapters import Key, Monitor, MonitorOptions, default_monitor, open_capture
 
 __all__ = ["Instrumentation", "instrument"]
 

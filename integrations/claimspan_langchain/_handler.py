@@ -16,6 +16,7 @@ from claimspan_tracing.adapters import (
     MonitorOptions,
     RunKind,
     default_monitor,
+    open_capture,
 )
 
 __all__ = ["ClaimspanCallbackHandler"]

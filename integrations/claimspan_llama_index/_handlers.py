@@ -28,7 +28,7 @@ from pydantic import PrivateAttr
 
 from claimspan_llama_index._reader import Call, LlamaIndexReader, documents_of
 from claimspan_llama_index._streams import StreamedAnswer, afollow, follow, stream_being_read
-from claimspan_tracing.adapters import Capture, Document, Monitor, RunKind
+from claimspan_tracing.adapters import Capture, Document, Monitor, RunKind, open_capture
 
 __all__ = ["EndOfStreams", "SpanHandler"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextvars import copy_context
 from typing import Final, Unpack
 
 from opentelemetry.context import Context
@@ -21,6 +22,9 @@ from claimspan_tracing.adapters import (
     RunKind,
     RunTree,
     default_monitor,
+    guard_of,
+    submit_ended,
+    wait_until_idle,
 )
 
 __all__ = ["ClaimspanSpanProcessor"]
@@ -76,7 +80,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Keep the span; when it is the root, hand the whole trace on."""
-        with self.monitor.guard:
+        with guard_of(self.monitor):
             context = span.get_span_context()
             scope = span.instrumentation_scope
             if context is None or (scope is not None and scope.name == semconv.SCOPE):
@@ -85,15 +89,15 @@ class ClaimspanSpanProcessor(SpanProcessor):
             if span.parent is None or span.parent.is_remote:
                 self._traces.pop(context.trace_id, None)
                 if any(_kind(member) is RunKind.RETRIEVER for member in family):
-                    self.monitor.submit(_tree(span, context, family, self._reader))
+                    submit_ended(self.monitor, _tree(span, context, family, self._reader))
 
     def shutdown(self) -> None:
         """Wait for what is under way, before the exporters behind us are shut down."""
-        self.monitor.wait(EXIT_TIMEOUT)
+        wait_until_idle(self.monitor, EXIT_TIMEOUT)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for the evaluations; what they have written is for the other processors to flush."""
-        return self.monitor.wait(timeout_millis / 1e3)
+        return wait_until_idle(self.monitor, timeout_millis / 1e3)
 
     def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
         with self._lock:
@@ -117,7 +121,7 @@ def _tree(
     root: ReadableSpan, context: SpanContext, family: list[ReadableSpan], reader: SpanReader
 ) -> RunTree:
     """The spans as runs, the root first; a parent that is not there is the root."""
-    tree = RunTree(NonRecordingSpan(context), reader)
+    tree = RunTree(NonRecordingSpan(context), reader, copy_context())
     ordered = sorted(family, key=lambda member: (member is not root, member.start_time or 0))
     by_id: dict[int, Run] = {}
     for member in ordered:

@@ -7,7 +7,6 @@ process as well: neither refers to a span, a framework's object or a judge.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Final, Literal, TypeVar
@@ -196,7 +195,7 @@ class Job:
 
     def to_json(self) -> str:
         """Return the job as JSON text."""
-        return _adapter(Job).dump_json(self).decode()
+        return _job_format().dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Job:
@@ -205,7 +204,7 @@ class Job:
         Raises:
             ConfigError: The text is not a job of this version.
         """
-        return _parsed(cls, text)
+        return _parsed("a job", _job_format(), text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +233,7 @@ class Outcome:
 
     def to_json(self) -> str:
         """Return the outcome as JSON text."""
-        return _adapter(Outcome).dump_json(self).decode()
+        return _outcome_format().dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Outcome:
@@ -243,22 +242,25 @@ class Outcome:
         Raises:
             ConfigError: The text is not an outcome of this version.
         """
-        return _parsed(cls, text)
+        return _parsed("an outcome", _outcome_format(), text)
 
 
 @cache
-def _adapter(kind: type[_T]) -> TypeAdapter[_T]:
-    # Built at first use: the schema takes milliseconds, and most processes never need it.
-    return TypeAdapter(kind)
+def _job_format() -> TypeAdapter[Job]:
+    # Built at first use: it takes milliseconds, and most processes never need it.
+    return TypeAdapter(Job)
 
 
-def _parsed(kind: type[_T], text: str | bytes) -> _T:
+@cache
+def _outcome_format() -> TypeAdapter[Outcome]:
+    return TypeAdapter(Outcome)
+
+
+def _parsed(name: str, format_: TypeAdapter[_T], text: str | bytes) -> _T:
     try:
-        return _adapter(kind).validate_json(text)
+        return format_.validate_json(text)
     except ValidationError as error:
         # The input stays out of the message: it holds questions and answers.
-        details = json.loads(error.json(include_input=False, include_url=False))
-        place = ".".join(map(str, details[0]["loc"])) or "the text"
-        raise ConfigError(
-            f"this is not a {kind.__name__.lower()} of version 1: {place}: {details[0]['msg']}"
-        ) from None
+        problem = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, problem["loc"])) or "the text"
+        raise ConfigError(f"this is not {name} of version 1: {place}: {problem['msg']}") from None

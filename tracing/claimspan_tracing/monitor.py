@@ -96,10 +96,12 @@ class Monitor:
             max_bytes=int(_positive("max_queue_bytes", max_queue_bytes)),
             source=TracerSource(tracer_provider),
             sinks=_checked_sinks(sinks),
-            on_first_record=_drain_at_exit(weakref.ref(self)),
+            on_first_record=self._drain_at_exit,
         )
         self._engine = Engine(self._settings)
-        _survive_fork(self)
+        if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+            child = _weakly(weakref.WeakMethod(self._restart_in_child))
+            os.register_at_fork(after_in_child=child)
 
     @property
     def engine(self) -> Engine:
@@ -141,39 +143,32 @@ class Monitor:
             atexit.unregister(self._exit_hook)
         return self._engine.shutdown(timeout)
 
+    def _drain_at_exit(self) -> None:
+        """Register the exit hook with the first record, so that it runs before the provider's own.
 
-def _drain_at_exit(monitor: weakref.ref[Monitor]) -> Callable[[], None]:
-    """Register the exit hook with the first record, so that it runs before the provider's own.
+        Exit hooks run in reverse order, and the provider's was registered when it was made.
+        """
+        if self._exit_hook is None:
+            self._exit_hook = _weakly(weakref.WeakMethod(self._shut_down_at_exit))
+            atexit.register(self._exit_hook)
 
-    Exit hooks run in reverse order, and the provider's was registered when it was made.
-    """
+    def _shut_down_at_exit(self) -> None:
+        self.shutdown(EXIT_TIMEOUT)
 
-    def drain() -> None:
-        mine = monitor()
-        if mine is not None:
-            mine.shutdown(EXIT_TIMEOUT)
-
-    def register() -> None:
-        mine = monitor()
-        if mine is not None and mine._exit_hook is None:
-            mine._exit_hook = drain
-            atexit.register(drain)
-
-    return register
+    def _restart_in_child(self) -> None:
+        """A forked child has no threads, and the spans under way are its parent's to end."""
+        self._engine = Engine(self._settings)
 
 
-def _survive_fork(monitor: Monitor) -> None:
-    """Give a forked child an engine of its own: it has no threads, and its parent ends the spans."""
-    if not hasattr(os, "register_at_fork"):
-        return
-    me = weakref.ref(monitor)
+def _weakly(method: weakref.WeakMethod[Callable[[], object]]) -> Callable[[], None]:
+    """A function that calls a method as long as its object lives, without keeping it alive."""
 
-    def after_in_child() -> None:
-        child = me()
-        if child is not None:
-            child._engine = Engine(child._settings)
+    def call() -> None:
+        bound = method()
+        if bound is not None:
+            bound()
 
-    os.register_at_fork(after_in_child=after_in_child)
+    return call
 
 
 def _checked_judge(judge: Judge | None) -> Judge:

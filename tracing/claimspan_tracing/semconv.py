@@ -120,7 +120,7 @@ INJECTION_SUSPECTED: Final = "claimspan.injection.suspected"
 """List of the texts that seem to address the judge: ``response``, ``chunks[0]``, ...; absent where
 there are none."""
 CONTEXT_COVERAGE: Final = "claimspan.context.coverage"
-"""Mean over the facts of the ground truth of the probability that the chunks hold them; a double."""
+"""Share of the ground truth's facts that the chunks hold, by probability; a double."""
 
 RESPONSE_ABSTAINED: Final = "claimspan.response.abstained"
 """True where the response declines to answer; absent where it does not."""

@@ -73,7 +73,7 @@ class Ledger:
             self._changed.notify_all()
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until nothing is pending; False where something still is after ``timeout`` seconds."""
+        """Wait until nothing is pending; False where something is left after ``timeout`` s."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while self._pending() or self._running:

@@ -112,6 +112,6 @@ def _randomness(facts: Facts) -> int:
 
 
 def _is_share(value: object) -> bool:
-    # NaN fails the comparison.
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0.0 <= value <= 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return bool(0.0 <= value <= 1.0)  # False for NaN

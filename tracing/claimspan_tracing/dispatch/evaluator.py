@@ -99,6 +99,6 @@ class Evaluator:
 
 
 def _is_cancelled(error: BaseException) -> bool:
-    """Whether this task is being cancelled; a ``CancelledError`` of the look-up's own is not that."""
+    """Whether this task is being cancelled, and the error is not the look-up's own."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and bool(task and task.cancelling())

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextvars import Context
-from typing import Final, TypeVarTuple, Unpack
+from typing import Final, TypeVarTuple
 
 from claimspan_tracing.guard import Guard
 
@@ -41,7 +41,7 @@ class LoopThread:
         # Re-entrant: the garbage collector may end a user's stream, and so call us, at any time.
         self._lock = threading.RLock()
 
-    def call(self, callback: Callable[[Unpack[_Ts]], object], *args: Unpack[_Ts]) -> None:
+    def call(self, callback: Callable[[*_Ts], object], *args: *_Ts) -> None:
         """Run a callback on the loop, soon. May be called from any thread.
 
         Raises:

@@ -16,17 +16,17 @@ MAX_RECORDS: Final = 2_000
 MAX_BYTES: Final = 64 * 1024 * 1024
 
 READING_SHARE: Final = 8
-"""One place in so many is kept for trees that have not been read. So a judge that is slower than the
-traffic fills the rest of the queue, and records that are not to be judged still get through."""
+"""One place in so many is kept for trees that were not read yet. So a judge that is slower than
+the traffic fills the rest of the queue, and records that are not to be judged get through."""
 
 
 class RecordQueue:
     """Bounds by count and by bytes how many records are under way.
 
-    A record takes its place when its root has ended, and keeps it until it has its state and its
-    evaluation has ended, also where its spans were ended before that. A full queue refuses the newest
-    record. Trees are read in their order. Of the jobs that wait, the judge gets the newest first:
-    when it is slower than the traffic, the newest are the only ones whose scores still come in time.
+    A record takes its place when its root has ended, and keeps it until its evaluation has ended,
+    also where its spans were ended before that. A full queue refuses the newest record. Trees are
+    read in their order. Of the jobs that wait, the judge gets the newest first: where it is slower
+    than the traffic, these are the only ones whose scores still come in time.
     """
 
     def __init__(self, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES) -> None:
@@ -39,13 +39,13 @@ class RecordQueue:
         self._max_records = max_records
         self._max_bytes = max_bytes
         self._trees: deque[RunTree] = deque()
-        # What each record was accepted with: its tree may still grow in a thread of the application.
+        # What each record was accepted with: a thread of the application may still add to its tree.
         self._sizes: dict[JobKey, int] = {}
         self._bytes = 0
         self._jobs: dict[JobKey, tuple[Job, float]] = {}
         self._judged: dict[JobKey, int] = {}
         self._judged_bytes = 0
-        # Re-entrant: the garbage collector may end a user's stream, and so call ``put``, at any time.
+        # Re-entrant: the garbage collector may end a user's stream, and so call ``put``.
         self._lock = threading.RLock()
 
     def __len__(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, TypeVarTuple, Unpack
+from typing import Final, TypeVarTuple
 
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.dispatch.loop_thread import LoopThread
@@ -57,7 +57,7 @@ class Worker:
             self._thread.call(self._drain_soon)
             self._woken = True
 
-    def call(self, callback: Callable[[Unpack[_Ts]], object], *args: Unpack[_Ts]) -> None:
+    def call(self, callback: Callable[[*_Ts], object], *args: *_Ts) -> None:
         """Run a callback on the worker's thread.
 
         Raises:

@@ -71,6 +71,6 @@ class OpenRecords:
         """Return a record and remove it; None where somebody else has taken it."""
         return self._open.pop(key, None)
 
-    def keys(self) -> list[JobKey]:
+    def all_keys(self) -> list[JobKey]:
         """Return the keys of all open records, oldest first."""
         return list(self._open)

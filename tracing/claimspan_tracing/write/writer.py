@@ -75,7 +75,7 @@ class Writer:
 
     def finish_all(self, outcome: Outcome) -> None:
         """Finish every open record, on the application's thread: no sink is called."""
-        for key in self._records.keys():
+        for key in self._records.all_keys():
             record = self._records.take(key)
             if record is not None:
                 self._settle(record, outcome, ())
