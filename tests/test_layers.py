@@ -162,7 +162,7 @@ def test_tracing_may_not_have(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["claimspan.errors", "claimspan_tracing.spans", "opentelemetry.sdk"]
+    "name", ["claimspan.errors", "claimspan_tracing.write.spans", "opentelemetry.sdk"]
 )
 def test_tracing_may_have(name: str) -> None:
     assert not is_forbidden_in_tracing(name)

@@ -73,8 +73,9 @@ class DaemonPool:
         Raises:
             BaseException: What the function raised, ``SystemExit`` and ``KeyboardInterrupt``
                 included.
-            RuntimeError: The function raised ``StopIteration`` or ``asyncio.CancelledError``,
-                which mean something else to the awaiting task; it is the cause.
+            RuntimeError: The function raised ``StopIteration``, ``GeneratorExit`` or
+                ``asyncio.CancelledError``, which mean something else to the awaiting task; it is
+                the cause.
         """
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
         call = partial((context or Context()).run, function, *args)
@@ -144,10 +145,11 @@ def _set_unless_done(future: asyncio.Future[_T], set_outcome: _Work) -> None:
 def _deliverable(error: BaseException) -> BaseException:
     """The error, or a RuntimeError caused by it where a future cannot carry it.
 
-    A future refuses ``StopIteration``, and ``CancelledError`` would look like a cancellation of
-    the awaiting task.
+    A future refuses ``StopIteration``, a coroutine that catches ``GeneratorExit`` may not await
+    anything afterwards, and ``CancelledError`` would look like a cancellation of the awaiting
+    task.
     """
-    if not isinstance(error, StopIteration | asyncio.CancelledError):
+    if not isinstance(error, StopIteration | GeneratorExit | asyncio.CancelledError):
         return error
     substitute = RuntimeError(f"the function raised {type(error).__name__}")
     substitute.__cause__ = error

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from claimspan.report import ReportEntry
-from claimspan_tracing.trace_file import read_trace_file
+from claimspan_tracing.export.trace_file import read_trace_file
 
 QUESTIONS = 4
 

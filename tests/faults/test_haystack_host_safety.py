@@ -46,11 +46,11 @@ PLACES = [
     "claimspan_haystack._reader.HaystackReader.context",
     "claimspan_haystack._reader.HaystackReader.generation",
     "claimspan_haystack._reader.HaystackReader.interrupted",
-    "claimspan_tracing.runs.RunTable.add",
-    "claimspan_tracing.runs.RunTable.close",
-    "claimspan_tracing.monitor.Monitor._start_root",
-    "claimspan_tracing.monitor.Monitor._submit",
-    "claimspan_tracing.evaluator.read_tree",
+    "claimspan_tracing.capture.table.RunTable.add",
+    "claimspan_tracing.capture.table.RunTable.close",
+    "claimspan_tracing.engine.Engine.start_root",
+    "claimspan_tracing.engine.Engine.submit",
+    "claimspan_tracing.engine.read_job",
 ]
 
 

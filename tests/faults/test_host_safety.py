@@ -10,6 +10,7 @@ import pytest
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langchain._reader import LangChainReader
+from claimspan_tracing.adapters import open_capture
 from claimspan_tracing.guard import Guard
 
 from lc_pipelines import Echo, Shelf, answer_to, rag_chain
@@ -18,21 +19,27 @@ from support import MonitorFactory, Spans, attributes
 QUERY = "the question"
 
 PLACES = [
-    "claimspan_tracing.runs.RunTable.add",
-    "claimspan_tracing.runs.RunTable.close",
-    "claimspan_tracing.monitor.Monitor._start_root",
-    "claimspan_tracing.monitor.Monitor._submit",
-    "claimspan_tracing.waiting.RecordQueue.put",
-    "claimspan_tracing.worker.Worker.wake",
+    "claimspan_tracing.capture.table.RunTable.add",
+    "claimspan_tracing.capture.table.RunTable.close",
+    "claimspan_tracing.engine.Engine.start_root",
+    "claimspan_tracing.engine.Engine.submit",
+    "claimspan_tracing.dispatch.memory_queue.RecordQueue.put",
+    "claimspan_tracing.dispatch.worker.Worker.wake",
     "claimspan_langchain._reader.LangChainReader.size",
     "claimspan_langchain._reader.LangChainReader.query",
     "claimspan_langchain._reader.LangChainReader.response",
     "claimspan_langchain._reader.LangChainReader.retrieval",
     "claimspan_langchain._reader.LangChainReader.generation",
-    "claimspan_tracing.evaluator.build_spans",
-    "claimspan_tracing.evaluator.read_tree",
-    "claimspan_tracing.writer.write_scores",
-    "claimspan_tracing.signals.Signals.emit",
+    "claimspan_tracing.engine.build_spans",
+    "claimspan_tracing.engine.read_job",
+    "claimspan_tracing.dispatch.memory_queue.RecordQueue.put_job",
+    "claimspan_tracing.dispatch.judge_thread.JudgeThread.dispatch",
+    "claimspan_tracing.dispatch.evaluator.Evaluator.evaluate",
+    "claimspan_tracing.write.scores.Scores.write",
+    "claimspan_tracing.write.evaluation_span.EvaluationSpan.write",
+    "claimspan_tracing.write.signals.EvaluationEvents.write",
+    "claimspan_tracing.write.signals.ScoreHistogram.write",
+    "claimspan_tracing.write.signals.RecordCounter.count",
 ]
 
 
@@ -78,7 +85,7 @@ async def test_a_fault_anywhere_inside_leaves_the_result_as_it_is(
 def test_a_fault_inside_does_not_hide_the_applications_own_error(
     make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch, raise_error: bool
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.monitor.Monitor._submit", fail)
+    monkeypatch.setattr("claimspan_tracing.engine.Engine.submit", fail)
     monitor = make_monitor()
     handler = ClaimspanCallbackHandler(monitor)
     handler.raise_error = raise_error
@@ -146,7 +153,7 @@ def test_texts_as_they_come_never_lose_the_query_or_the_scores(
 
 def test_an_end_without_a_start_is_ignored(make_monitor: MonitorFactory) -> None:
     monitor = make_monitor()
-    capture = monitor.capture(LangChainReader())
+    capture = open_capture(monitor, LangChainReader())
 
     capture.end("never started", "outputs")
     capture.fail("never started", ValueError())

@@ -21,7 +21,7 @@ from opentelemetry.trace import StatusCode
 
 import claimspan_haystack
 from claimspan_tracing import Monitor
-from claimspan_tracing.paths import Key
+from claimspan_tracing.adapters import Key
 
 from hs_components import Caller, CutOff, Embedder, Extractor, Oracle, VectorShelf, Wordsmith
 from hs_pipelines import ASYNC_PIPELINE, Echo, Shelf, prompt, rag_pipeline

@@ -18,7 +18,7 @@ from opentelemetry.trace import StatusCode
 from claimspan.metrics.claims import METRICS
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from claimspan_tracing.shapes import is_list
+from claimspan_tracing.adapters import is_list
 
 from lc_pipelines import Echo, Shelf, answer_to, rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score_names

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from claimspan_tracing.paths import Key
+from claimspan_tracing.adapters import Key
 
 from lc_graphs import messages_graph, state_graph, unreported_graph
 from lc_pipelines import Echo, Shelf, answer_to

@@ -23,7 +23,8 @@ from claimspan_llama_index import _handlers
 from claimspan_llama_index._handlers import SpanHandler
 from claimspan_llama_index._reader import LlamaIndexReader
 from claimspan_tracing import Monitor
-from claimspan_tracing.runs import RunTable
+from claimspan_tracing.capture.table import RunTable
+from claimspan_tracing.engine import Engine
 
 from li_pipelines import Echo, Shelf, engine_of, read, text_of
 from pipelines import answer_to
@@ -149,8 +150,8 @@ HOOKS = [
     (RunTable, "get"),
     (RunTable, "add"),
     (RunTable, "close"),
-    (Monitor, "_start_root"),
-    (Monitor, "_submit"),
+    (Engine, "start_root"),
+    (Engine, "submit"),
     (SpanHandler, "_follow"),
     (SpanHandler, "_end"),
     (_handlers, "documents_of"),

@@ -21,7 +21,7 @@ from claimspan.errors import ConfigError, GroundTruthError
 from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, Stats
-from claimspan_tracing.status import DROPPED, Status
+from claimspan_tracing.decide.status import DROPPED, Status
 
 from lc_pipelines import Shelf, answer_to, rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score_names
@@ -252,7 +252,9 @@ def test_several_records_are_before_the_judge_at_once(make_monitor: MonitorFacto
 def test_a_run_that_never_ends_is_given_up_when_the_table_is_full(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.runs.RunTable.__init__.__defaults__", (3, 3600.0))
+    monkeypatch.setattr(
+        "claimspan_tracing.capture.table.RunTable.__init__.__defaults__", (3, 3600.0)
+    )
     monitor = make_monitor()
     handler = ClaimspanCallbackHandler(monitor)
     streams: list[Iterator[str]] = []

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from claimspan import Label
 from claimspan.errors import ConfigError
 from claimspan_tracing import semconv
-from claimspan_tracing.commands import report
-from claimspan_tracing.trace_file import read_trace_file
+from claimspan_tracing.export.commands import report
+from claimspan_tracing.export.trace_file import read_trace_file
 
 Value = str | int | float | bool | Sequence[str]
 Json = dict[str, JsonValue]

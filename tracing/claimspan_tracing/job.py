@@ -7,6 +7,7 @@ process as well: neither refers to a span, a framework's object or a judge.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Final, Literal, TypeVar
@@ -20,7 +21,18 @@ from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.decide.status import Status
 
-__all__ = ["GeneratorRun", "Job", "JobKey", "Outcome", "RetrieverRun"]
+__all__ = [
+    "MAX_CHUNKS",
+    "GeneratorRun",
+    "Job",
+    "JobKey",
+    "Outcome",
+    "RetrieverRun",
+    "union_of",
+]
+
+MAX_CHUNKS: Final = 100
+"""Chunks kept of one record; the others are counted."""
 
 JobKey = tuple[str, str]
 """Trace id and span id of the root span, in hex."""
@@ -174,7 +186,7 @@ class Job:
     @property
     def retrieved(self) -> tuple[Chunk, ...]:
         """The union of what the retrievers returned, in order, each chunk once."""
-        return tuple({(c.id, c.text): c for run in self.retrievers for c in run.chunks}.values())
+        return union_of(self.retrievers)
 
     @property
     def facts(self) -> Facts:
@@ -243,6 +255,12 @@ class Outcome:
             ConfigError: The text is not an outcome of this version.
         """
         return _parsed("an outcome", _outcome_format(), text)
+
+
+def union_of(retrievers: Iterable[RetrieverRun]) -> tuple[Chunk, ...]:
+    """Return what several retrievers returned, in order, each chunk once, cut to ``MAX_CHUNKS``."""
+    union = {(chunk.id, chunk.text): chunk for run in retrievers for chunk in run.chunks}
+    return tuple(union.values())[:MAX_CHUNKS]
 
 
 @cache

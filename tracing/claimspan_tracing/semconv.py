@@ -86,7 +86,6 @@ def annotation(index: int, field: str) -> str:
 ANNOTATION_NAME: Final = "name"
 ANNOTATION_SCORE: Final = "score"
 ANNOTATION_KIND: Final = "annotator_kind"
-ANNOTATION_IDENTIFIER: Final = "identifier"
 
 # --- claimspan: scores and what they rest on ---
 

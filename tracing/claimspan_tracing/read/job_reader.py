@@ -6,11 +6,12 @@ After this no framework object is referred to.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from opentelemetry.trace import format_span_id, format_trace_id
+from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
 from pydantic import JsonValue
 
 from claimspan import Chunk, RagRecord
@@ -20,13 +21,10 @@ from claimspan_tracing.capture.reader import Document, Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
+from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
 from claimspan_tracing.text import clean, cut, to_json
 
 __all__ = ["read_job"]
-
-MAX_CHUNKS: Final = 100
-"""Chunks kept of one record; the others are counted."""
 
 MAX_CHUNK_BYTES: Final = 64 * 1024
 """Bytes kept of one chunk: what a judge reads."""
@@ -63,7 +61,7 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
         record=RagRecord(
             query=_text(_try(guard, reader.query, root, None)) or _first_query(found),
             response=response,
-            chunks=(_union(found) if context is None else context)[:MAX_CHUNKS],
+            chunks=union_of(found) if context is None else context[:MAX_CHUNKS],
             metadata=_json_object(root.metadata),
             id=_record_id(root.metadata),
         ),
@@ -71,7 +69,7 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
         span_id=format_span_id(span.span_id),
         trace_flags=int(span.trace_flags),
         trace_state=span.trace_state.to_header(),
-        root_ended=not tree.span.is_recording(),
+        root_ended=isinstance(tree.span, NonRecordingSpan),
         route=_text(root.name),
         started=root.start,
         ended=ended,
@@ -236,20 +234,23 @@ def _first_query(retrievers: Sequence[RetrieverRun]) -> str:
     return next((run.query for run in retrievers), "")
 
 
-def _union(retrievers: Sequence[RetrieverRun]) -> tuple[Chunk, ...]:
-    return tuple({(c.id, c.text): c for run in retrievers for c in run.chunks}.values())
-
-
 def _chunk(document: Document) -> tuple[Chunk, str]:
     text = _text(document.text, MAX_CHUNK_BYTES)
     given = clean(document.id)
     chunk = Chunk(
         id=given or Chunk.content_id(text),
         text=text,
-        score=document.score,
+        score=_score(document.score),
         metadata=_json_object(document.metadata),
     )
     return chunk, "document" if given else "content_hash"
+
+
+def _score(value: object) -> float | None:
+    """A finite number; what else a store calls a score has no place on a span or in JSON."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
 
 
 def _json_object(metadata: Mapping[str, object]) -> dict[str, JsonValue]:

@@ -106,16 +106,18 @@ def _start(job: Job, tracer: Tracer) -> Span:
 
 
 def _annotations(evaluation: Evaluation) -> Attributes:
-    """The scores in OpenInference's form for annotations."""
+    """The scores in OpenInference's form for annotations.
+
+    Without its optional ``identifier``, which would be the same for all of them and leave no room
+    for claims: judge and version are attributes of the same span.
+    """
     attributes: Attributes = {}
     kind = "LLM" if evaluation.usage.calls else "CODE"
-    identifier = f"{evaluation.judge_name}:{evaluation.judge_version}"
     for index, (name, value) in enumerate(evaluation.metrics.items()):
         attributes |= {
             semconv.annotation(index, semconv.ANNOTATION_NAME): name,
             semconv.annotation(index, semconv.ANNOTATION_SCORE): float(value),
             semconv.annotation(index, semconv.ANNOTATION_KIND): kind,
-            semconv.annotation(index, semconv.ANNOTATION_IDENTIFIER): identifier,
         }
     return attributes
 

@@ -105,7 +105,7 @@ def build_spans(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
 def _set_context(spans: OpenSpans) -> None:
     """Put the chunks on the answering span where they are not those that the retrievers found."""
     chunks = spans.job.record.chunks
-    if spans.answering is not None and chunks != spans.job.retrieved[: len(chunks)]:
+    if spans.answering is not None and chunks != spans.job.retrieved:
         spans.answering.set_attributes(_document_attributes(chunks, recorded_texts(chunks)))
 
 

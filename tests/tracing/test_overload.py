@@ -1,0 +1,191 @@
+"""A judge that is slower than the traffic: bounded, counted, and still useful."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from claimspan import Claim, VerdictMatrix
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Decision, Facts, Monitor, Stats
+
+from lc_pipelines import Shelf, rag_chain
+from support import MonitorFactory, ScriptedJudge, Spans, attributes
+
+
+class Counting(ScriptedJudge):
+    """A slow judge that counts how many records it has in hand, and has had."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__(delay=delay)
+        self.started = 0
+        self.in_hand = 0
+        self.most_in_hand = 0
+        self.order: list[str] = []
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        self.started += 1
+        self.in_hand += 1
+        self.most_in_hand = max(self.most_in_hand, self.in_hand)
+        self.order.append(question or "")
+        try:
+            return await super().check(claims, references, question=question)
+        finally:
+            self.in_hand -= 1
+
+
+def balance(stats: Stats) -> int:
+    return (
+        stats.evaluated + sum(stats.skipped.values()) + sum(stats.dropped.values()) + stats.pending
+    )
+
+
+def test_a_judge_slower_than_the_traffic_still_evaluates_what_it_can(
+    make_monitor: MonitorFactory,
+) -> None:
+    judge = Counting(delay=0.2)  # 0.4 s a record, 8 at once: 20 records/s
+    monitor = make_monitor(judge=judge, hold_seconds=1.0, max_queue_records=50)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    seen: list[Stats] = []
+    for i in range(600):  # at about 150 records/s
+        chain.invoke(f"q{i}")
+        time.sleep(0.005)
+        seen.append(monitor.stats)
+    monitor.flush(30)
+    stats = monitor.stats
+
+    took = 600 * 0.005
+    capacity = int(took / 0.4 * 8)
+    assert stats.evaluated > capacity // 2
+    assert stats.produced == 600 == balance(stats)
+    assert stats.pending == 0
+    assert set(stats.dropped) <= {"queue_full", "timeout"}
+    assert max(each.pending for each in seen) <= 50
+    assert judge.most_in_hand <= 8
+    # Nothing is paid for twice over: who is dropped while waiting never reaches the judge.
+    assert judge.started <= stats.evaluated + stats.late + 8
+
+
+def test_a_judge_that_hangs_has_a_bounded_number_of_records_in_hand(
+    make_monitor: MonitorFactory,
+) -> None:
+    class Hangs(Counting):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            self.in_hand += 1
+            self.most_in_hand = max(self.most_in_hand, self.in_hand)
+            await asyncio.sleep(60)
+            return []
+
+    hanging = Hangs(0.0)
+    monitor = make_monitor(judge=hanging, hold_seconds=0.3, max_queue_records=20)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    for i in range(100):
+        chain.invoke(f"q{i}")
+        time.sleep(0.01)
+    time.sleep(0.6)
+
+    assert hanging.most_in_hand <= 8
+    stats = monitor.stats
+    assert stats.pending == 0
+    assert stats.produced == 100 == balance(stats)
+    # The hanging ones keep their places, so that memory stays bounded.
+    assert set(stats.dropped) == {"queue_full", "timeout"}
+    monitor.shutdown(timeout=0.2)
+
+
+def test_a_waiter_whose_hold_is_over_is_dropped_before_it_is_paid_for_with_its_own_reason(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    judge = Counting(delay=0.5)
+    monitor = make_monitor(judge=judge, hold_seconds=0.4)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    for i in range(20):
+        chain.invoke(f"q{i}")
+    monitor.flush(20)
+
+    reasons = [attributes(root).get("claimspan.evaluation.reason") for root in spans.roots]
+    assert reasons.count("no verdicts within 0.4 s") == 8
+    assert reasons.count("the judge was busy with other records for 0.4 s") == 12
+    assert judge.started == 8
+    assert monitor.stats.late == 8
+
+
+def test_the_newest_record_is_judged_first(make_monitor: MonitorFactory) -> None:
+    judge = Counting(delay=0.1)
+    monitor = make_monitor(judge=judge)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    for i in range(30):
+        chain.invoke(f"q{i:02}")
+    assert monitor.flush(20)
+
+    waited = judge.order[8:]
+    assert monitor.stats.evaluated == 30
+    assert waited.index("q29") < waited.index("q10")
+
+
+class Marked:
+    """Takes the records that are marked."""
+
+    def decide(self, facts: Facts) -> Decision:
+        return Decision(sampled=facts.attributes["judge"] is True, rate=0.5, reason="marked")
+
+
+@pytest.mark.parametrize("max_queue_records", [16, 64])
+def test_a_full_queue_of_jobs_refuses_no_record_that_is_not_to_be_judged(
+    make_monitor: MonitorFactory, max_queue_records: int
+) -> None:
+    judge = ScriptedJudge(delay=1.0)
+    monitor = make_monitor(judge=judge, sample=Marked(), max_queue_records=max_queue_records)
+    handler = ClaimspanCallbackHandler(monitor)
+
+    def ask(judged: bool) -> None:
+        rag_chain().invoke("q", {"callbacks": [handler], "metadata": {"judge": judged}})
+
+    for _ in range(max_queue_records + 20):
+        ask(judged=True)
+        time.sleep(0.01)
+    refused = monitor.stats.dropped["queue_full"]
+    for _ in range(20):
+        ask(judged=False)
+        time.sleep(0.05)
+
+    assert refused > 0
+    assert monitor.stats.skipped == {"not_sampled": 20}
+    monitor.shutdown(timeout=0.1)
+
+
+def test_a_record_keeps_its_place_until_its_evaluation_has_ended(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    monitor = make_monitor(judge=ScriptedJudge(delay=0.5), hold_seconds=0.1, max_queue_records=1)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    chain.invoke("first")
+    while not spans.roots:
+        time.sleep(0.01)
+    chain.invoke("while the judge still works")
+    monitor.flush(10)
+    chain.invoke("after that")
+    monitor.flush(10)
+
+    statuses = [attributes(root)["claimspan.evaluation.status"] for root in spans.roots]
+    assert statuses == ["timeout", "queue_full", "timeout"]
+
+
+def test_a_burst_that_fits_into_the_hold_is_judged_whole(make_monitor: MonitorFactory) -> None:
+    monitor: Monitor = make_monitor(judge=ScriptedJudge(delay=0.02))
+    handler = ClaimspanCallbackHandler(monitor)
+
+    rag_chain().batch([f"q{i}" for i in range(200)], {"callbacks": [handler]})
+    Shelf().invoke("no answer", {"callbacks": [handler]})
+    assert monitor.flush(30)
+
+    assert monitor.stats.evaluated == 200

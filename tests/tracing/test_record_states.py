@@ -1,0 +1,201 @@
+"""Each record reaches exactly one state, whoever comes first and whatever fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
+
+import pytest
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import Span as SdkSpan
+from opentelemetry.trace import Span, Tracer
+
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Finished, Job, Monitor
+from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import JobKey
+from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.write.spans import OpenSpans, build_spans
+
+from lc_pipelines import rag_chain
+from support import MonitorFactory, Spans, attributes, score_names
+
+
+def fail(*_: object, **__: object) -> NoReturn:
+    raise ZeroDivisionError("injected")
+
+
+def run(monitor: Monitor, query: str = "q") -> None:
+    rag_chain().invoke(query, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+
+def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
+    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_put = RecordQueue.put
+    slow: list[RunTree] = []
+    queued, taken = threading.Event(), threading.Event()
+
+    def put(queue: RecordQueue, key: JobKey, tree: RunTree) -> bool:
+        accepted = real_put(queue, key, tree)
+        if not slow:
+            slow.append(tree)
+            queued.set()
+            assert taken.wait(10)
+        return accepted
+
+    def read(tree: RunTree, guard: Guard) -> Job:
+        if tree in slow:
+            taken.set()
+        return read_job(tree, guard)
+
+    monkeypatch.setattr(RecordQueue, "put", put)
+    monkeypatch.setattr("claimspan_tracing.engine.read_job", read)
+    monitor = make_monitor()
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(chain.invoke, "first")
+        assert queued.wait(10)
+        chain.invoke("second")
+        first.result()
+
+    assert monitor.flush(5)
+    assert monitor.stats.evaluated == 2
+
+
+def test_a_record_that_is_shut_down_while_it_is_read_is_finished_once_and_whole(
+    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch, spans: Spans
+) -> None:
+    reading, shut_down, built = threading.Event(), threading.Event(), threading.Event()
+
+    def build(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
+        reading.set()
+        assert shut_down.wait(10)
+        spans = build_spans(job, root, tracer)
+        built.set()
+        return spans
+
+    monkeypatch.setattr("claimspan_tracing.engine.build_spans", build)
+    monitor = make_monitor()
+    run(monitor)
+    assert reading.wait(10)
+
+    monitor.shutdown(timeout=0.1)
+    shut_down.set()
+    assert built.wait(10)
+    deadline = time.monotonic() + 10
+    while len(spans.all) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    assert monitor.stats.dropped == {"shutdown": 1}
+    assert (monitor.stats.evaluated, monitor.stats.pending) == (0, 0)
+    assert attributes(spans.root)["claimspan.evaluation.status"] == "shutdown"
+    assert sorted(span.name for span in spans.all) == ["chat", "invoke_workflow", "retrieval"]
+
+
+def test_without_its_scores_a_record_is_not_evaluated(
+    make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claimspan_tracing.write.scores.about", fail)
+    monitor = make_monitor()
+    make_monitor.expected_faults = 1
+
+    run(monitor)
+    assert not monitor.flush()
+
+    root = attributes(spans.root)
+    assert root["claimspan.evaluation.status"] == "judge_error"
+    assert root["claimspan.evaluation.reason"] == "the scores could not be written"
+    assert all(score_names(span) == set() for span in spans.all)
+    assert (monitor.stats.evaluated, monitor.stats.dropped) == (0, {"judge_error": 1})
+
+
+class Recording:
+    """A sink that keeps what it gets, with the name of the thread it is called on."""
+
+    def __init__(self) -> None:
+        self.finished: list[Finished] = []
+        self.threads: set[str] = set()
+
+    def write(self, finished: Finished) -> None:
+        self.finished.append(finished)
+        self.threads.add(threading.current_thread().name)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
+def test_a_sink_that_raises_fails_alone(
+    make_monitor: MonitorFactory, spans: Spans, error: type[BaseException]
+) -> None:
+    class Failing:
+        def write(self, finished: Finished) -> None:
+            raise error
+
+    recording = Recording()
+    monitor = make_monitor(sinks=[Failing(), recording])
+    make_monitor.expected_faults = 1
+
+    run(monitor)
+    assert monitor.flush()
+
+    assert attributes(spans.root)["claimspan.evaluation.status"] == "evaluated"
+    assert "faithfulness" in score_names(spans.root)
+    assert len(recording.finished) == 1
+
+
+def test_sinks_get_every_finished_record_and_never_on_the_applications_thread(
+    make_monitor: MonitorFactory,
+) -> None:
+    recording = Recording()
+    monitor = make_monitor(sinks=[recording], sample=1.0)
+    unsampled = make_monitor(sinks=[recording], sample=0.0)
+
+    run(monitor)
+    run(unsampled)
+    assert monitor.flush()
+    assert unsampled.flush()
+    monitor.shutdown()
+    run(monitor)
+
+    assert sorted(f.outcome.status for f in recording.finished) == ["evaluated", "not_sampled"]
+    assert recording.threads == {"claimspan-worker"}
+
+
+@pytest.mark.parametrize("hook", ["on_start", "on_end"])
+def test_a_span_processor_that_raises_loses_no_other_span_and_no_state(
+    make_monitor: MonitorFactory, provider: TracerProvider, spans: Spans, hook: str
+) -> None:
+    class Raising(SpanProcessor):
+        def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
+            if hook == "on_start" and span.name == "retrieval":
+                raise ZeroDivisionError
+
+        def on_end(self, span: ReadableSpan) -> None:
+            if hook == "on_end" and span.name == "retrieval":
+                raise ZeroDivisionError
+
+    provider.add_span_processor(Raising())
+    monitor = make_monitor()
+    make_monitor.expected_faults = 1
+
+    run(monitor)
+    monitor.flush()
+
+    expected = {"on_start": "judge_error", "on_end": "evaluated"}[hook]
+    assert attributes(spans.root)["claimspan.evaluation.status"] == expected
+    assert monitor.stats.pending == 0
+    if hook == "on_end":
+        names = sorted(span.name for span in spans.all)
+        assert names == ["chat", "claimspan.evaluate", "invoke_workflow", "retrieval"]
+
+
+def test_sinks_that_cannot_write_are_refused_at_set_up() -> None:
+    from claimspan.errors import ConfigError
+
+    with pytest.raises(ConfigError, match=r"sinks has a int: give objects with write"):
+        Monitor(sinks=[3])  # type: ignore[list-item] # pyright: ignore[reportArgumentType] - wrong on purpose
