@@ -13,7 +13,7 @@ from claimspan.cost.usage import add_usage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.judges import Judge
-from claimspan.metrics.claims import METRICS
+from claimspan.metrics import METRICS
 
 from scripted import (
     FACT,

@@ -10,7 +10,7 @@ from opentelemetry.trace import Link, Span, SpanKind, Tracer, set_span_in_contex
 from opentelemetry.util.types import AttributeValue
 
 from claimspan import Chunk, Claim, Evaluation, Label, VerdictMatrix
-from claimspan.metrics.claims import compute_metrics
+from claimspan.metrics import compute_metrics
 from claimspan_tracing import semconv
 from claimspan_tracing.captured import CapturedRetrieval
 from claimspan_tracing.spans import CapturedSpans

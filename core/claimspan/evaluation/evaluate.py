@@ -14,14 +14,14 @@ from claimspan.concurrency import together
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
+from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
-from claimspan.evaluation.verdict_matrices import check, ground_truth_of, guarded
 from claimspan.judges.protocol import Judge
-from claimspan.metrics.claims import METRICS, Undefined, measure
+from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
-from claimspan.verdicts import Claim, Label, VerdictMatrix
+from claimspan.verdicts import Claim
 
 __all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
 
@@ -65,19 +65,14 @@ async def aevaluate(
     with metered() as meter:
         async with _ending_in(deadline_seconds):
             claims, dropped = await _extract(judge, record, max_claims)
-            matrices = await check(judge, record, *claims)
-    measurement = measure(
-        response_vs_ground_truth=_column(matrices.get("response_vs_ground_truth")),
-        ground_truth_vs_response=_column(matrices.get("ground_truth_vs_response")),
-        response_vs_chunks=_labels(matrices.get("response_vs_chunks")),
-        ground_truth_vs_chunks=_labels(matrices.get("ground_truth_vs_chunks")),
-        undefined=undefined,
-    )
+            matrices = await judge_matrices(judge, record, *claims)
+    measurement = measure(matrices, undefined=undefined)
     return Evaluation(
         metrics=measurement.metrics,
         undefined=measurement.undefined,
         response_claims=tuple(claims[0]),
         ground_truth_claims=tuple(claims[1]),
+        matrices=matrices,
         abstained=has_abstained(record.response),
         claims_dropped=dropped,
         undecided=dict(meter.undecided),
@@ -86,10 +81,6 @@ async def aevaluate(
         judge_name=judge.name,
         judge_version=_version(judge),
         usage=meter.usage + Usage(seconds=time.perf_counter() - started),
-        response_vs_chunks=matrices.get("response_vs_chunks"),
-        response_vs_ground_truth=matrices.get("response_vs_ground_truth"),
-        ground_truth_vs_response=matrices.get("ground_truth_vs_response"),
-        ground_truth_vs_chunks=matrices.get("ground_truth_vs_chunks"),
     )
 
 
@@ -247,14 +238,6 @@ async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
 
 def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - what it is made of is the question
-
-
-def _column(matrix: VerdictMatrix | None) -> list[Label | None] | None:
-    return None if matrix is None else [row[0] for row in matrix.labels]
-
-
-def _labels(matrix: VerdictMatrix | None) -> list[list[Label | None]] | None:
-    return None if matrix is None else matrix.labels
 
 
 def _run(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
