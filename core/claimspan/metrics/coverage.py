@@ -19,7 +19,7 @@ from claimspan.verdicts import Label, ScoreMode, Verdict, VerdictMatrix
 __all__ = ["Combination", "ContextCoverage", "coverage", "coverage_of_set"]
 
 Combination = Literal["or", "max"]
-"""``or``: p that at least one chunk entails the fact, were they independent; ``max``: the best p."""
+"""``or``: p that any chunk entails the fact, if chunks were independent; ``max``: the best p."""
 
 
 class ContextCoverage(BaseModel):
