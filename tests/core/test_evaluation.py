@@ -48,14 +48,14 @@ def test_the_judge_is_asked_about_the_right_texts_with_the_question() -> None:
     evaluate(make_record(), judge=judge)
 
     chunks = ("chunk one", "chunk two")
-    assert sorted(judge.extracted) == [(TWO_CLAIMS, QUESTION), (FACT, QUESTION)]
-    assert set(judge.checked) == {
+    assert sorted(judge.extractions) == [(TWO_CLAIMS, QUESTION), (FACT, QUESTION)]
+    assert set(judge.checks) == {
         (("alpha", "beta"), chunks, QUESTION),
         (("alpha", "beta"), (FACT,), QUESTION),
         (("gamma",), (TWO_CLAIMS,), QUESTION),
         (("gamma",), chunks, QUESTION),
     }
-    assert len(judge.checked) == 4
+    assert len(judge.checks) == 4
 
 
 def test_a_sparse_judge_is_asked_once_for_the_cells_that_matter() -> None:
@@ -79,7 +79,7 @@ def test_a_sparse_judge_without_a_ground_truth_gets_the_plain_call() -> None:
     evaluate(make_record(ground_truth=None), judge=judge)
 
     assert judge.cells == []
-    assert len(judge.checked) == 1
+    assert len(judge.checks) == 1
 
 
 def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:
@@ -87,7 +87,7 @@ def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:
 
     assert [claim.text for claim in evaluation.response_claims] == ["alpha", "beta"]
     assert [claim.text for claim in evaluation.ground_truth_claims] == ["gamma"]
-    assert (evaluation.judge_name, evaluation.judge_version) == ("scripted", "3")
+    assert (evaluation.judge_name, evaluation.judge_version) == ("scripted", "1")
     assert evaluation.error is None
     assert evaluation.metrics["precision"] == 1 / 2  # alpha of alpha and beta
     assert evaluation.metrics["recall"] == 1.0  # gamma
@@ -128,7 +128,7 @@ def test_without_ground_truth_only_the_two_metrics_of_chunks_are_defined() -> No
     assert evaluation.response_vs_ground_truth is None
     assert evaluation.ground_truth_vs_response is None
     assert evaluation.ground_truth_vs_chunks is None
-    assert (len(judge.extracted), len(judge.checked)) == (1, 1)
+    assert (len(judge.extractions), len(judge.checks)) == (1, 1)
 
 
 @pytest.mark.parametrize("response", ["", " \n"])
@@ -137,7 +137,7 @@ def test_an_empty_response_asks_the_judge_nothing(response: str) -> None:
 
     evaluation = evaluate(make_record(response, ground_truth=None), judge=judge)
 
-    assert (judge.extracted, judge.checked) == ([], [])
+    assert (judge.extractions, judge.checks) == ([], [])
     assert evaluation.metrics == {}
     assert evaluation.undefined["faithfulness"] == "no response claims"
     assert evaluation.response_vs_chunks == VerdictMatrix.of([], n_references=2)
@@ -148,7 +148,7 @@ def test_without_chunks_the_judge_is_not_asked_about_them() -> None:
 
     evaluation = evaluate(make_record(chunks=()), judge=judge)
 
-    assert {references for _, references, _ in judge.checked} == {(FACT,), (TWO_CLAIMS,)}
+    assert {references for _, references, _ in judge.checks} == {(FACT,), (TWO_CLAIMS,)}
     assert evaluation.response_vs_chunks == VerdictMatrix.of([[], []])
     assert evaluation.undefined["faithfulness"] == "no chunks"
     assert evaluation.metrics["precision"] == 1 / 2
@@ -171,7 +171,7 @@ def test_claims_beyond_the_cap_are_not_judged_but_counted() -> None:
     assert [claim.text for claim in evaluation.response_claims] == ["a", "b"]
     assert [claim.text for claim in evaluation.ground_truth_claims] == ["e", "f"]
     assert evaluation.claims_dropped == 3  # c and d, g
-    assert {claims for claims, _, _ in judge.checked} == {("a", "b"), ("e", "f")}
+    assert {claims for claims, _, _ in judge.checks} == {("a", "b"), ("e", "f")}
 
 
 def test_no_claim_is_dropped_at_the_cap() -> None:
@@ -222,11 +222,11 @@ class RaisingJudge(ScriptedJudge):
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
-        self.error = error
+        self.failure = error
 
     def verdict(self, claim: str, reference: str) -> Verdict | None:
         if "boom" in claim:
-            raise self.error
+            raise self.failure
         return super().verdict(claim, reference)
 
 
@@ -235,10 +235,10 @@ class UnreadingJudge(ScriptedJudge):
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
-        self.error = error
+        self.failure = error
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        raise self.error
+        raise self.failure
 
 
 FAILURES: Final = [ValueError(PRIVATE), TimeoutError(PRIVATE), KeyError(PRIVATE), RuntimeError()]

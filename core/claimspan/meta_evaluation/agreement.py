@@ -36,7 +36,7 @@ class ClassAgreement(BaseModel):
     """Share of the judge's claims of this label that people gave it to; None where it has none."""
 
     recall: float | None
-    """Share of people's claims of this label that the judge gave it to; None where they have none."""
+    """Share of people's claims of this label that the judge gave it to; None where none has it."""
 
 
 class Agreement(BaseModel):
