@@ -1,6 +1,6 @@
 """Metrics of the response: how good it is overall, and what the generator made of its chunks.
 
-Sources: RAGChecker (arXiv 2408.08067, sections 3.3.1 and 3.3.3, with the exclusive noise rule of
+Sources: RAGChecker (arXiv 2408.08067, section 3.3 and appendix, with the exclusive noise rule of
 its package, version 0.1.9), and Pinecone's evaluation API. Each function takes the truth values of
 one record and returns a value between 0 and 1, or raises ``UndefinedMetricError``.
 """

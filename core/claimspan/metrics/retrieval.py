@@ -1,6 +1,6 @@
 """Metrics of the retriever: how much of the ground truth its chunks hold, and how many hold any.
 
-RAGChecker's (arXiv 2408.08067, section 3.3.2), by yes and no; ``coverage`` has the same by
+RAGChecker's (arXiv 2408.08067, section 3.3), by yes and no; ``coverage`` has the same by
 probability.
 """
 
