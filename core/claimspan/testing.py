@@ -133,6 +133,7 @@ class ScriptedJudge:
         """
         self.extractions.append(Extraction(text, question))
         await self._delay_and_fail()
+        # Without the sign, so that a claim is found in the middle of a reference's sentence too.
         return [Claim(text=part.strip()) for part in _SENTENCE_END.split(text) if part.strip()]
 
     async def check(

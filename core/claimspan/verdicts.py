@@ -48,6 +48,7 @@ class Label(StrEnum):
             raise LabelError(f"{spelling!r} is not a label; use one of: {known}") from None
 
 
+# The nouns are RAGChecker's, the participles Pinecone's and our own.
 _SPELLINGS: Final = {
     "entailed": Label.ENTAILED,
     "entailment": Label.ENTAILED,
@@ -91,6 +92,7 @@ class Verdict(BaseModel):
         given = [p for p in (self.entailed, self.neutral, self.contradicted) if p is not None]
         if not given:
             return self
+        # Rounded probabilities, such as three of 0.333333, miss 1 by a little.
         if len(given) != 3 or not math.isclose(sum(given), 1.0, abs_tol=1e-6):
             raise ValueError("give all three probabilities, with a sum of 1, or none")
         return self
@@ -252,6 +254,7 @@ def _score_mode(cells: Iterable[Verdict | None]) -> ScoreMode | None:
 def _merge(labels: Sequence[Label | None]) -> Label | None:
     if Label.ENTAILED in labels:
         return Label.ENTAILED
+    # Undecided wins over contradicted: the open cell may turn out to be entailed.
     if None in labels:
         return None
     return Label.CONTRADICTED if Label.CONTRADICTED in labels else Label.NEUTRAL

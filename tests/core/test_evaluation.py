@@ -212,6 +212,18 @@ def test_what_needs_no_judge_is_known_although_the_judge_failed() -> None:
     assert found.injection_suspected == ("chunks[0]",)
 
 
+@pytest.mark.parametrize("max_claims", [0, -1])
+def test_a_cap_that_lets_no_claim_through_is_refused(max_claims: int) -> None:
+    with pytest.raises(ConfigError, match=f"max_claims is {max_claims}: give 1 or more"):
+        evaluate(make_record(), judge=ScriptedJudge(), max_claims=max_claims)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_deadline_that_has_passed_already_is_refused(seconds: float) -> None:
+    with pytest.raises(ConfigError, match=r"deadline_seconds is .*: give more than 0"):
+        evaluate(make_record(), judge=ScriptedJudge(), deadline_seconds=seconds)
+
+
 # --- failing judges ---
 
 PRIVATE: Final = "the key is sk-12345"
@@ -282,6 +294,27 @@ def test_a_matrix_of_another_shape_is_a_judge_error(returned: VerdictMatrix) -> 
 
     with pytest.raises(JudgeError, match=r"matrix of shape \(\d, \d\), not \(2, 2\)"):
         evaluate(make_record(ground_truth=None), judge=Misshapen())
+
+
+@pytest.mark.parametrize("returned", [None, "alpha", ["alpha"], [Claim(text="alpha"), None]])
+def test_claims_of_another_type_are_a_judge_error(returned: object) -> None:
+    class Mistyped(ScriptedJudge):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            return returned  # type: ignore[return-value]  # pyright: ignore[reportReturnType] - the refusal is what is tested
+
+    with pytest.raises(JudgeError, match="something else than a list of Claim"):
+        evaluate(make_record(), judge=Mistyped())
+
+
+def test_a_matrix_of_another_type_is_a_judge_error() -> None:
+    class Mistyped(ScriptedJudge):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            return [[None, None]] * 2  # type: ignore[return-value]  # pyright: ignore[reportReturnType] - the refusal is what is tested
+
+    with pytest.raises(JudgeError, match="matrix of shape list, not"):
+        evaluate(make_record(), judge=Mistyped())
 
 
 # --- usage ---

@@ -106,6 +106,7 @@ class _Rehearsal:
             reply = self._claims(asked["sentences"], has_notes="notes" in str(prompt.schema))
         else:
             reply = _verdicts(asked["claims"], asked["references"])
+        # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
         schema = json.dumps(dict(prompt.schema))
@@ -128,5 +129,6 @@ class _Rehearsal:
 
 
 def _verdicts(claims: Mapping[str, str], references: Mapping[str, str]) -> dict[str, JsonValue]:
+    # Every label is one letter, so which one makes no difference to the tokens.
     labels: list[JsonValue] = [f"{each}:N" for each in references]
     return {"verdicts": [{"claim": each, "labels": labels} for each in claims]}

@@ -81,6 +81,7 @@ async def aevaluate(
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge = judge or _default_judge()
     started = time.perf_counter()
+    # The meter counts what the judge reports in this task and its children, and nothing else.
     with metered() as meter:
         async with _deadline(deadline_seconds):
             claims = await _extract(judge, record, max_claims)
@@ -222,6 +223,7 @@ async def _deadline(seconds: float) -> AsyncGenerator[None]:
         async with timeout:
             yield
     except TimeoutError:
+        # A TimeoutError of the judge's own is not ours to explain.
         if not timeout.expired():
             raise
         raise JudgeError(f"no verdicts within {seconds:g} s") from None
@@ -241,10 +243,12 @@ def _default_judge() -> Judge:
 
 
 def _version(judge: Judge) -> str:
+    # Optional, and so no part of the protocol.
     return str(getattr(judge, "version", ""))
 
 
 async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
+    # Both texts at once: each extraction may be a call over the network.
     texts = (record.response, ground_truth_of(record) or "")
     found = await together([_claims_of(judge, text, record.query) for text in texts])
     response, ground_truth = (claims[:max_claims] for claims in found)
@@ -253,6 +257,7 @@ async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
 
 
 async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
+    # No call is paid for a text that can make no claim.
     if not text.strip():
         return []
     claims = await guarded(judge, lambda: judge.extract_claims(text, question=question))

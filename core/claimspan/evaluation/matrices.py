@@ -102,6 +102,7 @@ async def _matrices_at_once(
     """Cut the matrices out of one matrix of all claims against all texts."""
     cells = frozenset((i, j) for rows, columns in areas for i in rows for j in columns)
     whole = VerdictMatrix.of([[None] * len(texts) for _ in claims], len(texts))
+    # The response is not checked against itself, nor the ground truth: those cells stay None.
     if cells:
         found = await guarded(
             judge, lambda: judge.check_cells(claims, texts, cells, question=question)
@@ -117,6 +118,7 @@ async def _matrix(
     judge: Judge, claims: Sequence[Claim], references: Sequence[str], question: str
 ) -> VerdictMatrix:
     shape = (len(claims), len(references))
+    # A judge is not asked, and not paid, for a matrix without cells.
     if 0 in shape:
         return VerdictMatrix.of([[] for _ in claims], n_references=len(references))
     matrix = await guarded(judge, lambda: judge.check(claims, references, question=question))

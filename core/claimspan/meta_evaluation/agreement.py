@@ -92,6 +92,7 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
     Raises:
         ConfigError: The judge decided no claim.
     """
+    # Some data sets only say "not entailed"; the judge's finer labels are merged to match.
     is_binary = any(claim.human_label == "NE" for claim in judged)
     pairs = [
         _pair(claim, claim.judge_label, is_binary)

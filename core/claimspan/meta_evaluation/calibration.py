@@ -110,6 +110,7 @@ def split_tune_test(
     """
     halves: tuple[list[JudgedClaim], list[JudgedClaim]] = ([], [])
     for claim, verdict in zip(claims, judged, strict=True):
+        # Not hash(), which differs from process to process.
         digest = hashlib.sha256("\n".join(claim.premises).encode()).digest()
         halves[digest[-1] % 2].append(verdict)
     return halves
@@ -117,6 +118,7 @@ def split_tune_test(
 
 def _decides(thresholds: Thresholds, claim: JudgedClaim) -> bool:
     """Whether the cheap judge's label of a claim stands without the strong judge."""
+    # A cascade asks the strong judge about every verdict without probabilities.
     if claim.judge_label is None or claim.entailed is None or not claim.has_probabilities:
         return False
     return thresholds.settle(claim.judge_label, claim.entailed)

@@ -58,6 +58,7 @@ def context_utilization(truths: Truths) -> float:
     """Share of the retrieved ground-truth claims that the response entails (RAGChecker)."""
     pairs = zip(truths.retrieved, truths.recalled, strict=True)
     recalled = [is_recalled for is_retrieved, is_recalled in pairs if is_retrieved]
+    # Where a claim may have been retrieved, "none was retrieved" would be too much to say.
     if not recalled and None not in truths.retrieved:
         raise UndefinedMetricError("no ground truth claim was retrieved")
     return share(recalled)
@@ -113,6 +114,7 @@ def contradicted_by_ground_truth(truths: Truths) -> float:
 
 def correctness(truths: Truths) -> float:
     """Entailed / (entailed + contradicted) ground-truth claims, by the response (Pinecone)."""
+    # An undecided claim stays: its response may have addressed it.
     addressed = [label for label in truths.response_labels if label is not Label.NEUTRAL]
     if not addressed:
         raise UndefinedMetricError("the response takes up no ground truth claim")

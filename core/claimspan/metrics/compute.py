@@ -29,6 +29,7 @@ Undefined = Literal["omit", "zero"]
 Labels = Sequence[Label | str | None]
 """One label for each claim, in any spelling that ``Label.parse`` takes; None where undecided."""
 
+# The order is that of METRICS, which reports and JSON keep.
 _FORMULAS: Final[Mapping[str, Callable[[Truths], float]]] = {
     "precision": claims.precision,
     "recall": claims.recall,
@@ -124,6 +125,7 @@ def measure(matrices: VerdictMatrices, *, undefined: Undefined = "omit") -> Meas
         try:
             metrics[name] = formula(truths)
         except UndefinedMetricError as error:
+            # A metric whose labels were not given was not asked for, and is left out in both modes.
             if undefined == "zero" and not error.not_given:
                 metrics[name] = 0.0
             else:
@@ -144,6 +146,7 @@ def matrices_of_labels(
         LabelError: A label has an unknown spelling, or the shapes do not fit together.
     """
     tables = (response_vs_chunks, ground_truth_vs_chunks)
+    # Before any matrix is built, since rows may differ within one table and between the two.
     widths = {len(row) for table in tables for row in table or ()}
     if len(widths) > 1:
         raise LabelError(f"rows of {sorted(widths)} chunks: every row needs the same number")

@@ -73,6 +73,7 @@ def coverage_of_set(
     """
     if combine not in _COMBINED:
         raise ConfigError(f"combine is {combine!r}: give 'or' or 'max'")
+    # One undecided cell leaves the mean undecided; skipping it would favour chunks hard to judge.
     cells = [[row[j] for j in chunks] for row in matrix.rows]
     if not cells or not chunks or any(cell is None for row in cells for cell in row):
         return None

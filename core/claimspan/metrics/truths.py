@@ -74,6 +74,7 @@ def share(values: Iterable[Truth]) -> float:
     Raises:
         UndefinedMetricError: No value is decided.
     """
+    # Neither 0 nor 1 would be true of an undecided verdict, so it does not count at all.
     decided = [value for value in values if value is not None]
     if not decided:
         raise UndefinedMetricError("every verdict is undecided")
@@ -89,6 +90,8 @@ class Truths:
 
     matrices: VerdictMatrices
     """The verdicts."""
+
+    # Cached, since several of the sixteen formulas read each of them.
 
     @cached_property
     def ground_truth_labels(self) -> Sequence[Label | None]:
