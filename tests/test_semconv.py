@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from claimspan.metrics.claims import METRICS
+from claimspan.metrics import METRICS
 from claimspan_tracing import semconv
 
 ROOT: Final = Path(__file__).parents[1]

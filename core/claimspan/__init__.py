@@ -5,7 +5,7 @@
     record = RagRecord(query="...", chunks=[Chunk(id="a", text="...")], response="...")
     evaluate(record).metrics["faithfulness"]
 
-Names are loaded when they are first used, so that ``import claimspan`` costs next to nothing.
+Each name is imported when it is first used, so that ``import claimspan`` loads no other module.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ __all__ = [
     "evaluate_many",
 ]
 
+# Name to the module that defines it.
 _HOMES: Final = {
     "Chunk": "records",
     "Claim": "verdicts",

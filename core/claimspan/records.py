@@ -38,6 +38,7 @@ def _portable(value: JsonValue) -> JsonValue:
             return value
 
 
+# A copy, too: what the caller changes later in its own mapping does not change a frozen record.
 def _portable_mapping(metadata: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return {encodable(key): _portable(value) for key, value in metadata.items()}
 

@@ -1,20 +1,21 @@
-"""What a judge says: claims, labels, and the matrix of verdicts of claims against references."""
+"""The output of a judge: claims, labels, verdicts, and matrices of verdicts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, Literal, Self, overload
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from claimspan.errors import LabelError
 from claimspan.text.encodable import EncodableText
 
-__all__ = ["Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrix"]
+__all__ = ["Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrices", "VerdictMatrix"]
 
 ScoreMode = Literal["graded", "label", "mixed"]
-"""Whether verdicts have probabilities, have only labels, or some this and some that."""
+"""Whether all verdicts have probabilities (``graded``), none has (``label``), or some have."""
 
 
 class Label(StrEnum):
@@ -31,21 +32,23 @@ class Label(StrEnum):
 
     @classmethod
     def parse(cls, spelling: str) -> Label:
-        """Read a label in any of the spellings in use.
+        """Parse a label in any of the spellings in use, upper or lower case.
 
-        Takes claimspan's own (``entailed``), RAGChecker's (``Entailment``) and Pinecone's
-        (``entailed``, ``contradicted``, ``neutral``), in any case.
+        Args:
+            spelling: Claimspan's and Pinecone's (``entailed``, ``neutral``, ``contradicted``), or
+                RAGChecker's (``Entailment``, ``Neutral``, ``Contradiction``).
 
         Raises:
-            ValueError: The spelling is none of them.
+            LabelError: The spelling is none of them. It is also a ``ValueError``.
         """
         try:
             return _SPELLINGS[spelling.strip().lower()]
         except KeyError:
             known = ", ".join(sorted(_SPELLINGS))
-            raise ValueError(f"{spelling!r} is not a label; use one of: {known}") from None
+            raise LabelError(f"{spelling!r} is not a label; use one of: {known}") from None
 
 
+# The nouns are RAGChecker's, the participles Pinecone's and our own.
 _SPELLINGS: Final = {
     "entailed": Label.ENTAILED,
     "entailment": Label.ENTAILED,
@@ -56,58 +59,59 @@ _SPELLINGS: Final = {
 
 
 class Claim(BaseModel):
-    """One thing that a text says, small enough to be true or false on its own."""
+    """One statement of a text, small enough to be true or false on its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: EncodableText = Field(min_length=1)
-    """The claim, in the language of the text that it came from."""
+    """The claim, in the language of the text that it was extracted from."""
 
     sentence: EncodableText | None = None
-    """The sentence of the text that the claim came from, as written there; None where unknown."""
+    """The sentence that the claim was extracted from, as written; None where unknown."""
 
 
 class Verdict(BaseModel):
-    """What a judge decided about one claim and one reference."""
+    """A judge's decision on one claim against one reference."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     label: Label
-    """The most probable relation."""
+    """The relation that the judge decided for."""
 
     entailed: float | None = Field(default=None, ge=0.0, le=1.0)
     """Probability that the reference entails the claim; None where the judge has only a label."""
 
     neutral: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that it does neither; None where the judge has only a label."""
+    """Probability that the reference does neither; None where the judge has only a label."""
 
     contradicted: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that it contradicts the claim; None where the judge has only a label."""
+    """Probability that the reference contradicts it; None where the judge has only a label."""
 
     @model_validator(mode="after")
     def _is_a_distribution(self) -> Self:
         given = [p for p in (self.entailed, self.neutral, self.contradicted) if p is not None]
         if not given:
             return self
+        # Rounded probabilities, such as three of 0.333333, miss 1 by a little.
         if len(given) != 3 or not math.isclose(sum(given), 1.0, abs_tol=1e-6):
-            raise ValueError("the three probabilities come together and sum to 1")
+            raise ValueError("give all three probabilities, with a sum of 1, or none")
         return self
 
 
 class VerdictMatrix(BaseModel):
     """Verdicts of claims against references, shape ``(n_claims, n_references)``.
 
-    A cell is None where the judge could not decide. With no claims or no references the shape is
-    still known: a matrix of two claims and no references is ``[[], []]``.
+    A cell is None where the judge could not decide. The shape is known without claims or
+    references too: a matrix of two claims and no references is ``[[], []]``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: tuple[tuple[Verdict | None, ...], ...]
-    """One row a claim, one cell a reference."""
+    """One row per claim, one cell per reference."""
 
     n_references: int = Field(ge=0)
-    """Number of references, also where there is no claim to show it."""
+    """Number of references, which the rows do not tell where there is no claim."""
 
     @model_validator(mode="after")
     def _is_rectangular(self) -> Self:
@@ -120,8 +124,11 @@ class VerdictMatrix(BaseModel):
         """Build a matrix from nested sequences.
 
         Args:
-            rows: One sequence of cells for each claim.
+            rows: Cells of shape ``(n_claims, n_references)``.
             n_references: Number of references; needed only where ``rows`` is empty.
+
+        Raises:
+            pydantic.ValidationError: The rows differ in length.
         """
         if n_references is None:
             n_references = len(rows[0]) if rows else 0
@@ -134,23 +141,21 @@ class VerdictMatrix(BaseModel):
 
     @property
     def labels(self) -> list[list[Label | None]]:
-        """The labels alone, shape ``(n_claims, n_references)``, None where undecided."""
+        """The labels, shape ``(n_claims, n_references)``; None where undecided."""
         return [[cell.label if cell else None for cell in row] for row in self.rows]
 
     @property
     def score_mode(self) -> ScoreMode | None:
-        """What the decided verdicts have; None where none is decided."""
-        modes = {cell.entailed is not None for cell in self.verdicts() if cell is not None}
-        if len(modes) == 2:
-            return "mixed"
-        return None if not modes else "graded" if modes.pop() else "label"
+        """Whether the decided verdicts have probabilities; None where none is decided."""
+        return _score_mode(self.verdicts())
 
     @property
     def merged(self) -> list[Label | None]:
-        """One label a claim over all references, shape ``(n_claims,)``.
+        """One label per claim over all references, shape ``(n_claims,)``.
 
-        Entailed by any reference wins, then an undecided one makes the claim undecided, then
-        contradicted by any, else neutral (RAGChecker's order: entailment, contradiction, neutral).
+        Entailed where any reference entails the claim; else undecided where any cell is; else
+        contradicted where any reference contradicts it; else neutral. Without undecided cells this
+        is RAGChecker's order: entailment, contradiction, neutral.
         """
         return [_merge([cell.label if cell else None for cell in row]) for row in self.rows]
 
@@ -161,7 +166,7 @@ class VerdictMatrix(BaseModel):
     def __getitem__(
         self, index: int | slice
     ) -> tuple[Verdict | None, ...] | tuple[tuple[Verdict | None, ...], ...]:
-        """The row of one claim; ``matrix[i][j]`` is the verdict on claim i by reference j."""
+        """The row of a claim, so that ``matrix[i][j]`` is claim i against reference j."""
         return self.rows[index]
 
     def __len__(self) -> int:
@@ -169,13 +174,87 @@ class VerdictMatrix(BaseModel):
         return len(self.rows)
 
     def verdicts(self) -> Iterator[Verdict | None]:
-        """Every cell, row by row."""
+        """All cells, row by row."""
         return (cell for row in self.rows for cell in row)
+
+
+class VerdictMatrices(BaseModel):
+    """The four verdict matrices of one record; None where there was nothing to check against."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    response_vs_chunks: VerdictMatrix | None = None
+    """Shape ``(n_response_claims, n_chunks)``."""
+
+    response_vs_ground_truth: VerdictMatrix | None = None
+    """Shape ``(n_response_claims, 1)``."""
+
+    ground_truth_vs_response: VerdictMatrix | None = None
+    """Shape ``(n_ground_truth_claims, 1)``."""
+
+    ground_truth_vs_chunks: VerdictMatrix | None = None
+    """Shape ``(n_ground_truth_claims, n_chunks)``."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        for name, pair in (
+            ("response", self._of_response),
+            ("ground truth", self._of_ground_truth),
+        ):
+            counts = [len(matrix) for matrix in pair]
+            if len(set(counts)) > 1:
+                raise ValueError(
+                    f"{counts[0]} and {counts[1]} rows of {name} claims: give as many in both"
+                )
+        vs_chunks = _given(self.response_vs_chunks, self.ground_truth_vs_chunks)
+        widths = {matrix.n_references for matrix in vs_chunks}
+        if len(widths) > 1:
+            raise ValueError(f"rows of {sorted(widths)} chunks: every row needs the same number")
+        vs_text = _given(self.response_vs_ground_truth, self.ground_truth_vs_response)
+        if any(matrix.n_references != 1 for matrix in vs_text):
+            raise ValueError("a claim has one verdict against one text: give one cell per row")
+        return self
+
+    @property
+    def score_mode(self) -> ScoreMode | None:
+        """Whether the decided verdicts have probabilities; None where none is decided."""
+        matrices = (*self._of_response, *self._of_ground_truth)
+        return _score_mode(cell for matrix in matrices for cell in matrix.verdicts())
+
+    @property
+    def undecided_claims(self) -> int:
+        """Number of claims, of both texts, with at least one undecided verdict."""
+        return _undecided_rows(self._of_response) + _undecided_rows(self._of_ground_truth)
+
+    @property
+    def _of_response(self) -> Sequence[VerdictMatrix]:
+        return _given(self.response_vs_ground_truth, self.response_vs_chunks)
+
+    @property
+    def _of_ground_truth(self) -> Sequence[VerdictMatrix]:
+        return _given(self.ground_truth_vs_response, self.ground_truth_vs_chunks)
+
+
+def _given(*matrices: VerdictMatrix | None) -> Sequence[VerdictMatrix]:
+    return [matrix for matrix in matrices if matrix is not None]
+
+
+def _undecided_rows(matrices: Sequence[VerdictMatrix]) -> int:
+    """Number of claims that are undecided in any of the matrices; each counts once."""
+    return len({i for matrix in matrices for i, row in enumerate(matrix.rows) if None in row})
+
+
+def _score_mode(cells: Iterable[Verdict | None]) -> ScoreMode | None:
+    modes = {cell.entailed is not None for cell in cells if cell is not None}
+    if len(modes) == 2:
+        return "mixed"
+    return None if not modes else "graded" if modes.pop() else "label"
 
 
 def _merge(labels: Sequence[Label | None]) -> Label | None:
     if Label.ENTAILED in labels:
         return Label.ENTAILED
+    # Undecided wins over contradicted: the open cell may turn out to be entailed.
     if None in labels:
         return None
     return Label.CONTRADICTED if Label.CONTRADICTED in labels else Label.NEUTRAL

@@ -9,16 +9,16 @@ import pytest
 
 from claimspan import Label
 from claimspan.errors import ConfigError
-from claimspan.meta_evaluation.calibration import calibrate, halves
-from claimspan.meta_evaluation.labelled import HumanLabel, Judged, LabelledClaim
+from claimspan.meta_evaluation.calibration import calibrate, split_tune_test
+from claimspan.meta_evaluation.labelled import HumanLabel, JudgedClaim, LabelledClaim
 
 from command_line import run
 
 E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
 
 
-def judged(label: HumanLabel, p: float) -> Judged:
-    return Judged(label, E if p >= 0.5 else N, p)
+def judged(label: HumanLabel, p: float) -> JudgedClaim:
+    return JudgedClaim(label, E if p >= 0.5 else N, p)
 
 
 # Right at both ends, half wrong in the middle.
@@ -52,7 +52,7 @@ def test_what_the_strong_judge_would_get_wrong_is_not_lost() -> None:
 
 
 def test_expectations_come_from_claims_that_did_not_choose_the_thresholds() -> None:
-    reversed_labels: list[Judged] = [each._replace(label="C") for each in MIXED[:40]]
+    reversed_labels: list[JudgedClaim] = [each._replace(human_label="C") for each in MIXED[:40]]
 
     found = calibrate(MIXED, reversed_labels, max_loss=0.0)
 
@@ -62,8 +62,8 @@ def test_expectations_come_from_claims_that_did_not_choose_the_thresholds() -> N
 
 
 def test_what_lies_at_the_ends_of_the_scale_counts_as_decided() -> None:
-    surest: list[Judged] = [judged("E", 0.0)] * 10 + [judged("N", 1.0)] * 5
-    rest: list[Judged] = [judged("EN"[p > 0.5], p) for p in (0.4, 0.6) for _ in range(50)]  # type: ignore[arg-type] # letters
+    surest: list[JudgedClaim] = [judged("E", 0.0)] * 10 + [judged("N", 1.0)] * 5
+    rest: list[JudgedClaim] = [judged("EN"[p > 0.5], p) for p in (0.4, 0.6) for _ in range(50)]  # type: ignore[arg-type] # letters
 
     found = calibrate([*surest, *rest], surest, max_loss=0.2)
 
@@ -73,7 +73,10 @@ def test_what_lies_at_the_ends_of_the_scale_counts_as_decided() -> None:
 
 
 def test_labels_without_probabilities_save_nothing() -> None:
-    bare = [Judged("E", E, 1.0, is_graded=False), Judged("N", N, 0.0, is_graded=False)] * 20
+    bare = [
+        JudgedClaim("E", E, 1.0, has_probabilities=False),
+        JudgedClaim("N", N, 0.0, has_probabilities=False),
+    ] * 20
 
     assert calibrate(MIXED, bare, max_loss=0.0).saved == 0.0
     assert calibrate(MIXED + bare, MIXED, max_loss=0.0) == calibrate(MIXED, MIXED, max_loss=0.0)
@@ -82,7 +85,7 @@ def test_labels_without_probabilities_save_nothing() -> None:
 
 
 def test_a_label_against_its_own_probability_is_not_decided() -> None:
-    torn: list[Judged] = [Judged("N", N, 0.95), Judged("E", E, 0.05)] * 5
+    torn: list[JudgedClaim] = [JudgedClaim("N", N, 0.95), JudgedClaim("E", E, 0.05)] * 5
 
     found = calibrate(MIXED + torn, MIXED + torn, max_loss=0.0)
 
@@ -95,11 +98,11 @@ def test_halves_are_the_same_every_time_and_keep_premises_together() -> None:
         LabelledClaim(id=str(i), premises=(f"premise {i // 2}",), claim="It is so.", label="E")
         for i in range(100)
     ]
-    marks = [Judged("E", E, i / 100) for i in range(100)]
+    marks = [JudgedClaim("E", E, i / 100) for i in range(100)]
 
-    first, second = halves(claims, marks)
+    first, second = split_tune_test(claims, marks)
 
-    assert halves(claims, marks) == (first, second)
+    assert split_tune_test(claims, marks) == (first, second)
     assert 20 < len(first) < 80
     assert {int((m.entailed or 0) * 100 + 0.5) // 2 for m in first}.isdisjoint(
         int((m.entailed or 0) * 100 + 0.5) // 2 for m in second

@@ -13,7 +13,7 @@ from claimspan.cost.usage import add_usage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.judges import Judge
-from claimspan.metrics.claims import METRICS
+from claimspan.metrics import METRICS
 
 from scripted import (
     FACT,
@@ -48,14 +48,14 @@ def test_the_judge_is_asked_about_the_right_texts_with_the_question() -> None:
     evaluate(make_record(), judge=judge)
 
     chunks = ("chunk one", "chunk two")
-    assert sorted(judge.extracted) == [(TWO_CLAIMS, QUESTION), (FACT, QUESTION)]
-    assert set(judge.checked) == {
+    assert sorted(judge.extractions) == [(TWO_CLAIMS, QUESTION), (FACT, QUESTION)]
+    assert set(judge.checks) == {
         (("alpha", "beta"), chunks, QUESTION),
         (("alpha", "beta"), (FACT,), QUESTION),
         (("gamma",), (TWO_CLAIMS,), QUESTION),
         (("gamma",), chunks, QUESTION),
     }
-    assert len(judge.checked) == 4
+    assert len(judge.checks) == 4
 
 
 def test_a_sparse_judge_is_asked_once_for_the_cells_that_matter() -> None:
@@ -79,7 +79,7 @@ def test_a_sparse_judge_without_a_ground_truth_gets_the_plain_call() -> None:
     evaluate(make_record(ground_truth=None), judge=judge)
 
     assert judge.cells == []
-    assert len(judge.checked) == 1
+    assert len(judge.checks) == 1
 
 
 def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:
@@ -87,7 +87,7 @@ def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:
 
     assert [claim.text for claim in evaluation.response_claims] == ["alpha", "beta"]
     assert [claim.text for claim in evaluation.ground_truth_claims] == ["gamma"]
-    assert (evaluation.judge_name, evaluation.judge_version) == ("scripted", "3")
+    assert (evaluation.judge_name, evaluation.judge_version) == ("scripted", "1")
     assert evaluation.error is None
     assert evaluation.metrics["precision"] == 1 / 2  # alpha of alpha and beta
     assert evaluation.metrics["recall"] == 1.0  # gamma
@@ -128,7 +128,7 @@ def test_without_ground_truth_only_the_two_metrics_of_chunks_are_defined() -> No
     assert evaluation.response_vs_ground_truth is None
     assert evaluation.ground_truth_vs_response is None
     assert evaluation.ground_truth_vs_chunks is None
-    assert (len(judge.extracted), len(judge.checked)) == (1, 1)
+    assert (len(judge.extractions), len(judge.checks)) == (1, 1)
 
 
 @pytest.mark.parametrize("response", ["", " \n"])
@@ -137,7 +137,7 @@ def test_an_empty_response_asks_the_judge_nothing(response: str) -> None:
 
     evaluation = evaluate(make_record(response, ground_truth=None), judge=judge)
 
-    assert (judge.extracted, judge.checked) == ([], [])
+    assert (judge.extractions, judge.checks) == ([], [])
     assert evaluation.metrics == {}
     assert evaluation.undefined["faithfulness"] == "no response claims"
     assert evaluation.response_vs_chunks == VerdictMatrix.of([], n_references=2)
@@ -148,7 +148,7 @@ def test_without_chunks_the_judge_is_not_asked_about_them() -> None:
 
     evaluation = evaluate(make_record(chunks=()), judge=judge)
 
-    assert {references for _, references, _ in judge.checked} == {(FACT,), (TWO_CLAIMS,)}
+    assert {references for _, references, _ in judge.checks} == {(FACT,), (TWO_CLAIMS,)}
     assert evaluation.response_vs_chunks == VerdictMatrix.of([[], []])
     assert evaluation.undefined["faithfulness"] == "no chunks"
     assert evaluation.metrics["precision"] == 1 / 2
@@ -171,7 +171,7 @@ def test_claims_beyond_the_cap_are_not_judged_but_counted() -> None:
     assert [claim.text for claim in evaluation.response_claims] == ["a", "b"]
     assert [claim.text for claim in evaluation.ground_truth_claims] == ["e", "f"]
     assert evaluation.claims_dropped == 3  # c and d, g
-    assert {claims for claims, _, _ in judge.checked} == {("a", "b"), ("e", "f")}
+    assert {claims for claims, _, _ in judge.checks} == {("a", "b"), ("e", "f")}
 
 
 def test_no_claim_is_dropped_at_the_cap() -> None:
@@ -212,6 +212,18 @@ def test_what_needs_no_judge_is_known_although_the_judge_failed() -> None:
     assert found.injection_suspected == ("chunks[0]",)
 
 
+@pytest.mark.parametrize("max_claims", [0, -1])
+def test_a_cap_that_lets_no_claim_through_is_refused(max_claims: int) -> None:
+    with pytest.raises(ConfigError, match=f"max_claims is {max_claims}: give 1 or more"):
+        evaluate(make_record(), judge=ScriptedJudge(), max_claims=max_claims)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_deadline_that_has_passed_already_is_refused(seconds: float) -> None:
+    with pytest.raises(ConfigError, match=r"deadline_seconds is .*: give more than 0"):
+        evaluate(make_record(), judge=ScriptedJudge(), deadline_seconds=seconds)
+
+
 # --- failing judges ---
 
 PRIVATE: Final = "the key is sk-12345"
@@ -222,11 +234,11 @@ class RaisingJudge(ScriptedJudge):
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
-        self.error = error
+        self.failure = error
 
     def verdict(self, claim: str, reference: str) -> Verdict | None:
         if "boom" in claim:
-            raise self.error
+            raise self.failure
         return super().verdict(claim, reference)
 
 
@@ -235,10 +247,10 @@ class UnreadingJudge(ScriptedJudge):
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
-        self.error = error
+        self.failure = error
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        raise self.error
+        raise self.failure
 
 
 FAILURES: Final = [ValueError(PRIVATE), TimeoutError(PRIVATE), KeyError(PRIVATE), RuntimeError()]
@@ -282,6 +294,27 @@ def test_a_matrix_of_another_shape_is_a_judge_error(returned: VerdictMatrix) -> 
 
     with pytest.raises(JudgeError, match=r"matrix of shape \(\d, \d\), not \(2, 2\)"):
         evaluate(make_record(ground_truth=None), judge=Misshapen())
+
+
+@pytest.mark.parametrize("returned", [None, "alpha", ["alpha"], [Claim(text="alpha"), None]])
+def test_claims_of_another_type_are_a_judge_error(returned: object) -> None:
+    class Mistyped(ScriptedJudge):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            return returned  # type: ignore[return-value]  # pyright: ignore[reportReturnType] - the refusal is what is tested
+
+    with pytest.raises(JudgeError, match="something else than a list of Claim"):
+        evaluate(make_record(), judge=Mistyped())
+
+
+def test_a_matrix_of_another_type_is_a_judge_error() -> None:
+    class Mistyped(ScriptedJudge):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            return [[None, None]] * 2  # type: ignore[return-value]  # pyright: ignore[reportReturnType] - the refusal is what is tested
+
+    with pytest.raises(JudgeError, match="matrix of shape list, not"):
+        evaluate(make_record(), judge=Mistyped())
 
 
 # --- usage ---

@@ -321,6 +321,11 @@ def test_a_callable_knows_nothing_beforehand() -> None:
     assert GroundTruth(lookup).find_known(QUESTION) is None
 
 
+def test_ground_truths_are_true_also_where_none_is_known_beforehand() -> None:
+    assert bool(GroundTruth(lambda query, metadata: None))
+    assert bool(GroundTruth({}))
+
+
 def test_a_blank_ground_truth_is_none() -> None:
     assert found(GroundTruth({QUESTION: " \n"}), QUESTION) is None
     assert len(GroundTruth({QUESTION: ""})) == 0
@@ -387,6 +392,24 @@ def test_wrong_columns_of_a_csv_are_named_by_the_first_line_of_data(tmp_path: Pa
     path = write(tmp_path / "bad.csv", f"prompt,completion\n{PRIVATE},{PRIVATE}\n")
 
     with pytest.raises(GroundTruthError, match=r"bad\.csv' line 2 needs a ground truth") as caught:
+        GroundTruth(path)
+
+    assert PRIVATE not in str(caught.value)
+
+
+def test_a_csv_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "bad.csv", f"query,answer\n{'x' * 200_000},a\n")
+
+    with pytest.raises(
+        GroundTruthError, match=r"cannot read .*bad\.csv' \(Error\): give an existing"
+    ):
+        GroundTruth(path)
+
+
+def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", json.dumps({"query": "q", "answer": [PRIVATE]}))
+
+    with pytest.raises(GroundTruthError, match="line 1: answer is a list; write a text") as caught:
         GroundTruth(path)
 
     assert PRIVATE not in str(caught.value)

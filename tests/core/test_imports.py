@@ -85,6 +85,12 @@ def test_the_judges_load_no_client_before_it_is_used() -> None:
     assert loaded_by("from claimspan.judges import CascadeJudge") & HEAVY == set()
 
 
+def test_the_scripted_judge_needs_no_test_framework() -> None:
+    loaded = loaded_by("from claimspan.testing import ScriptedJudge")
+
+    assert loaded & (HEAVY | {"pytest", "unittest"}) == set()
+
+
 @pytest.mark.parametrize("name", claimspan.__all__)
 def test_every_public_name_is_there_on_first_use_and_loads_nothing_heavy(name: str) -> None:
     loaded = loaded_by(f"from claimspan import {name}\nassert {name}.__name__ == {name!r}")

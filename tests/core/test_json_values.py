@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from claimspan import Chunk, Claim, Evaluation, Label, RagRecord, Usage, Verdict, VerdictMatrix
 from claimspan.metrics import METRICS
+from claimspan.verdicts import VerdictMatrices
 
 # A slow machine is no broken promise.
 unhurried: Final = settings(deadline=None)
@@ -86,10 +87,12 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
         undefined=draw(st.dictionaries(NAMES, st.just("no chunks"))),
         response_claims=response,
         ground_truth_claims=ground_truth,
-        response_vs_chunks=draw(st.none() | matrices(len(response), n_chunks)),
-        response_vs_ground_truth=draw(st.none() | matrices(len(response), 1)),
-        ground_truth_vs_response=draw(st.none() | matrices(len(ground_truth), 1)),
-        ground_truth_vs_chunks=draw(st.none() | matrices(len(ground_truth), n_chunks)),
+        matrices=VerdictMatrices(
+            response_vs_chunks=draw(st.none() | matrices(len(response), n_chunks)),
+            response_vs_ground_truth=draw(st.none() | matrices(len(response), 1)),
+            ground_truth_vs_response=draw(st.none() | matrices(len(ground_truth), 1)),
+            ground_truth_vs_chunks=draw(st.none() | matrices(len(ground_truth), n_chunks)),
+        ),
         abstained=draw(st.booleans()),
         claims_dropped=draw(COUNTS),
         undecided=draw(st.dictionaries(st.sampled_from(["no reply", "cut off"]), COUNTS)),

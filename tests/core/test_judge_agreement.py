@@ -11,10 +11,15 @@ from typer.testing import CliRunner
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.cli.main import build_app
-from claimspan.errors import ConfigError, GroundTruthError, JudgeError
+from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.judges import LexicalJudge
 from claimspan.meta_evaluation.agreement import auroc, measure_agreement
-from claimspan.meta_evaluation.labelled import HumanLabel, Judged, judge_labelled, read_labelled
+from claimspan.meta_evaluation.labelled import (
+    HumanLabel,
+    JudgedClaim,
+    judge_labelled,
+    read_labelled,
+)
 
 from command_line import run
 from judge_server import Exchange, judge_server
@@ -29,11 +34,11 @@ TABLE: list[tuple[HumanLabel, Label, float, int]] = [
     ("C", C, 0.1, 15),
     ("C", N, 0.3, 5),
 ]
-ANSWERS = [Judged(label, said, p) for label, said, p, n in TABLE for _ in range(n)]
+ANSWERS = [JudgedClaim(label, said, p) for label, said, p, n in TABLE for _ in range(n)]
 
 
 def test_agreement_is_what_the_table_says() -> None:
-    found = measure_agreement([*ANSWERS, Judged("E", None, None)])
+    found = measure_agreement([*ANSWERS, JudgedClaim("E", None, None)])
 
     assert (found.n, found.undecided) == (100, 1)
     assert found.accuracy == pytest.approx(0.75)
@@ -58,20 +63,22 @@ def test_intervals_hold_the_figure_and_are_the_same_every_time() -> None:
 
 
 def test_neutral_and_contradicted_are_one_where_people_did_not_tell_them_apart() -> None:
-    found = measure_agreement([Judged("NE", C, 0.1), Judged("NE", N, 0.1), Judged("E", E, 0.9)])
+    found = measure_agreement(
+        [JudgedClaim("NE", C, 0.1), JudgedClaim("NE", N, 0.1), JudgedClaim("E", E, 0.9)]
+    )
 
     assert found.accuracy == 1.0
     assert set(found.classes) == {"E", "NE"}
 
 
 def test_figures_without_a_meaning_are_left_out() -> None:
-    found = measure_agreement([Judged("E", E, 0.9)] * 3)
+    found = measure_agreement([JudgedClaim("E", E, 0.9)] * 3)
 
     assert found.auroc is None
     assert found.kappa is None
     assert found.classes["C"].precision is None
     with pytest.raises(ConfigError, match="decided no claim"):
-        measure_agreement([Judged("E", None, None)])
+        measure_agreement([JudgedClaim("E", None, None)])
 
 
 def test_ties_count_one_half() -> None:
@@ -123,8 +130,8 @@ def file(tmp_path: Path) -> Path:
 async def test_premises_are_merged_as_chunks_are(file: Path) -> None:
     answers = await judge_labelled(LexicalJudge(), read_labelled(file))
 
-    assert [each.label for each in answers] == ["E", "N", "C"]
-    assert [each.said for each in answers] == [E, N, C]
+    assert [each.human_label for each in answers] == ["E", "N", "C"]
+    assert [each.judge_label for each in answers] == [E, N, C]
 
 
 async def test_an_answer_says_whether_it_came_with_probabilities(file: Path) -> None:
@@ -137,14 +144,14 @@ async def test_an_answer_says_whether_it_came_with_probabilities(file: Path) -> 
     graded = await judge_labelled(LexicalJudge(), read_labelled(file))
     bare = await judge_labelled(LabelJudge(), read_labelled(file))
 
-    assert [each.is_graded for each in graded] == [True] * 3
-    assert [(each.entailed, each.is_graded) for each in bare] == [(1.0, False)] * 3
+    assert [each.has_probabilities for each in graded] == [True] * 3
+    assert [(each.entailed, each.has_probabilities) for each in bare] == [(1.0, False)] * 3
 
 
 async def test_a_claim_on_which_the_judge_fails_is_undecided(file: Path) -> None:
     answers = await judge_labelled(FailingJudge("7"), read_labelled(file))
 
-    assert [each.said for each in answers] == [E, N, None]
+    assert [each.judge_label for each in answers] == [E, N, None]
 
 
 async def test_a_judge_that_fails_on_every_claim_says_why(file: Path) -> None:
@@ -160,8 +167,7 @@ async def test_claims_are_judged_by_at_least_one_at_once(file: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "{",
-        "[]",
+        "{}",
         '{"id": "1", "premises": ["a"], "claim": "b", "label": "X"}',
         '{"id": "1", "premises": [], "claim": "b", "label": "E"}',
         '{"id": "1", "premises": ["a"], "claim": "", "label": "E"}',
@@ -171,16 +177,27 @@ def test_a_line_that_is_not_labelled_is_named(tmp_path: Path, line: str) -> None
     path = tmp_path / "labelled.jsonl"
     path.write_text(f"\n{line}\n")
 
-    with pytest.raises(GroundTruthError, match="line 2 needs"):
+    with pytest.raises(FileError, match="line 2 needs id, premises"):
+        read_labelled(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"), [("{", "line 2 is not JSON:"), ("[]", "line 2 is not a JSON object:")]
+)
+def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "labelled.jsonl"
+    path.write_text(f"\n{line}\n")
+
+    with pytest.raises(FileError, match=f"{message} write one labelled claim a line"):
         read_labelled(path)
 
 
 def test_a_file_that_is_absent_or_empty_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n")
 
-    with pytest.raises(GroundTruthError, match="cannot read"):
+    with pytest.raises(FileError, match="cannot read"):
         read_labelled(tmp_path / "absent.jsonl")
-    with pytest.raises(GroundTruthError, match="no labelled claims"):
+    with pytest.raises(FileError, match="no labelled claims"):
         read_labelled(tmp_path / "empty.jsonl")
 
 

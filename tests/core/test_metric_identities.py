@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from claimspan.metrics.claims import METRICS, Undefined, compute_metrics
+from claimspan.metrics import METRICS, Undefined, compute_metrics
 from claimspan.verdicts import Label
 
 T = TypeVar("T")

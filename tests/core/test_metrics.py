@@ -8,14 +8,9 @@ from typing import Final
 
 import pytest
 
-from claimspan.metrics.claims import (
-    METRICS,
-    Labels,
-    Measurement,
-    Undefined,
-    compute_metrics,
-    measure,
-)
+from claimspan.errors import ConfigError, LabelError
+from claimspan.metrics import METRICS, Measurement, Undefined, compute_metrics, measure
+from claimspan.metrics.compute import Labels, matrices_of_labels
 from claimspan.verdicts import Label
 
 E: Final = Label.ENTAILED
@@ -158,14 +153,14 @@ def because(reason: str, found: Measurement) -> set[str]:
 
 
 def test_without_ground_truth_two_metrics_are_left() -> None:
-    found = measure(response_vs_chunks=CHUNKS)
+    found = measure(matrices_of_labels(response_vs_chunks=CHUNKS))
 
     assert found.metrics == {"faithfulness": 3 / 5, "contradicted_by_chunks": 1 / 5}
     assert because("no ground truth", found) == NEED_GROUND_TRUTH
 
 
 def test_without_labels_of_chunks_the_reason_says_so() -> None:
-    found = measure(response_vs_ground_truth=A, ground_truth_vs_response=B)
+    found = measure(matrices_of_labels(response_vs_ground_truth=A, ground_truth_vs_response=B))
 
     assert {"faithfulness", "hallucination"} <= because("chunks not checked", found)
     assert found.metrics["precision"] == 2 / 5
@@ -173,10 +168,12 @@ def test_without_labels_of_chunks_the_reason_says_so() -> None:
 
 def test_without_response_claims_their_metrics_are_undefined() -> None:
     found = measure(
-        response_vs_ground_truth=[],
-        ground_truth_vs_response=B,
-        response_vs_chunks=[],
-        ground_truth_vs_chunks=D,
+        matrices_of_labels(
+            response_vs_ground_truth=[],
+            ground_truth_vs_response=B,
+            response_vs_chunks=[],
+            ground_truth_vs_chunks=D,
+        )
     )
 
     assert because("no response claims", found) == OF_RESPONSE_CLAIMS
@@ -185,10 +182,12 @@ def test_without_response_claims_their_metrics_are_undefined() -> None:
 
 def test_without_ground_truth_claims_their_metrics_are_undefined() -> None:
     found = measure(
-        response_vs_ground_truth=A,
-        ground_truth_vs_response=[],
-        response_vs_chunks=CHUNKS,
-        ground_truth_vs_chunks=[],
+        matrices_of_labels(
+            response_vs_ground_truth=A,
+            ground_truth_vs_response=[],
+            response_vs_chunks=CHUNKS,
+            ground_truth_vs_chunks=[],
+        )
     )
 
     assert because("no ground truth claims", found) == {
@@ -207,10 +206,12 @@ def test_without_ground_truth_claims_their_metrics_are_undefined() -> None:
 
 def test_without_chunks_the_metrics_about_chunks_are_undefined() -> None:
     found = measure(
-        response_vs_ground_truth=A,
-        ground_truth_vs_response=B,
-        response_vs_chunks=[[] for _ in A],
-        ground_truth_vs_chunks=[[] for _ in B],
+        matrices_of_labels(
+            response_vs_ground_truth=A,
+            ground_truth_vs_response=B,
+            response_vs_chunks=[[] for _ in A],
+            ground_truth_vs_chunks=[[] for _ in B],
+        )
     )
 
     assert because("no chunks", found) == NEED_CHUNKS
@@ -218,14 +219,16 @@ def test_without_chunks_the_metrics_about_chunks_are_undefined() -> None:
 
 
 def test_nothing_retrieved_leaves_context_utilization_undefined() -> None:
-    found = measure(ground_truth_vs_response=[E, N], ground_truth_vs_chunks=[[N], [C]])
+    found = measure(
+        matrices_of_labels(ground_truth_vs_response=[E, N], ground_truth_vs_chunks=[[N], [C]])
+    )
 
     assert because("no ground truth claim was retrieved", found) == {"context_utilization"}
     assert found.metrics["claim_recall"] == 0.0
 
 
 def test_a_response_that_takes_up_no_fact_has_no_correctness() -> None:
-    found = measure(ground_truth_vs_response=[N, N])
+    found = measure(matrices_of_labels(ground_truth_vs_response=[N, N]))
 
     assert because("the response takes up no ground truth claim", found) == {
         "correctness",
@@ -236,10 +239,12 @@ def test_a_response_that_takes_up_no_fact_has_no_correctness() -> None:
 
 def test_when_every_verdict_is_undecided_no_metric_has_a_value() -> None:
     found = measure(
-        response_vs_ground_truth=[U],
-        ground_truth_vs_response=[U],
-        response_vs_chunks=[[U]],
-        ground_truth_vs_chunks=[[U]],
+        matrices_of_labels(
+            response_vs_ground_truth=[U],
+            ground_truth_vs_response=[U],
+            response_vs_chunks=[[U]],
+            ground_truth_vs_chunks=[[U]],
+        )
     )
 
     assert found.metrics == {}
@@ -249,7 +254,9 @@ def test_when_every_verdict_is_undecided_no_metric_has_a_value() -> None:
 
 @pytest.mark.parametrize("undefined", ["omit", "zero"])
 def test_every_metric_has_either_a_value_or_a_reason(undefined: Undefined) -> None:
-    found = measure(response_vs_ground_truth=[], response_vs_chunks=[], undefined=undefined)
+    found = measure(
+        matrices_of_labels(response_vs_ground_truth=[], response_vs_chunks=[]), undefined=undefined
+    )
 
     assert set(found.metrics) | set(found.undefined) == set(METRICS)
     assert set(found.metrics) & set(found.undefined) == set()
@@ -257,10 +264,12 @@ def test_every_metric_has_either_a_value_or_a_reason(undefined: Undefined) -> No
 
 def test_zero_makes_an_empty_denominator_zero() -> None:
     found = measure(
-        response_vs_ground_truth=[],
-        ground_truth_vs_response=[],
-        response_vs_chunks=[],
-        ground_truth_vs_chunks=[],
+        matrices_of_labels(
+            response_vs_ground_truth=[],
+            ground_truth_vs_response=[],
+            response_vs_chunks=[],
+            ground_truth_vs_chunks=[],
+        ),
         undefined="zero",
     )
 
@@ -269,7 +278,7 @@ def test_zero_makes_an_empty_denominator_zero() -> None:
 
 
 def test_zero_does_not_make_up_metrics_whose_labels_were_not_given() -> None:
-    found = measure(response_vs_chunks=CHUNKS, undefined="zero")
+    found = measure(matrices_of_labels(response_vs_chunks=CHUNKS), undefined="zero")
 
     assert set(found.metrics) == {"faithfulness", "contradicted_by_chunks"}
     assert because("no ground truth", found) == NEED_GROUND_TRUTH
@@ -330,10 +339,12 @@ def test_a_claim_from_a_relevant_chunk_is_no_irrelevant_noise_whatever_the_other
 
 def test_a_wrong_claim_from_a_chunk_of_undecided_relevance_is_neither_kind_of_noise() -> None:
     found = measure(
-        response_vs_ground_truth=[N],
-        ground_truth_vs_response=[E],
-        response_vs_chunks=[[E]],
-        ground_truth_vs_chunks=[[U]],
+        matrices_of_labels(
+            response_vs_ground_truth=[N],
+            ground_truth_vs_response=[E],
+            response_vs_chunks=[[E]],
+            ground_truth_vs_chunks=[[U]],
+        )
     )
 
     assert {
@@ -361,18 +372,33 @@ def test_a_claim_that_may_not_have_been_retrieved_leaves_context_utilization() -
 # --- refusals ---
 
 
+def test_labels_that_cannot_be_used_are_an_error_of_the_tree_and_a_value_error() -> None:
+    assert issubclass(LabelError, ConfigError)
+    assert issubclass(LabelError, ValueError)
+
+
+def test_another_way_to_treat_undefined_metrics_is_refused() -> None:
+    with pytest.raises(ConfigError, match="undefined is 'nan': give 'omit' or 'zero'"):
+        compute_metrics(response_vs_ground_truth=[E], undefined="nan")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - the refusal is what is tested
+
+
+def test_a_label_of_another_type_is_refused() -> None:
+    with pytest.raises(LabelError, match="a label is a int: give a Label, a str or None"):
+        compute_metrics(response_vs_ground_truth=[1])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType] - the refusal is what is tested
+
+
 def test_a_label_in_no_known_spelling_is_refused() -> None:
-    with pytest.raises(ValueError, match="'maybe' is not a label"):
+    with pytest.raises(LabelError, match="'maybe' is not a label"):
         compute_metrics(response_vs_ground_truth=["Entailment", "maybe"])
 
 
 def test_different_numbers_of_response_claims_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 and 1 rows of response claims"):
+    with pytest.raises(LabelError, match="2 and 1 rows of response claims"):
         compute_metrics(response_vs_ground_truth=[E, N], response_vs_chunks=[[E]])
 
 
 def test_different_numbers_of_ground_truth_claims_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 and 2 rows of ground truth claims"):
+    with pytest.raises(LabelError, match="1 and 2 rows of ground truth claims"):
         compute_metrics(ground_truth_vs_response=[E], ground_truth_vs_chunks=[[E], [N]])
 
 
@@ -387,7 +413,7 @@ def test_different_numbers_of_ground_truth_claims_are_refused() -> None:
 def test_different_numbers_of_chunks_are_refused(
     response_vs_chunks: Sequence[Labels] | None, ground_truth_vs_chunks: Sequence[Labels] | None
 ) -> None:
-    with pytest.raises(ValueError, match="every row needs the same number"):
+    with pytest.raises(LabelError, match="every row needs the same number"):
         compute_metrics(
             response_vs_chunks=response_vs_chunks, ground_truth_vs_chunks=ground_truth_vs_chunks
         )

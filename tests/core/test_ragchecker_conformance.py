@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
-from claimspan.metrics.claims import METRICS, compute_metrics
+from claimspan.metrics import METRICS, compute_metrics
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ragchecker"
 RAGCHECKER = METRICS[:11]

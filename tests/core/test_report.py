@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from claimspan import Chunk, Claim, Label
 from claimspan.errors import MissingExtraError
-from claimspan.metrics.claims import METRICS
+from claimspan.metrics import METRICS
 from claimspan.report import ReportClaim, ReportEntry, render_report, summarise
 from claimspan.report.glossary import GLOSSARY, GROUPS, MAIN_METRICS
 from claimspan.report.highlight import highlight

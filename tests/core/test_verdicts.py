@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrices, VerdictMatrix
 
 E = Verdict(label=Label.ENTAILED)
 N = Verdict(label=Label.NEUTRAL)
@@ -187,3 +187,52 @@ def test_a_matrix_is_the_same_after_json(matrix: VerdictMatrix) -> None:
 
     assert again == matrix
     assert again.shape == matrix.shape
+
+
+# --- the four matrices of a record ---
+
+
+def test_matrices_of_one_record_count_each_undecided_claim_once() -> None:
+    matrices = VerdictMatrices(
+        response_vs_chunks=VerdictMatrix.of([[E, None], [N, C], [None, None]]),
+        response_vs_ground_truth=VerdictMatrix.of([[None], [E], [E]]),
+        ground_truth_vs_response=VerdictMatrix.of([[None]]),
+    )
+
+    assert matrices.undecided_claims == 3
+
+
+def test_matrices_of_one_record_know_their_score_mode() -> None:
+    graded = Verdict(label=Label.NEUTRAL, entailed=0, neutral=1, contradicted=0)
+    row, column = VerdictMatrix.of([[graded]]), VerdictMatrix.of([[E]])
+
+    assert VerdictMatrices().score_mode is None
+    assert VerdictMatrices(response_vs_chunks=row).score_mode == "graded"
+    assert VerdictMatrices(ground_truth_vs_response=column).score_mode == "label"
+    mixed = VerdictMatrices(response_vs_chunks=row, ground_truth_vs_response=column)
+    assert mixed.score_mode == "mixed"
+
+
+@pytest.mark.parametrize(
+    ("matrices", "message"),
+    [
+        (
+            {"response_vs_chunks": [[E], [E]], "response_vs_ground_truth": [[E]]},
+            "1 and 2 rows of response claims",
+        ),
+        (
+            {"ground_truth_vs_chunks": [[E]], "ground_truth_vs_response": [[E], [E]]},
+            "2 and 1 rows of ground truth claims",
+        ),
+        (
+            {"response_vs_chunks": [[E, N]], "ground_truth_vs_chunks": [[E]]},
+            r"rows of \[1, 2\] chunks",
+        ),
+        ({"response_vs_ground_truth": [[E, N]]}, "one verdict against one text"),
+    ],
+)
+def test_matrices_that_cannot_be_of_one_record_are_refused(
+    matrices: dict[str, list[list[Verdict | None]]], message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message):
+        VerdictMatrices(**{name: VerdictMatrix.of(rows) for name, rows in matrices.items()})

@@ -15,7 +15,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import StatusCode
 
-from claimspan.metrics.claims import METRICS
+from claimspan.metrics import METRICS
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import is_list

@@ -1,19 +1,19 @@
-"""A judge that says what a script says, and the record that the script is about."""
+"""A script of verdicts, judges that answer from it, and the record that it is about."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from claimspan import Chunk, Claim, Label, RagRecord, Verdict, VerdictMatrix
+from claimspan import Chunk, Claim, Label, RagRecord, VerdictMatrix, testing
 from claimspan.judges.protocol import Cell
+from claimspan.testing import Script
 
 __all__ = [
     "FACT",
     "QUESTION",
     "SCRIPT",
     "TWO_CLAIMS",
-    "Script",
     "ScriptedJudge",
     "SparseScriptedJudge",
     "labels",
@@ -23,9 +23,8 @@ __all__ = [
 QUESTION: Final = "What is it?"
 TWO_CLAIMS: Final = "alpha. beta."
 FACT: Final = "gamma."
-Script = Mapping[tuple[str, str], Label | None]
 
-SCRIPT: Final[Script] = {
+SCRIPT: Final[Mapping[tuple[str, str], Label | None]] = {
     ("alpha", "chunk one"): Label.ENTAILED,
     ("beta", "chunk two"): Label.CONTRADICTED,
     ("alpha", FACT): Label.ENTAILED,
@@ -34,31 +33,11 @@ SCRIPT: Final[Script] = {
 }
 
 
-class ScriptedJudge:
-    """A sentence is a claim; a verdict is what the script says of claim and reference."""
-
-    name = "scripted"
-    version = "3"
+class ScriptedJudge(testing.ScriptedJudge):
+    """The judge that users get, with the script of these tests unless they give another."""
 
     def __init__(self, script: Script = SCRIPT) -> None:
-        self.script = script
-        self.extracted: list[tuple[str, str | None]] = []
-        self.checked: list[tuple[tuple[str, ...], tuple[str, ...], str | None]] = []
-
-    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        self.extracted.append((text, question))
-        return [Claim(text=part.strip()) for part in text.split(".") if part.strip()]
-
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        self.checked.append((tuple(c.text for c in claims), tuple(references), question))
-        rows = [[self.verdict(claim.text, each) for each in references] for claim in claims]
-        return VerdictMatrix.of(rows, len(references))
-
-    def verdict(self, claim: str, reference: str) -> Verdict | None:
-        label = self.script.get((claim, reference), Label.NEUTRAL)
-        return None if label is None else Verdict(label=label)
+        super().__init__(script)
 
 
 def make_record(
@@ -81,7 +60,7 @@ def labels(matrix: VerdictMatrix | None) -> list[list[Label | None]]:
 
 
 class SparseScriptedJudge(ScriptedJudge):
-    """As the scripted judge, asked for all four matrices at once."""
+    """A scripted judge that is asked for all four matrices at once."""
 
     def __init__(self) -> None:
         super().__init__()

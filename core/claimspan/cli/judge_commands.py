@@ -19,7 +19,7 @@ from claimspan.judges import Judge, default_judge
 from claimspan.judges.llm.extraction import Extraction
 from claimspan.judges.llm.judge import OpenAIJudge
 from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
-from claimspan.meta_evaluation.calibration import MAX_LOSS, Calibration, calibrate, halves
+from claimspan.meta_evaluation.calibration import MAX_LOSS, Calibration, calibrate, split_tune_test
 from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
 
 __all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
@@ -131,7 +131,7 @@ def calibrate_command(
     """Find the thresholds of a cascade, and say what they save and lose."""
     claims = [claim for file in files for claim in read_labelled(file)[:limit]]
     judged = asyncio.run(judge_labelled(default_judge(judge), claims, progress=progress))
-    tune, test = halves(claims, judged)
+    tune, test = split_tune_test(claims, judged)
     found = calibrate(tune, test, max_loss=max_loss, strong_accuracy=strong_accuracy)
     typer.echo(found.model_dump_json() if as_json else _calibration_text(found))
 

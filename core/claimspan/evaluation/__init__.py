@@ -1,4 +1,9 @@
-"""From a record to its claims, their verdicts and the metrics."""
+"""Evaluation of records: claims, their verdicts, and the metrics that follow from them.
+
+``evaluate`` runs an evaluation, ``matrices`` asks the judge for the verdicts, ``result`` holds what
+was found out, ``abstention`` decides whether a response declines to answer, and ``estimate`` says
+what an evaluation will cost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What an evaluation will cost, before anything is spent: a rehearsal of every call."""
+"""Estimates what an evaluation will cost, before anything is spent.
+
+The estimate is a rehearsal: records go through the real judge, whose model is replaced by one that
+makes up replies. So the calls and prompts counted are the ones that the evaluation will make.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ from claimspan.text.tokens import count_tokens
 __all__ = ["Estimate", "aestimate"]
 
 CLAIMS_PER_SENTENCE: Final = 1.0
-"""Where nothing else is said; models that take sentences apart find up to 2 or 3."""
+"""Default; models that split sentences finely find up to 2 or 3."""
 
 
 class Estimate(BaseModel):
-    """Expected cost of evaluating some records, nothing cached."""
+    """Expected cost of evaluating some records with an empty cache."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,16 +36,16 @@ class Estimate(BaseModel):
     """Number of records."""
 
     calls: int
-    """Requests, retries and re-asks not counted."""
+    """Requests to the model, without retries."""
 
     input_tokens: int
-    """Prompt tokens, schemas included."""
+    """Prompt tokens, including the schemas of the replies."""
 
     output_tokens: int
-    """Completion tokens, without those of a model that thinks aloud."""
+    """Completion tokens, without the reasoning of a model that reasons before it replies."""
 
     cost_usd: float | None
-    """In US dollars; None where the price of the model is not known."""
+    """Price in US dollars; None where the price of the model is not known."""
 
 
 async def aestimate(
@@ -51,18 +55,19 @@ async def aestimate(
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
     progress: bool | None = None,
 ) -> Estimate:
-    """What evaluating the records with this judge will cost.
+    """Estimate what evaluating the records with this judge will cost.
 
-    Every record goes through the judge as it will, with replies made up in place of the model's,
-    so that calls and prompts are the ones that will be made. What several records share is asked
-    once; so estimates of some records do not add up to the estimate of all. What cannot be known
-    is how finely the model takes texts apart.
+    A question that several records share is asked once, so the estimates of parts do not add up to
+    the estimate of the whole. The one unknown is how many claims the model will find in a sentence.
 
     Args:
-        records: What is to be evaluated.
-        judge: Whom it is to be evaluated by; it sends nothing.
+        records: The records to evaluate.
+        judge: The judge to evaluate them with; it sends nothing.
         claims_per_sentence: Claims that the model is expected to find in a sentence.
         progress: As in ``evaluate_many``.
+
+    Returns:
+        The expected calls, tokens and price.
 
     Raises:
         ConfigError: ``claims_per_sentence`` is not positive.
@@ -87,19 +92,21 @@ async def aestimate(
 
 
 class _Rehearsal:
-    """Answers as a model would in form, and counts what it is asked."""
+    """Stands in for a model: makes up replies of the right form, and counts tokens."""
 
     def __init__(self, claims_per_sentence: float) -> None:
         self._claims_per_sentence = claims_per_sentence
-        self._owed = 0.0
+        # Carried from sentence to sentence, so that 1.5 claims a sentence are 3 in two.
+        self._claims_due = 0.0
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """A reply of the right form and length; counts both sides as usage."""
+        """Make up a reply of the right form and length; reports prompt and reply as usage."""
         asked: dict[str, dict[str, str]] = json.loads(prompt.user)
         if "sentences" in asked:
-            reply = self._claims(asked["sentences"], thinks_aloud="notes" in str(prompt.schema))
+            reply = self._claims(asked["sentences"], has_notes="notes" in str(prompt.schema))
         else:
             reply = _verdicts(asked["claims"], asked["references"])
+        # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
         schema = json.dumps(dict(prompt.schema))
@@ -107,20 +114,21 @@ class _Rehearsal:
         add_usage(Usage(calls=1, input_tokens=sent, output_tokens=count_tokens(content)))
         return Completion(content)
 
-    def _claims(self, sentences: Mapping[str, str], *, thinks_aloud: bool) -> dict[str, JsonValue]:
-        """So many claims a sentence, on average, each as long as the sentence."""
+    def _claims(self, sentences: Mapping[str, str], *, has_notes: bool) -> dict[str, JsonValue]:
+        """Make up the expected number of claims, each as long as its sentence."""
         claims: list[JsonValue] = []
         for number, sentence in sentences.items():
-            self._owed += self._claims_per_sentence
-            due = int(self._owed)
-            self._owed -= due
+            self._claims_due += self._claims_per_sentence
+            due = int(self._claims_due)
+            self._claims_due -= due
             texts = [sentence, *(f"{sentence} ({i})" for i in range(1, due))][:due]
             for text in texts:
                 claims.append({"sentence": int(number), "text": text})
         notes: dict[str, JsonValue] = {"notes": " ".join(sentences.values())}
-        return {**(notes if thinks_aloud else {}), "claims": claims}
+        return {**(notes if has_notes else {}), "claims": claims}
 
 
 def _verdicts(claims: Mapping[str, str], references: Mapping[str, str]) -> dict[str, JsonValue]:
+    # Every label is one letter, so which one makes no difference to the tokens.
     labels: list[JsonValue] = [f"{each}:N" for each in references]
     return {"verdicts": [{"claim": each, "labels": labels} for each in claims]}

@@ -1,4 +1,8 @@
-"""Evaluate a record: claims out of the texts, verdicts on the claims, metrics from the verdicts."""
+"""Evaluates records: extracts claims, has a judge check them, computes the metrics.
+
+Everything here exists twice: ``aevaluate`` for asynchronous code, and ``evaluate`` for code
+without an event loop, or with one that is busy with something else.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,20 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, TypeGuard, TypeVar
+from typing import Final, NamedTuple, TypeGuard, TypeVar
 
 from claimspan.concurrency import together
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
+from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
-from claimspan.evaluation.verdict_matrices import check, ground_truth_of, guarded
 from claimspan.judges.protocol import Judge
-from claimspan.metrics.claims import METRICS, Undefined, measure
+from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
-from claimspan.verdicts import Claim, Label, VerdictMatrix
+from claimspan.verdicts import Claim
 
 __all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
 
@@ -29,9 +33,20 @@ MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
 
 EVALUATION_SECONDS: Final = 300.0
-"""No evaluation goes on for longer, whatever its judge does."""
+"""Deadline of one evaluation, for a judge that hangs."""
+
+CONCURRENCY: Final = 8
+"""Records under evaluation at once."""
 
 _T = TypeVar("_T")
+
+
+class _Claims(NamedTuple):
+    """The claims of a record that are judged, and how many more there were."""
+
+    response: list[Claim]
+    ground_truth: list[Claim]
+    dropped: int
 
 
 async def aevaluate(
@@ -45,15 +60,19 @@ async def aevaluate(
     """Evaluate one record.
 
     Args:
-        record: What to evaluate. Without a ground truth only ``faithfulness`` and
+        record: The record. Without a ground truth only ``faithfulness`` and
             ``contradicted_by_chunks`` are defined.
-        judge: Who decides; None takes ``default_judge()``.
-        undefined: ``"omit"`` leaves out what has no value, ``"zero"`` is ragchecker 0.1.9.
-        max_claims: Claims judged per text; what is beyond is counted in ``claims_dropped``.
-        deadline_seconds: When the judge is stopped, in seconds from the start.
+        judge: The judge; None takes ``default_judge()``.
+        undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
+            it 0.0, as ragchecker 0.1.9 does.
+        max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
+        deadline_seconds: Seconds from the start after which the judge is stopped.
+
+    Returns:
+        Metrics, claims, verdicts, and everything else that was found out.
 
     Raises:
-        JudgeError: The judge failed, was too slow, or returned something else than was asked for.
+        JudgeError: The judge failed, was too slow, or returned something of another type or shape.
         ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive.
     """
     if max_claims < 1:
@@ -62,34 +81,26 @@ async def aevaluate(
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge = judge or _default_judge()
     started = time.perf_counter()
+    # The meter counts what the judge reports in this task and its children, and nothing else.
     with metered() as meter:
-        async with _ending_in(deadline_seconds):
-            claims, dropped = await _extract(judge, record, max_claims)
-            matrices = await check(judge, record, *claims)
-    measurement = measure(
-        response_vs_ground_truth=_column(matrices.get("response_vs_ground_truth")),
-        ground_truth_vs_response=_column(matrices.get("ground_truth_vs_response")),
-        response_vs_chunks=_labels(matrices.get("response_vs_chunks")),
-        ground_truth_vs_chunks=_labels(matrices.get("ground_truth_vs_chunks")),
-        undefined=undefined,
-    )
+        async with _deadline(deadline_seconds):
+            claims = await _extract(judge, record, max_claims)
+            matrices = await judge_matrices(judge, record, claims.response, claims.ground_truth)
+    measurement = measure(matrices, undefined=undefined)
     return Evaluation(
         metrics=measurement.metrics,
         undefined=measurement.undefined,
-        response_claims=tuple(claims[0]),
-        ground_truth_claims=tuple(claims[1]),
+        response_claims=tuple(claims.response),
+        ground_truth_claims=tuple(claims.ground_truth),
+        matrices=matrices,
         abstained=has_abstained(record.response),
-        claims_dropped=dropped,
+        claims_dropped=claims.dropped,
         undecided=dict(meter.undecided),
         notes=dict(meter.notes),
-        injection_suspected=_suspected(record),
+        injection_suspected=_suspected_texts(record),
         judge_name=judge.name,
         judge_version=_version(judge),
         usage=meter.usage + Usage(seconds=time.perf_counter() - started),
-        response_vs_chunks=matrices.get("response_vs_chunks"),
-        response_vs_ground_truth=matrices.get("response_vs_ground_truth"),
-        ground_truth_vs_response=matrices.get("ground_truth_vs_response"),
-        ground_truth_vs_chunks=matrices.get("ground_truth_vs_chunks"),
     )
 
 
@@ -101,8 +112,11 @@ def evaluate(
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
 ) -> Evaluation:
-    """As ``aevaluate``, from synchronous code, also where an event loop is already running."""
-    return _run(
+    """Evaluate one record from synchronous code; also where an event loop is already running.
+
+    Arguments, result and errors are those of ``aevaluate``.
+    """
+    return _run_to_end(
         lambda: aevaluate(
             record,
             judge=judge,
@@ -119,21 +133,21 @@ async def aevaluate_many(
     judge: Judge | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
-    concurrency: int = 8,
+    concurrency: int = CONCURRENCY,
     progress: bool | None = None,
 ) -> list[Evaluation]:
-    """Evaluate many records; one that fails does not stop the others.
+    """Evaluate many records; a judge that fails on one does not stop the others.
 
     Args:
-        records: What to evaluate.
-        judge: Who decides; None takes ``default_judge()``.
+        records: The records.
+        judge: The judge; None takes ``default_judge()``.
         undefined: As in ``aevaluate``.
         max_claims: As in ``aevaluate``.
         concurrency: Records under evaluation at once.
-        progress: Show a bar on standard error; None shows it on a terminal, where rich is there.
+        progress: Show a bar on standard error; None shows it on a terminal, if rich is installed.
 
     Returns:
-        One evaluation a record, in order. Where the judge failed it has no metrics, and its
+        One evaluation per record, in order. Where the judge failed it has no metrics, and its
         ``error`` says why.
 
     Raises:
@@ -148,17 +162,10 @@ async def aevaluate_many(
 
         async def one(record: RagRecord) -> Evaluation:
             async with gate:
-                started = time.perf_counter()
-                with metered() as meter:
-                    try:
-                        return await aevaluate(
-                            record, judge=judge, undefined=undefined, max_claims=max_claims
-                        )
-                    except JudgeError as error:
-                        seconds = Usage(seconds=time.perf_counter() - started)
-                        return _failed(record, judge, str(error), meter.usage + seconds)
-                    finally:
-                        advance()
+                try:
+                    return await _evaluation_or_error(record, judge, undefined, max_claims)
+                finally:
+                    advance()
 
         return list(await asyncio.gather(*(one(record) for record in records)))
 
@@ -169,11 +176,14 @@ def evaluate_many(
     judge: Judge | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
-    concurrency: int = 8,
+    concurrency: int = CONCURRENCY,
     progress: bool | None = None,
 ) -> list[Evaluation]:
-    """As ``aevaluate_many``, from synchronous code, also where an event loop is already running."""
-    return _run(
+    """Evaluate many records from synchronous code; also where an event loop is already running.
+
+    Arguments, result and errors are those of ``aevaluate_many``.
+    """
+    return _run_to_end(
         lambda: aevaluate_many(
             records,
             judge=judge,
@@ -185,20 +195,42 @@ def evaluate_many(
     )
 
 
+async def _evaluation_or_error(
+    record: RagRecord, judge: Judge, undefined: Undefined, max_claims: int
+) -> Evaluation:
+    """Evaluate a record; where the judge fails, say why and what it has cost all the same."""
+    started = time.perf_counter()
+    with metered() as meter:
+        try:
+            return await aevaluate(record, judge=judge, undefined=undefined, max_claims=max_claims)
+        except JudgeError as error:
+            return Evaluation(
+                undefined=dict.fromkeys(METRICS, "the judge failed"),
+                abstained=has_abstained(record.response),
+                injection_suspected=_suspected_texts(record),
+                judge_name=judge.name,
+                judge_version=_version(judge),
+                usage=meter.usage + Usage(seconds=time.perf_counter() - started),
+                error=str(error),
+            )
+
+
 @asynccontextmanager
-async def _ending_in(seconds: float) -> AsyncGenerator[None]:
-    """Stop the block at a deadline, with an error that says so."""
-    deadline = asyncio.timeout(seconds)
+async def _deadline(seconds: float) -> AsyncGenerator[None]:
+    """Cancel the block after some seconds, and raise a ``JudgeError`` that says so."""
+    timeout = asyncio.timeout(seconds)
     try:
-        async with deadline:
+        async with timeout:
             yield
     except TimeoutError:
-        if not deadline.expired():
+        # A TimeoutError of the judge's own is not ours to explain.
+        if not timeout.expired():
             raise
         raise JudgeError(f"no verdicts within {seconds:g} s") from None
 
 
-def _suspected(record: RagRecord) -> tuple[str, ...]:
+def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
+    """Names of the texts of a record that seem to address the judge."""
     texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
     texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
     return tuple(name for name, text in texts.items() if suspects_injection(text))
@@ -210,55 +242,39 @@ def _default_judge() -> Judge:
     return default_judge()
 
 
-def _failed(record: RagRecord, judge: Judge, error: str, usage: Usage) -> Evaluation:
-    return Evaluation(
-        undefined=dict.fromkeys(METRICS, "the judge failed"),
-        abstained=has_abstained(record.response),
-        injection_suspected=_suspected(record),
-        judge_name=judge.name,
-        judge_version=_version(judge),
-        usage=usage,
-        error=error,
-    )
-
-
 def _version(judge: Judge) -> str:
+    # Optional, and so no part of the protocol.
     return str(getattr(judge, "version", ""))
 
 
-async def _extract(
-    judge: Judge, record: RagRecord, max_claims: int
-) -> tuple[tuple[list[Claim], list[Claim]], int]:
-    """The claims of response and ground truth, and how many were beyond the cap."""
+async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
+    # Both texts at once: each extraction may be a call over the network.
     texts = (record.response, ground_truth_of(record) or "")
     found = await together([_claims_of(judge, text, record.query) for text in texts])
-    kept = [claims[:max_claims] for claims in found]
-    return (kept[0], kept[1]), sum(len(claims) for claims in found) - sum(map(len, kept))
+    response, ground_truth = (claims[:max_claims] for claims in found)
+    dropped = sum(map(len, found)) - len(response) - len(ground_truth)
+    return _Claims(response, ground_truth, dropped)
 
 
 async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
+    # No call is paid for a text that can make no claim.
     if not text.strip():
         return []
     claims = await guarded(judge, lambda: judge.extract_claims(text, question=question))
     if not _are_claims(claims):
-        raise JudgeError(f"judge {judge.name!r} returned something else than a list of Claim")
+        raise JudgeError(
+            f"judge {judge.name!r} returned something else than a list of Claim: "
+            "return one from extract_claims"
+        )
     return list(claims)
 
 
 def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
-    return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - what it is made of is the question
+    return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
 
 
-def _column(matrix: VerdictMatrix | None) -> list[Label | None] | None:
-    return None if matrix is None else [row[0] for row in matrix.labels]
-
-
-def _labels(matrix: VerdictMatrix | None) -> list[list[Label | None]] | None:
-    return None if matrix is None else matrix.labels
-
-
-def _run(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
-    """Run to the end on a loop of our own: in this thread, or in another if this has a loop."""
+def _run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
+    """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -269,10 +285,11 @@ def _run(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     def body() -> None:
         try:
             outcome.append(asyncio.run(start()))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread, whatever it is
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             errors.append(error)
 
-    # In the caller's context: what it has set there, such as a suppressed tracing, holds on.
+    # In a copy of the caller's context, so that what is set there, such as a suppressed tracing,
+    # holds in the new thread too.
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(body,), name="claimspan-evaluate")
     thread.start()

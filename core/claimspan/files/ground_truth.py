@@ -164,6 +164,7 @@ class GroundTruth:
         for entry in entries:
             if not entry.text.strip():
                 continue
+            # The first of several ground truths for one query wins, as in the order of the file.
             if entry.id is not None:
                 self._by_id.setdefault(entry.id, entry.text)
             if entry.query is not None:

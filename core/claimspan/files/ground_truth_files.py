@@ -55,6 +55,7 @@ def read_ground_truths(path: Path) -> list[GroundTruthEntry]:
     return [_entry(row, f"{str(path)!r} line {number}") for number, row in rows]
 
 
+# DictReader counts physical lines: a quoted cell may hold line ends.
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:

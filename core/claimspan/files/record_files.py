@@ -64,6 +64,7 @@ def read_records(path: str | Path) -> list[RagRecord]:
 
 def _rows(text: str, path: Path) -> Iterator[tuple[str, object]]:
     """Each row of the file, and its place for an error message."""
+    # A file of several lines is no JSON as a whole, and fails at its second line.
     try:
         whole: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -102,6 +103,7 @@ def _record(row: object, place: str) -> RagRecord:
 def _chunks(passages: Sequence[_Passage | str]) -> Iterator[Chunk]:
     for each in passages:
         passage = _Passage(text=each) if isinstance(each, str) else each
+        # RAGChecker writes "doc_id": null where its retriever knows none.
         given = passage.id is not None
         yield Chunk(
             id=str(passage.id) if given else Chunk.content_id(passage.text),

@@ -1,17 +1,28 @@
-"""How far judges agree with people."""
+"""Evaluation of the judges themselves, on claims that people have labelled.
+
+``labelled`` reads such claims and has a judge decide them, ``agreement`` measures how far judge and
+people agree, and ``calibration`` finds the thresholds of a cascade.
+"""
 
 from __future__ import annotations
 
 from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
-from claimspan.meta_evaluation.calibration import Calibration, calibrate
-from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
+from claimspan.meta_evaluation.calibration import Calibration, calibrate, split_tune_test
+from claimspan.meta_evaluation.labelled import (
+    JudgedClaim,
+    LabelledClaim,
+    judge_labelled,
+    read_labelled,
+)
 
 __all__ = [
     "Agreement",
     "Calibration",
+    "JudgedClaim",
     "LabelledClaim",
     "calibrate",
     "judge_labelled",
     "measure_agreement",
     "read_labelled",
+    "split_tune_test",
 ]

@@ -1,4 +1,8 @@
-"""When a cheap judge may decide alone: thresholds from labelled claims, and what they will cost."""
+"""Calibrates a cascade: finds the thresholds beyond which a cheap judge may decide alone.
+
+Thresholds are chosen on one half of some labelled claims; what they save and lose is measured on
+the other half.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,17 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
 from claimspan.judges.cascade import Thresholds
-from claimspan.meta_evaluation.labelled import Judged, LabelledClaim
+from claimspan.meta_evaluation.labelled import JudgedClaim, LabelledClaim
 from claimspan.verdicts import Label
 
-__all__ = ["Calibration", "calibrate", "halves"]
+__all__ = ["Calibration", "calibrate", "split_tune_test"]
 
 MAX_LOSS: Final = 0.02
 """Two wrong verdicts of the cheap judge in a hundred."""
 
 
 class Calibration(BaseModel):
-    """Thresholds, and what to expect of them: on claims that had no part in choosing them."""
+    """Thresholds, and what to expect of them, measured on claims that did not choose them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,8 +46,8 @@ class Calibration(BaseModel):
     """``lost``, less what the strong judge would get wrong among the same; at least 0."""
 
 
-class _Step(NamedTuple):
-    """All up to a threshold, from one end: how many claims, how many of them wrong."""
+class _Candidate(NamedTuple):
+    """A possible threshold: how many claims lie at it or beyond, and how many of them are wrong."""
 
     threshold: float
     claims: int
@@ -51,20 +55,19 @@ class _Step(NamedTuple):
 
 
 def calibrate(
-    tune: Sequence[Judged],
-    test: Sequence[Judged],
+    tune: Sequence[JudgedClaim],
+    test: Sequence[JudgedClaim],
     *,
     max_loss: float = MAX_LOSS,
     strong_accuracy: float = 1.0,
 ) -> Calibration:
-    """The thresholds that save the most calls for a given loss.
+    """Find the thresholds that save the most calls for a given loss.
 
     Args:
-        tune: To choose the thresholds by.
-        test: To measure them on.
+        tune: Claims to choose the thresholds on.
+        test: Claims to measure them on.
         max_loss: Share of all claims that the cheap judge may decide wrongly, in ``tune``.
-        strong_accuracy: How often the strong judge is right; 1 makes ``agreement_lost`` an upper
-            bound.
+        strong_accuracy: Accuracy of the strong judge; 1 makes ``agreement_lost`` an upper bound.
 
     Raises:
         ConfigError: A share is not between 0 and 1, the cheap judge gave no probabilities, or no
@@ -72,16 +75,15 @@ def calibrate(
     """
     if not (0 <= max_loss <= 1 and 0 <= strong_accuracy <= 1):
         raise ConfigError("max_loss and strong_accuracy are shares: give them between 0 and 1")
-    graded = [each for each in tune if each.entailed is not None and each.is_graded]
-    if not graded or not test:
+    usable = [claim for claim in tune if claim.entailed is not None and claim.has_probabilities]
+    if not usable or not test:
         raise ConfigError(
             "the cheap judge gave no probabilities: there is nothing to calibrate by, "
             "and a cascade would always ask the strong judge"
         )
-    thresholds = _best(graded, int(max_loss * len(tune)))
-    sure = [each for each in test if _is_sure(thresholds, each)]
-    wrong = sum(map(_is_wrong, sure))
-    saved, lost = len(sure) / len(test), wrong / len(test)
+    thresholds = _best_thresholds(usable, int(max_loss * len(tune)))
+    decided = [claim for claim in test if _decides(thresholds, claim)]
+    saved, lost = len(decided) / len(test), sum(map(_is_wrong, decided)) / len(test)
     return Calibration(
         thresholds=thresholds,
         n=len(test),
@@ -91,45 +93,63 @@ def calibrate(
     )
 
 
-def halves(
-    claims: Sequence[LabelledClaim], judged: Sequence[Judged]
-) -> tuple[list[Judged], list[Judged]]:
-    """Two halves, the same every time; claims with the same premises stay together."""
-    parts: tuple[list[Judged], list[Judged]] = ([], [])
-    for claim, each in zip(claims, judged, strict=True):
+def split_tune_test(
+    claims: Sequence[LabelledClaim], judged: Sequence[JudgedClaim]
+) -> tuple[list[JudgedClaim], list[JudgedClaim]]:
+    """Split judged claims into two halves by their premises, the same way every time.
+
+    Claims with the same premises stay together, so that nothing of the test half was seen in
+    tuning.
+
+    Args:
+        claims: The labelled claims.
+        judged: What the judge said of them, in the same order.
+
+    Returns:
+        The half to tune on, and the half to test on.
+    """
+    halves: tuple[list[JudgedClaim], list[JudgedClaim]] = ([], [])
+    for claim, verdict in zip(claims, judged, strict=True):
+        # Not hash(), which differs from process to process.
         digest = hashlib.sha256("\n".join(claim.premises).encode()).digest()
-        parts[digest[-1] % 2].append(each)
-    return parts
+        halves[digest[-1] % 2].append(verdict)
+    return halves
 
 
-def _is_sure(thresholds: Thresholds, judged: Judged) -> bool:
-    if judged.said is None or judged.entailed is None or not judged.is_graded:
+def _decides(thresholds: Thresholds, claim: JudgedClaim) -> bool:
+    """Whether the cheap judge's label of a claim stands without the strong judge."""
+    # A cascade asks the strong judge about every verdict without probabilities.
+    if claim.judge_label is None or claim.entailed is None or not claim.has_probabilities:
         return False
-    return thresholds.settle(judged.said, judged.entailed)
+    return thresholds.settle(claim.judge_label, claim.entailed)
 
 
-def _is_wrong(judged: Judged) -> bool:
-    return (judged.said is Label.ENTAILED) != (judged.label == "E")
+def _is_wrong(claim: JudgedClaim) -> bool:
+    return (claim.judge_label is Label.ENTAILED) != (claim.human_label == "E")
 
 
-def _best(judged: Sequence[Judged], allowed: int) -> Thresholds:
-    """The pair that covers most claims with at most ``allowed`` of them wrong.
+def _best_thresholds(claims: Sequence[JudgedClaim], max_wrong: int) -> Thresholds:
+    """The pair beyond which most claims lie, with at most ``max_wrong`` wrong ones among them.
 
     Raises:
         ConfigError: There is none.
     """
-    scored = [(each.said, each.entailed or 0.0, _is_wrong(each)) for each in judged]
-    lows = _steps(
-        [(p, wrong) for said, p, wrong in scored if said is not Label.ENTAILED], start=0.0
-    )
-    highs = _steps([(-p, wrong) for said, p, wrong in scored if said is Label.ENTAILED], start=-1.0)
+    entailed: list[tuple[float, bool]] = []
+    others: list[tuple[float, bool]] = []
+    for claim in claims:
+        scored = entailed if claim.judge_label is Label.ENTAILED else others
+        scored.append((claim.entailed or 0.0, _is_wrong(claim)))
+    lows = _candidates(others, start=0.0)
+    # Negated, since the claims beyond an upper threshold are those above it.
+    highs = _candidates([(-p, wrong) for p, wrong in entailed], start=-1.0)
     best, most = None, -1
     for low in lows:
         fitting = [
             high
             for high in highs
-            if low.wrong + high.wrong <= allowed and -high.threshold > low.threshold
+            if low.wrong + high.wrong <= max_wrong and -high.threshold > low.threshold
         ]
+        # Candidates grow, so the last one that fits has most claims.
         if fitting and low.claims + fitting[-1].claims > most:
             most = low.claims + fitting[-1].claims
             best = Thresholds(low=low.threshold, high=-fitting[-1].threshold)
@@ -141,19 +161,22 @@ def _best(judged: Sequence[Judged], allowed: int) -> Thresholds:
     return best
 
 
-def _steps(scored: Sequence[tuple[float, bool]], *, start: float) -> list[_Step]:
-    """What lies at or before each threshold, in steps of about a hundredth of the claims.
+def _candidates(scored: Sequence[tuple[float, bool]], *, start: float) -> list[_Candidate]:
+    """Thresholds from ``start`` upwards, in steps of about a hundredth of the claims.
 
-    The first is ``start`` itself: what lies there is decided by all thresholds.
+    Args:
+        scored: Of each claim, its value and whether its label is wrong.
+        start: The lowest possible value; claims there are decided by every threshold.
     """
-    first = [is_wrong for value, is_wrong in scored if value == start]
-    steps = [_Step(start, len(first), sum(first))]
-    _, claims, wrong = steps[0]
-    size = math.ceil(len(scored) / 100)
+    at_start = [is_wrong for value, is_wrong in scored if value == start]
+    candidates = [_Candidate(start, len(at_start), sum(at_start))]
+    _, claims, wrong = candidates[0]
+    # A hundred candidates a side are precise enough, and 10,000 pairs quick to try.
+    step = math.ceil(len(scored) / 100)
     rest = sorted(pair for pair in scored if pair[0] != start)
     for threshold, tied in groupby(rest, key=lambda pair: pair[0]):
-        answers = [is_wrong for _, is_wrong in tied]
-        claims, wrong = claims + len(answers), wrong + sum(answers)
-        if claims - steps[-1].claims >= size:
-            steps.append(_Step(threshold, claims, wrong))
-    return steps
+        are_wrong = [is_wrong for _, is_wrong in tied]
+        claims, wrong = claims + len(are_wrong), wrong + sum(are_wrong)
+        if claims - candidates[-1].claims >= step:
+            candidates.append(_Candidate(threshold, claims, wrong))
+    return candidates

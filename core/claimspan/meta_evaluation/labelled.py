@@ -1,89 +1,89 @@
-"""Claims that people have judged, to measure judges by."""
+"""Claims that people have labelled, and what a judge decides about them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from claimspan.errors import ConfigError, GroundTruthError, JudgeError
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.files.jsonl import parse_json_lines, read_text
 from claimspan.judges.protocol import Judge
 from claimspan.progress import progress_bar
-from claimspan.verdicts import Claim, Label
+from claimspan.verdicts import Claim, Label, Verdict
 
-__all__ = ["Judged", "LabelledClaim", "judge_labelled", "read_labelled"]
+__all__ = ["HumanLabel", "JudgedClaim", "LabelledClaim", "judge_labelled", "read_labelled"]
 
 HumanLabel = Literal["E", "N", "C", "NE"]
-"""Entailed, neutral, contradicted; or not entailed, where people did not say which of these."""
+"""Entailed, neutral, contradicted; or not entailed, where people did not say which of the two."""
+
+CONCURRENCY: Final = 8
+"""Claims before the judge at once."""
 
 
 class LabelledClaim(BaseModel):
-    """One claim, what it was judged by, and what people said."""
+    """A claim, its premises, and the label that people gave it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
-    """The file's own id."""
+    """The id of the claim in its file."""
 
     premises: tuple[str, ...] = Field(min_length=1)
     """The references, at least one."""
 
     claim: str = Field(min_length=1)
-    """What was judged."""
+    """The text of the claim."""
 
     label: HumanLabel
-    """What people said."""
+    """The label that people gave."""
 
     question: str | None = None
-    """The question behind both, where known."""
+    """The question behind claim and premises; None where unknown."""
 
 
-class Judged(NamedTuple):
-    """What people said of a claim, and what a judge said."""
+class JudgedClaim(NamedTuple):
+    """The label that people gave a claim, and the one that a judge gave it."""
 
-    label: HumanLabel
-    said: Label | None
-    """None where the judge failed or left it undecided."""
+    human_label: HumanLabel
+    """The label that people gave."""
+
+    judge_label: Label | None
+    """The judge's label over all premises; None where it failed or left the claim undecided."""
 
     entailed: float | None
     """The judge's highest p(entailed) over the premises; 1 or 0 by label where it has none."""
 
-    is_graded: bool = True
-    """Whether every verdict behind ``entailed`` came with its probability."""
-
-
-_SURE: Final = {True: 1.0, False: 0.0}
+    has_probabilities: bool = True
+    """Whether every verdict behind ``entailed`` came with probabilities."""
 
 
 def read_labelled(path: str | Path) -> list[LabelledClaim]:
     """Read JSON lines with ``id``, ``premises``, ``claim`` and ``label`` (E, N, C or NE).
 
     Raises:
-        GroundTruthError: The file cannot be read as one; names the line.
+        FileError: The file cannot be read, holds no claim, or a line lacks a field; names the line.
     """
-    claims: list[LabelledClaim] = []
-    try:
-        with Path(path).open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    claims.append(_read_line(line, f"{str(path)!r} line {number}"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise GroundTruthError(f"cannot read {str(path)!r} ({type(error).__name__})") from error
+    path = Path(path)
+    text = read_text(path, wanted="JSON-lines file of labelled claims")
+    rows = parse_json_lines(text, path, wanted="one labelled claim")
+    claims = [_labelled(row, f"{str(path)!r} line {number}") for number, row in rows]
     if not claims:
-        raise GroundTruthError(f"{str(path)!r} holds no labelled claims")
+        raise FileError(f"{str(path)!r} holds no labelled claims: write one JSON object a line")
     return claims
 
 
-def _read_line(line: str, where: str) -> LabelledClaim:
+def _labelled(row: Mapping[str, object], place: str) -> LabelledClaim:
     try:
-        return LabelledClaim.model_validate_json(line)
+        return LabelledClaim.model_validate(row)
     except ValidationError:
-        raise GroundTruthError(
-            f"{where} needs id, premises (a list of at least one), claim, and a label out of "
+        # Without the cause: a validation error quotes the input, which may be private.
+        raise FileError(
+            f"{place} needs id, premises (a list of at least one), claim, and a label out of "
             "E, N, C, NE"
         ) from None
 
@@ -92,22 +92,22 @@ async def judge_labelled(
     judge: Judge,
     claims: Sequence[LabelledClaim],
     *,
-    concurrency: int = 8,
+    concurrency: int = CONCURRENCY,
     progress: bool | None = None,
-) -> list[Judged]:
-    """Have a judge decide what people have decided; premises are merged as metrics merge chunks.
+) -> list[JudgedClaim]:
+    """Have a judge decide the claims; premises are merged as metrics merge chunks.
 
     Args:
-        judge: Whom to measure.
-        claims: What people have judged.
+        judge: The judge to measure.
+        claims: Claims that people have labelled.
         concurrency: Claims before the judge at once.
         progress: As in ``evaluate_many``.
 
     Returns:
-        One answer a claim, in order; one on which the judge failed is undecided.
+        One judged claim per claim, in order; one on which the judge failed is undecided.
 
     Raises:
-        JudgeError: The judge failed on every claim; gives the commonest reason.
+        JudgeError: The judge failed on every claim; quotes the most frequent error.
         ConfigError: ``concurrency`` is not positive.
         MissingExtraError: ``progress=True`` without rich.
     """
@@ -117,33 +117,40 @@ async def judge_labelled(
     failures = Counter[str]()
     with progress_bar("judging", total=len(claims), show=progress) as advance:
 
-        async def one(item: LabelledClaim) -> Judged:
+        async def one(claim: LabelledClaim) -> JudgedClaim:
             async with gate:
                 try:
-                    return await _judge(judge, item)
+                    return await _judge(judge, claim)
                 except JudgeError as error:
                     failures[str(error)] += 1
-                    return Judged(item.label, None, None)
+                    return JudgedClaim(claim.label, None, None)
                 finally:
                     advance()
 
-        answers = list(await asyncio.gather(*(one(item) for item in claims)))
+        judged = list(await asyncio.gather(*(one(claim) for claim in claims)))
     if claims and failures.total() == len(claims):
         (reason, _), *_ = failures.most_common(1)
         raise JudgeError(f"the judge failed on every claim: {reason}")
-    return answers
+    return judged
 
 
-async def _judge(judge: Judge, item: LabelledClaim) -> Judged:
-    matrix = await judge.check(
-        [Claim(text=item.claim)], list(item.premises), question=item.question
+async def _judge(judge: Judge, claim: LabelledClaim) -> JudgedClaim:
+    claims = [Claim(text=claim.claim)]
+    matrix = await judge.check(claims, list(claim.premises), question=claim.question)
+    (merged,) = matrix.merged
+    if merged is None:
+        return JudgedClaim(claim.label, None, None)
+    # A claim is decided although a cell is not, where another premise entails it.
+    decided = [verdict for verdict in matrix.verdicts() if verdict is not None]
+    return JudgedClaim(
+        human_label=claim.label,
+        judge_label=merged,
+        entailed=max(map(_entailed, decided)),
+        has_probabilities=all(verdict.entailed is not None for verdict in decided),
     )
-    (said,) = matrix.merged
-    if said is None:
-        return Judged(item.label, None, None)
-    found = [each for each in matrix.verdicts() if each is not None]
-    entailed = max(
-        _SURE[each.label is Label.ENTAILED] if each.entailed is None else each.entailed
-        for each in found
-    )
-    return Judged(item.label, said, entailed, all(each.entailed is not None for each in found))
+
+
+def _entailed(verdict: Verdict) -> float:
+    if verdict.entailed is not None:
+        return verdict.entailed
+    return 1.0 if verdict.label is Label.ENTAILED else 0.0

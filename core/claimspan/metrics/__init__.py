@@ -1,7 +1,22 @@
-"""The metrics of claim-level RAG evaluation, computed from labels alone."""
+"""The metrics of claim-level RAG evaluation.
+
+``compute`` computes all metrics of a record; the formulas are in ``claims`` (of the response) and
+``retrieval`` (of the retriever), on the truth values of ``truths``. ``coverage`` is how much of
+the ground truth the chunks hold, by probability.
+"""
 
 from __future__ import annotations
 
-from claimspan.metrics.claims import METRICS, Undefined, compute_metrics, measure
+from claimspan.metrics.compute import METRICS, Measurement, Undefined, compute_metrics, measure
+from claimspan.metrics.coverage import ContextCoverage, coverage, coverage_of_set
 
-__all__ = ["METRICS", "Undefined", "compute_metrics", "measure"]
+__all__ = [
+    "METRICS",
+    "ContextCoverage",
+    "Measurement",
+    "Undefined",
+    "compute_metrics",
+    "coverage",
+    "coverage_of_set",
+    "measure",
+]

@@ -1,7 +1,8 @@
-"""How much of what is true the retrieved chunks hold, by probability instead of by yes and no.
+"""Context coverage: the share of the ground truth that chunks hold, by probability.
 
-From the retrieval-accuracy method: a fact scores p(entailed) against a context, a context scores
-the mean over the facts, and a set of contexts combines its members fact by fact before the mean.
+A fact, which is a claim of the ground truth, scores p(entailed) against a chunk. A chunk scores
+the mean over the facts. A set of chunks combines its members' probabilities fact by fact, and then
+takes the mean. With labels alone an entailed fact counts 1 and any other 0.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from claimspan.verdicts import Label, ScoreMode, Verdict, VerdictMatrix
 __all__ = ["Combination", "ContextCoverage", "coverage", "coverage_of_set"]
 
 Combination = Literal["or", "max"]
-"""``or``: at least one chunk holds the fact, were they independent; ``max``: the best one does."""
+"""``or``: p that any chunk entails the fact, if chunks were independent; ``max``: the best p."""
 
 
 class ContextCoverage(BaseModel):
-    """Coverage of the facts by each chunk, and by all of them together."""
+    """Coverage of the facts by each chunk, and by all chunks together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,21 +31,20 @@ class ContextCoverage(BaseModel):
     """Mean over the facts, shape ``(n_chunks,)``; None where a verdict is undecided."""
 
     combined_or: float | None
-    """Mean over the facts of 1 - (1 - p)(1 - q)...; with labels alone this is ``claim_recall``."""
+    """Mean over the facts of 1 - Π(1 - p); with labels alone this is ``claim_recall``."""
 
     combined_max: float | None
-    """Mean over the facts of the best chunk's probability."""
+    """Mean over the facts of the highest probability of any chunk."""
 
     score_mode: ScoreMode | None
-    """``label`` where no verdict has probabilities: then each counts 1 or 0."""
+    """Whether the verdicts have probabilities; None where none is decided."""
 
 
 def coverage(matrix: VerdictMatrix) -> ContextCoverage:
-    """The coverage that a matrix shows.
+    """Compute the coverage of the facts by the chunks.
 
     Args:
-        matrix: Facts, which are the claims of the ground truth, against chunks; shape
-            ``(n_facts, n_chunks)``.
+        matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
     """
     chunks = range(matrix.n_references)
     return ContextCoverage(
@@ -58,21 +58,22 @@ def coverage(matrix: VerdictMatrix) -> ContextCoverage:
 def coverage_of_set(
     matrix: VerdictMatrix, chunks: Collection[int], *, combine: Combination = "or"
 ) -> float | None:
-    """The coverage of the facts by some of the chunks.
+    """Compute the coverage of the facts by some of the chunks.
 
     Args:
-        matrix: Facts against chunks, shape ``(n_facts, n_chunks)``.
+        matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
         chunks: Indices of the set's members.
-        combine: How the members' probabilities of one fact become one.
+        combine: How the members' probabilities of one fact are combined.
 
     Returns:
-        Between 0 and 1; None without facts or chunks, and where a verdict in the set is undecided.
+        A value between 0 and 1; None without facts or chunks, or where a verdict is undecided.
 
     Raises:
         ConfigError: ``combine`` is unknown.
     """
     if combine not in _COMBINED:
         raise ConfigError(f"combine is {combine!r}: give 'or' or 'max'")
+    # One undecided cell leaves the mean undecided; skipping it would favour chunks hard to judge.
     cells = [[row[j] for j in chunks] for row in matrix.rows]
     if not cells or not chunks or any(cell is None for row in cells for cell in row):
         return None
@@ -86,11 +87,11 @@ def _entailed(verdict: Verdict) -> float:
     return 1.0 if verdict.label is Label.ENTAILED else 0.0
 
 
-def _at_least_one(probabilities: Sequence[float]) -> float:
+def _any_entails(probabilities: Sequence[float]) -> float:
     return 1 - math.prod(1 - each for each in probabilities)
 
 
 _COMBINED: Final[dict[Combination, Callable[[Sequence[float]], float]]] = {
-    "or": _at_least_one,
+    "or": _any_entails,
     "max": max,
 }

@@ -1,0 +1,163 @@
+"""Fills the verdict matrices of a record by asking a judge.
+
+A judge is code of the user's or the reply of a model, so nothing that it does is taken on trust:
+whatever it raises becomes a ``JudgeError``, and the shape of what it returns is checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from claimspan.concurrency import together
+from claimspan.errors import JudgeError
+from claimspan.judges.protocol import Judge, SparseJudge
+from claimspan.records import RagRecord
+from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
+
+__all__ = ["ground_truth_of", "guarded", "judge_matrices"]
+
+
+class _Area(NamedTuple):
+    """The part of all claims against all texts that is one of the four matrices."""
+
+    claims: range
+    texts: range
+
+
+def ground_truth_of(record: RagRecord) -> str | None:
+    """The ground truth of a record; a blank one, which could entail nothing, is none."""
+    return record.ground_truth if record.ground_truth and record.ground_truth.strip() else None
+
+
+async def judge_matrices(
+    judge: Judge,
+    record: RagRecord,
+    response_claims: Sequence[Claim],
+    ground_truth_claims: Sequence[Claim],
+) -> VerdictMatrices:
+    """Ask a judge for every verdict matrix that the record allows.
+
+    Args:
+        judge: The judge; a ``SparseJudge`` is asked once for all matrices.
+        record: The record; without a ground truth only ``response_vs_chunks`` is filled.
+        response_claims: Claims of the response.
+        ground_truth_claims: Claims of the ground truth.
+
+    Raises:
+        JudgeError: The judge failed, or returned a matrix of another shape.
+    """
+    chunks, query = [chunk.text for chunk in record.chunks], record.query
+    ground_truth = ground_truth_of(record)
+    if ground_truth is None:
+        matrix = await _matrix(judge, response_claims, chunks, query)
+        return VerdictMatrices(response_vs_chunks=matrix)
+    claims = [*response_claims, *ground_truth_claims]
+    texts = [*chunks, ground_truth, record.response]
+    areas = _areas(len(response_claims), len(claims), len(chunks))
+    if isinstance(judge, SparseJudge):
+        matrices = await _matrices_at_once(judge, claims, texts, areas.values(), query)
+    else:
+        matrices = await _matrices_one_by_one(judge, claims, texts, areas.values(), query)
+    return VerdictMatrices(**dict(zip(areas, matrices, strict=True)))
+
+
+def _areas(n_response_claims: int, n_claims: int, n_chunks: int) -> Mapping[str, _Area]:
+    """The four areas, where the texts are all chunks, then the ground truth, then the response."""
+    of_response = range(n_response_claims)
+    of_ground_truth = range(n_response_claims, n_claims)
+    chunks = range(n_chunks)
+    ground_truth, response = range(n_chunks, n_chunks + 1), range(n_chunks + 1, n_chunks + 2)
+    return {
+        "response_vs_chunks": _Area(of_response, chunks),
+        "response_vs_ground_truth": _Area(of_response, ground_truth),
+        "ground_truth_vs_response": _Area(of_ground_truth, response),
+        "ground_truth_vs_chunks": _Area(of_ground_truth, chunks),
+    }
+
+
+async def _matrices_one_by_one(
+    judge: Judge,
+    claims: Sequence[Claim],
+    texts: Sequence[str],
+    areas: Collection[_Area],
+    question: str,
+) -> list[VerdictMatrix]:
+    return await together(
+        [
+            _matrix(judge, [claims[i] for i in rows], [texts[j] for j in columns], question)
+            for rows, columns in areas
+        ]
+    )
+
+
+async def _matrices_at_once(
+    judge: SparseJudge,
+    claims: Sequence[Claim],
+    texts: Sequence[str],
+    areas: Collection[_Area],
+    question: str,
+) -> list[VerdictMatrix]:
+    """Cut the matrices out of one matrix of all claims against all texts."""
+    cells = frozenset((i, j) for rows, columns in areas for i in rows for j in columns)
+    whole = VerdictMatrix.of([[None] * len(texts) for _ in claims], len(texts))
+    # The response is not checked against itself, nor the ground truth: those cells stay None.
+    if cells:
+        found = await guarded(
+            judge, lambda: judge.check_cells(claims, texts, cells, question=question)
+        )
+        whole = _checked_shape(judge, found, (len(claims), len(texts)))
+    return [
+        VerdictMatrix.of([[whole[i][j] for j in columns] for i in rows], len(columns))
+        for rows, columns in areas
+    ]
+
+
+async def _matrix(
+    judge: Judge, claims: Sequence[Claim], references: Sequence[str], question: str
+) -> VerdictMatrix:
+    shape = (len(claims), len(references))
+    # A judge is not asked, and not paid, for a matrix without cells.
+    if 0 in shape:
+        return VerdictMatrix.of([[] for _ in claims], n_references=len(references))
+    matrix = await guarded(judge, lambda: judge.check(claims, references, question=question))
+    return _checked_shape(judge, matrix, shape)
+
+
+def _checked_shape(judge: Judge, matrix: object, shape: tuple[int, int]) -> VerdictMatrix:
+    if isinstance(matrix, VerdictMatrix) and matrix.shape == shape:
+        return matrix
+    got = matrix.shape if isinstance(matrix, VerdictMatrix) else type(matrix).__name__
+    raise JudgeError(
+        f"judge {judge.name!r} returned a matrix of shape {got}, not {shape}: "
+        "return one row per claim and one cell per reference"
+    )
+
+
+async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object:
+    """Await a call of a judge, and turn whatever it raises into a ``JudgeError``.
+
+    The message names the class of the exception only, since its text may quote the record.
+
+    Args:
+        judge: The judge, for the message.
+        call: The call.
+
+    Raises:
+        JudgeError: The judge raised something else than a cancellation of the current task.
+    """
+    try:
+        return await call()
+    except JudgeError:
+        raise
+    except asyncio.CancelledError as error:
+        # A judge may raise this by itself; passed on, it would end an evaluation that nobody
+        # cancelled.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise JudgeError(f"judge {judge.name!r} cancelled itself") from error
+    except (Exception, SystemExit) as error:
+        # A SystemExit would leave the event loop, and take every other evaluation with it.
+        raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
