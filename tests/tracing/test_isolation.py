@@ -23,18 +23,21 @@ import claimspan_langchain
 import claimspan_llama_index
 from claimspan import Claim, VerdictMatrix
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Monitor
+from claimspan_tracing import Decision, Facts, Monitor
 
 from hs_pipelines import rag_pipeline
 from lc_pipelines import rag_chain
-from support import MonitorFactory, ScriptedJudge, Spans, attributes
+from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids
 
 tenant: Final[ContextVar[str]] = ContextVar("tenant", default="nobody")
 
 
-def run(monitor: Monitor, query: str = "q", **config: Any) -> None:
-    given: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)], **config}
-    rag_chain().invoke(query, given)
+def run(monitor: Monitor, query: str = "q", metadata: dict[str, Any] | None = None) -> None:
+    config: RunnableConfig = {
+        "callbacks": [ClaimspanCallbackHandler(monitor)],
+        "metadata": metadata or {},
+    }
+    rag_chain().invoke(query, config)
 
 
 # --- contexts ---
@@ -78,7 +81,7 @@ def test_every_span_is_stamped_with_the_tenant_of_its_own_request(
     by_trace: dict[int, set[tuple[object, object]]] = {}
     for span in spans.all:
         stamps = (attributes(span)["tenant"], attributes(span)["baggage"])
-        by_trace.setdefault(span.context.trace_id, set()).add(stamps)
+        by_trace.setdefault(ids(span).trace_id, set()).add(stamps)
     assert len(spans.of_kind("EVALUATOR")) == 4
     assert sorted(map(sorted, by_trace.values())) == [[(n, n)] for n in ("a", "b", "c", "d")]
 
@@ -148,8 +151,7 @@ def test_a_judge_on_langchain_reports_to_nobodys_callbacks(make_monitor: Monitor
     plain, judged = make_monitor(), make_monitor(judge=OnLangChain())
 
     run(plain)
-    callbacks = [users, ClaimspanCallbackHandler(plain)]
-    rag_chain().invoke("q", {"callbacks": callbacks})
+    rag_chain().invoke("q", {"callbacks": [users, ClaimspanCallbackHandler(plain)]})
     alone, users.starts = users.starts, 0
     rag_chain().invoke("q", {"callbacks": [users, ClaimspanCallbackHandler(judged)]})
     assert judged.flush()
@@ -215,8 +217,13 @@ def test_a_judge_on_haystack_is_never_captured_as_a_query(make_monitor: MonitorF
 
 
 def test_a_look_up_on_langchain_is_never_captured_as_a_query(make_monitor: MonitorFactory) -> None:
+    def answer(text: str) -> str:
+        return f"Answer to {text}"
+
+    answering = RunnableLambda(answer)
+
     def look_up(query: str, metadata: Mapping[str, object]) -> str | None:
-        return RunnableLambda(lambda text: f"Answer to {text}").invoke(query)
+        return answering.invoke(query)
 
     monitor = make_monitor(ground_truth=look_up)
     undo = claimspan_langchain.instrument(monitor)
@@ -261,12 +268,10 @@ def test_a_judge_that_blocks_delays_neither_timers_nor_spans_of_other_traffic(
     assert took < 1.0
 
 
-class Half:
-    """Takes the records whose query says so."""
+class Marked:
+    """Takes the records that are marked."""
 
-    def decide(self, facts: Any) -> Any:
-        from claimspan_tracing import Decision
-
+    def decide(self, facts: Facts) -> Decision:
         return Decision(sampled=facts.attributes["judge"] is True, rate=0.5, reason="marked")
 
 
@@ -279,9 +284,9 @@ def test_while_user_code_blocks_unsampled_records_end_at_once(
         return None
 
     if blocks == "judge":
-        monitor = make_monitor(judge=Blocks(delay=1.0), sample=Half())
+        monitor = make_monitor(judge=Blocks(delay=1.0), sample=Marked())
     else:
-        monitor = make_monitor(ground_truth=look_up, sample=Half())
+        monitor = make_monitor(ground_truth=look_up, sample=Marked())
 
     for _ in range(4):
         run(monitor, "judged", metadata={"judge": True})

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
+from collections.abc import Sequence
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 from opentelemetry.sdk.trace import TracerProvider
 
-from claimspan import Chunk, RagRecord
+from claimspan import Chunk, Claim, RagRecord, VerdictMatrix
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Finished, Job, Monitor, Outcome, Status
@@ -252,12 +256,8 @@ def test_a_carrier_with_everything_on_it_stays_below_a_hundred_attributes(
 def test_from_the_job_on_nobody_holds_an_object_of_the_framework(
     make_monitor: MonitorFactory,
 ) -> None:
-    import gc
-    import weakref
 
     from langchain_core.documents import Document
-
-    from claimspan import Claim
 
     class Kind(Document):
         """A document that can be watched."""
@@ -274,14 +274,16 @@ def test_from_the_job_on_nobody_holds_an_object_of_the_framework(
             seen.append(watched() is None)
             return []
 
-        async def check(self, *_: object, **__: object) -> object:
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
             raise AssertionError
 
     def answer(monitor: Monitor, found: list[Document]) -> None:
         chain = rag_chain(retriever=Shelf(documents=found))
         chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
 
-    monitor = make_monitor(judge=Looking())  # type: ignore[typeddict-item] # pyright: ignore[reportArgumentType] - it is never asked for verdicts
+    monitor = make_monitor(judge=Looking())
     answer(monitor, [document])
     del document
     monitor.flush()

@@ -15,8 +15,8 @@ from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_i
 from pydantic import JsonValue
 
 from claimspan import Chunk, RagRecord
+from claimspan.evaluation.abstention import has_abstained
 from claimspan.files.ground_truth import ID_KEYS
-from claimspan.text.abstention import abstains
 from claimspan_tracing.capture.reader import Document, Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
@@ -31,9 +31,6 @@ MAX_CHUNK_BYTES: Final = 64 * 1024
 
 MAX_TEXT_BYTES: Final = 64 * 1024
 """Bytes kept of a query, a response, a prompt or a completion."""
-
-MAX_ABSTENTION: Final = 600
-"""Characters; a longer response has answered, whatever its first sentence says."""
 
 _T = TypeVar("_T")
 _Part = tuple[Run, RetrieverRun | GeneratorRun]
@@ -75,7 +72,7 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
         ended=ended,
         error_type=_error_type(root),
         runs=runs,
-        abstained=len(response) <= MAX_ABSTENTION and abstains(response),
+        abstained=has_abstained(response),
         status=status,
         reason=reason,
     )
