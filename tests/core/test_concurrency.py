@@ -58,9 +58,7 @@ async def test_a_function_runs_with_its_arguments_on_a_thread_of_the_pool(pool: 
     assert thread.startswith("test-pool-")
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("no"), SystemExit(3), KeyboardInterrupt(), GeneratorExit()]
-)
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), KeyboardInterrupt()])
 async def test_every_exception_reaches_the_task_and_leaves_the_threads_alive(
     pool: DaemonPool, error: BaseException
 ) -> None:
@@ -73,7 +71,7 @@ async def test_every_exception_reaches_the_task_and_leaves_the_threads_alive(
     assert len(threads_of("test-pool")) == 2
 
 
-@pytest.mark.parametrize("error", [StopIteration(4), asyncio.CancelledError()])
+@pytest.mark.parametrize("error", [StopIteration(4), GeneratorExit(), asyncio.CancelledError()])
 async def test_an_exception_that_means_something_else_to_a_task_is_the_cause_of_another(
     pool: DaemonPool, error: BaseException
 ) -> None:

@@ -126,7 +126,7 @@ RESPONSE_ABSTAINED: Final = "claimspan.response.abstained"
 
 CLAIMS_RESPONSE: Final = "claimspan.claims.response.count"
 CLAIMS_GROUND_TRUTH: Final = "claimspan.claims.ground_truth.count"
-CLAIMS_UNDECIDED: Final = "claimspan.claims.unknown.count"
+CLAIMS_UNKNOWN: Final = "claimspan.claims.unknown.count"
 """Claims with at least one verdict that the judge could not give."""
 CLAIMS_DROPPED: Final = "claimspan.claims.dropped.count"
 """Claims beyond the cap, which were not judged; absent where there are none."""

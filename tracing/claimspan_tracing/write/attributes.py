@@ -41,7 +41,7 @@ def about(evaluation: Evaluation) -> Attributes:
     return known | {
         semconv.CLAIMS_RESPONSE: len(evaluation.response_claims),
         semconv.CLAIMS_GROUND_TRUTH: len(evaluation.ground_truth_claims),
-        semconv.CLAIMS_UNDECIDED: evaluation.undecided_claims,
+        semconv.CLAIMS_UNKNOWN: evaluation.undecided_claims,
         semconv.JUDGE_NAME: evaluation.judge_name,
         semconv.JUDGE_VERSION: evaluation.judge_version,
         semconv.JUDGE_CALLS: usage.calls,
