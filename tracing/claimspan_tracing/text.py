@@ -1,4 +1,4 @@
-"""Text as it comes, made fit to be exported: cleaned once, cut to a known size."""
+"""Cleaning and cutting of texts and metadata, so that every exporter and JSON can encode them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ from pydantic import JsonValue
 
 from claimspan_tracing.capture.shapes import is_list, is_mapping
 
-__all__ = ["clean", "cut", "json_list", "json_text", "to_json"]
+__all__ = ["clean", "cut", "encode_json", "json_list", "json_text", "to_json"]
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 _UNENCODABLE: Final = {code: REPLACEMENT for code in (0, *range(0xD800, 0xE000))}
 
 MAX_DEPTH: Final = 6
+"""Levels of nesting kept of metadata."""
+
 MAX_ITEMS: Final = 64
+"""Items kept of one mapping or list in metadata."""
+
+# Made once: ``json.dumps`` with options makes an encoder for each call.
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def clean(value: object) -> str:
-    """Any value as a text that every exporter can encode.
+    """Return any value as a text that every exporter can encode.
 
     None is the empty text, bytes are read as UTF-8, anything else by ``str``. Lone surrogates and
-    NUL become U+FFFD: the first lose an attribute or a whole batch in the OTLP encoder, the
-    second is refused by PostgreSQL. A value that cannot be read is the empty text.
+    NUL become U+FFFD: the OTLP encoder loses an attribute or a whole batch over a surrogate, and
+    PostgreSQL refuses NUL. A value that cannot be read is the empty text.
     """
+    if type(value) is str and value.isascii() and "\0" not in value:
+        return value  # nearly all texts
     if value is None:
         return ""
     if isinstance(value, bytes | bytearray):
@@ -46,7 +54,7 @@ def _str(value: object) -> str:
 
 
 def cut(text: str, max_bytes: int) -> str:
-    """The longest start of ``text`` that takes at most ``max_bytes`` in UTF-8."""
+    """Return the longest start of ``text`` that takes at most ``max_bytes`` in UTF-8."""
     if len(text) * 4 <= max_bytes:
         return text
     encoded = text.encode("utf-8")
@@ -56,7 +64,13 @@ def cut(text: str, max_bytes: int) -> str:
 
 
 def to_json(value: object, depth: int = MAX_DEPTH) -> JsonValue:
-    """Any value as JSON: what has no JSON form becomes its text, what is too deep is left out."""
+    """Return any value as JSON.
+
+    What has no JSON form becomes its text. What is nested too deeply becomes None, and mappings and
+    lists are cut to ``MAX_ITEMS``.
+    """
+    if type(value) is str:
+        return clean(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -72,12 +86,17 @@ def to_json(value: object, depth: int = MAX_DEPTH) -> JsonValue:
 
 
 def json_text(value: object) -> str:
-    """JSON text of any value, in as few bytes as there can be."""
-    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    """Return any value as JSON text without white space."""
+    return encode_json(to_json(value))
+
+
+def encode_json(value: JsonValue) -> str:
+    """Return a value that is JSON already as JSON text without white space."""
+    return _ENCODER.encode(value)
 
 
 def json_list(items: Sequence[object], max_bytes: int) -> str:
-    """A JSON array that takes at most ``max_bytes``; what does not fit is left out at the end."""
+    """Return a JSON array of at most ``max_bytes``; the items that do not fit are left out."""
     texts: list[str] = []
     room = max_bytes - 2  # the brackets
     for item in items:

@@ -13,7 +13,7 @@ from opentelemetry.util.types import AttributeValue
 from claimspan import Chunk
 from claimspan_tracing import semconv
 from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
-from claimspan_tracing.text import cut, json_list, json_text
+from claimspan_tracing.text import cut, encode_json, json_list
 
 __all__ = [
     "BARE_ROOT",
@@ -182,9 +182,10 @@ def _document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attri
         attributes[semconv.document(index, "content")] = text
         if chunk.score is not None:
             attributes[semconv.document(index, "score")] = chunk.score
-        metadata = json_text(chunk.metadata)
-        if chunk.metadata and len(metadata.encode("utf-8")) <= MAX_METADATA_BYTES:
-            attributes[semconv.document(index, "metadata")] = metadata
+        if chunk.metadata:
+            metadata = encode_json(dict(chunk.metadata))
+            if len(metadata.encode("utf-8")) <= MAX_METADATA_BYTES:
+                attributes[semconv.document(index, "metadata")] = metadata
     return attributes
 
 
