@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claimspan.judges import LexicalJudge
-from claimspan.text.abstention import declining
+from claimspan.text.abstention import abstention_strength
 from claimspan.verdicts import Claim, Label
 
 
@@ -18,11 +18,14 @@ from claimspan.verdicts import Claim, Label
     ],
 )
 def test_declining_first_and_last_counts_whole(response: str) -> None:
-    assert declining(response) == 1.0
+    assert abstention_strength(response) == 1.0
 
 
 def test_declining_at_one_end_counts_half() -> None:
-    assert declining("The filing does not state the margin. It can be taken to be 4 %.") == 0.5
+    assert (
+        abstention_strength("The filing does not state the margin. It can be taken to be 4 %.")
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,13 +39,13 @@ def test_declining_at_one_end_counts_half() -> None:
     ],
 )
 def test_advice_news_and_manuals_do_not_decline(text: str) -> None:
-    assert declining(text) == 0.0
+    assert abstention_strength(text) == 0.0
 
 
 def test_only_the_ends_of_a_long_text_are_read() -> None:
     middle = "I cannot answer that. " * 3
     filling = "The river runs through the town. " * 100
-    assert declining(filling + middle + filling) == 0.0
+    assert abstention_strength(filling + middle + filling) == 0.0
 
 
 async def test_a_response_that_declines_entails_nothing_though_it_repeats_the_question() -> None:

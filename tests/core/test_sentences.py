@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from claimspan.text.sentences import (
-    assertions,
-    asserts_something,
-    clauses,
-    every_sentence,
-    sentence_pieces,
-    split_prose,
-)
+from claimspan.text.clauses import assertions, asserts_something, split_clauses
+from claimspan.text.markdown import content_sentences, every_sentence
+from claimspan.text.sentences import split_prose
 
 
 def _sentences(text: str, language: str = "en") -> list[str]:
-    return [piece.sentence for piece in sentence_pieces(text, language)]
+    return [sentence.written for sentence in content_sentences(text, language)]
 
 
 def _texts(text: str) -> list[str]:
-    return [piece.text for piece in sentence_pieces(text, "en")]
+    return [sentence.standalone for sentence in content_sentences(text, "en")]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +152,7 @@ def test_a_reference_keeps_its_headings_tables_and_code() -> None:
     ],
 )
 def test_coordinated_clauses_stand_on_their_own(sentence: str, expected: list[str]) -> None:
-    assert clauses(sentence) == expected
+    assert split_clauses(sentence) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,7 +169,7 @@ def test_coordinated_clauses_stand_on_their_own(sentence: str, expected: list[st
     ],
 )
 def test_a_clause_that_cannot_stand_alone_keeps_the_sentence_whole(sentence: str) -> None:
-    assert clauses(sentence) == [sentence]
+    assert split_clauses(sentence) == [sentence]
 
 
 @pytest.mark.parametrize(

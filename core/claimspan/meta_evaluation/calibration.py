@@ -105,7 +105,7 @@ def halves(
 def _is_sure(thresholds: Thresholds, judged: Judged) -> bool:
     if judged.said is None or judged.entailed is None or not judged.is_graded:
         return False
-    return thresholds.settle(judged.said, judged.entailed)
+    return thresholds.accepts_label(judged.said, judged.entailed)
 
 
 def _is_wrong(judged: Judged) -> bool:
