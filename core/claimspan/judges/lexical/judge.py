@@ -231,7 +231,10 @@ def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Re
 def _missing_share(stems: Set[str], weights: Mapping[str, float], support: Support) -> float:
     """Returns the share of the claim's weight in those stems that the best window lacks, 0 to 1."""
     missing = stems - {token.stem for token in support.window}
-    return sum(weights.get(stem, 0.0) for stem in missing) / (sum(weights.values()) or 1.0)
+    # Summed in the order of the claim: the order of a set differs from one process to the next, and
+    # with it the last bit of the sum.
+    weight = sum(weight for stem, weight in weights.items() if stem in missing)
+    return weight / (sum(weights.values()) or 1.0)
 
 
 def _entailment_probability(coverage: float) -> float:
