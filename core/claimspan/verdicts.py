@@ -1,4 +1,8 @@
-"""What a judge says: claims, labels, and the matrix of verdicts of claims against references."""
+"""The values that judges return: claims, labels, verdicts, and matrices of verdicts.
+
+They are the contract between judges, metrics and whoever writes scores: frozen, checked when they
+are made, and free of any judge's own types.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +16,34 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 __all__ = ["Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrix"]
 
 ScoreMode = Literal["graded", "label", "mixed"]
-"""Whether verdicts have probabilities, have only labels, or some this and some that."""
+"""``graded``: all verdicts have probabilities; ``label``: none has; ``mixed``: some have."""
 
 
 class Label(StrEnum):
     """The relation of a reference to a claim."""
 
     ENTAILED = "entailed"
-    """The reference says the claim, or implies it."""
+    """The reference states or implies the claim."""
 
     NEUTRAL = "neutral"
-    """The reference neither supports nor denies the claim."""
+    """The reference neither entails nor contradicts the claim."""
 
     CONTRADICTED = "contradicted"
     """The reference denies the claim."""
 
     @classmethod
     def parse(cls, spelling: str) -> Label:
-        """Read a label in any of the spellings in use.
+        """Reads a label in any of the spellings in use.
 
-        Takes claimspan's own (``entailed``), RAGChecker's (``Entailment``) and Pinecone's
-        (``entailed``, ``contradicted``, ``neutral``), in any case.
+        Args:
+            spelling: Claimspan's own spelling (``entailed``), RAGChecker's (``Entailment``) or
+                Pinecone's (``entailed``, ``contradicted``, ``neutral``), in upper or lower case.
+
+        Returns:
+            The label.
 
         Raises:
-            ValueError: The spelling is none of them.
+            ValueError: The spelling is none of them; the message lists those that are known.
         """
         try:
             return _SPELLINGS[spelling.strip().lower()]
@@ -54,19 +62,22 @@ _SPELLINGS: Final = {
 
 
 class Claim(BaseModel):
-    """One thing that a text says, small enough to be true or false on its own."""
+    """One statement of a text, small enough to be true or false on its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(min_length=1)
-    """The claim, in the language of the text that it came from."""
+    """The claim, in the language of the text it was extracted from."""
 
     sentence: str | None = None
-    """The sentence of the text that the claim came from, as written there; None where unknown."""
+    """The sentence it was extracted from, as written in the text; None where unknown."""
 
 
 class Verdict(BaseModel):
-    """What a judge decided about one claim and one reference."""
+    """A judge's decision about one claim and one reference.
+
+    The three probabilities are all given, and sum to 1, or are all None.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -77,10 +88,10 @@ class Verdict(BaseModel):
     """Probability that the reference entails the claim; None where the judge has only a label."""
 
     neutral: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that it does neither; None where the judge has only a label."""
+    """Probability that the reference does neither; None where the judge has only a label."""
 
     contradicted: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that it contradicts the claim; None where the judge has only a label."""
+    """Probability that the reference contradicts it; None where the judge has only a label."""
 
     @model_validator(mode="after")
     def _is_a_distribution(self) -> Self:
@@ -95,17 +106,17 @@ class Verdict(BaseModel):
 class VerdictMatrix(BaseModel):
     """Verdicts of claims against references, shape ``(n_claims, n_references)``.
 
-    A cell is None where the judge could not decide. With no claims or no references the shape is
-    still known: a matrix of two claims and no references is ``[[], []]``.
+    A cell is None where the judge could not decide. The shape is known without claims or references
+    as well: a matrix of two claims and no references is ``[[], []]``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: tuple[tuple[Verdict | None, ...], ...]
-    """One row a claim, one cell a reference."""
+    """One row for each claim, with one cell for each reference."""
 
     n_references: int = Field(ge=0)
-    """Number of references, also where there is no claim to show it."""
+    """Number of references; stored because a matrix without claims has no row to count."""
 
     @model_validator(mode="after")
     def _is_rectangular(self) -> Self:
@@ -115,11 +126,14 @@ class VerdictMatrix(BaseModel):
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Verdict | None]], n_references: int | None = None) -> Self:
-        """Build a matrix from nested sequences.
+        """Builds a matrix from nested sequences.
 
         Args:
             rows: One sequence of cells for each claim.
             n_references: Number of references; needed only where ``rows`` is empty.
+
+        Returns:
+            The matrix; pydantic's validation error is raised where a row has another length.
         """
         if n_references is None:
             n_references = len(rows[0]) if rows else 0
@@ -132,12 +146,12 @@ class VerdictMatrix(BaseModel):
 
     @property
     def labels(self) -> list[list[Label | None]]:
-        """The labels alone, shape ``(n_claims, n_references)``, None where undecided."""
+        """The labels alone, shape ``(n_claims, n_references)``; None where a cell is undecided."""
         return [[cell.label if cell else None for cell in row] for row in self.rows]
 
     @property
     def score_mode(self) -> ScoreMode | None:
-        """What the decided verdicts have; None where none is decided."""
+        """Whether the decided verdicts have probabilities; None where no cell is decided."""
         modes = {cell.entailed is not None for cell in self.verdicts() if cell is not None}
         if len(modes) == 2:
             return "mixed"
@@ -145,10 +159,10 @@ class VerdictMatrix(BaseModel):
 
     @property
     def merged(self) -> list[Label | None]:
-        """One label a claim over all references, shape ``(n_claims,)``.
+        """One label for each claim over all references, shape ``(n_claims,)``.
 
-        Entailed by any reference wins, then an undecided one makes the claim undecided, then
-        contradicted by any, else neutral (RAGChecker's order: entailment, contradiction, neutral).
+        The first rule that applies: entailed by any reference; undecided (None) for any reference;
+        contradicted by any reference; neutral. Without the undecided this is RAGChecker's order.
         """
         return [_merge([cell.label if cell else None for cell in row]) for row in self.rows]
 
@@ -159,7 +173,7 @@ class VerdictMatrix(BaseModel):
     def __getitem__(
         self, index: int | slice
     ) -> tuple[Verdict | None, ...] | tuple[tuple[Verdict | None, ...], ...]:
-        """The row of one claim; ``matrix[i][j]`` is the verdict on claim i by reference j."""
+        """Returns the row of a claim; ``matrix[i][j]`` is the verdict on claim i by reference j."""
         return self.rows[index]
 
     def __len__(self) -> int:
@@ -167,7 +181,7 @@ class VerdictMatrix(BaseModel):
         return len(self.rows)
 
     def verdicts(self) -> Iterator[Verdict | None]:
-        """Every cell, row by row."""
+        """Yields every cell, row by row; None where it is undecided."""
         return (cell for row in self.rows for cell in row)
 
 

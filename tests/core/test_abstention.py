@@ -1,12 +1,30 @@
-"""Responses that decline to answer."""
+"""Which responses decline to answer, and what that does to verdicts."""
 
 from __future__ import annotations
 
 import pytest
 
 from claimspan.judges import LexicalJudge
-from claimspan.text.abstention import abstention_strength
+from claimspan.text.abstention import abstains, abstention_strength
 from claimspan.verdicts import Claim, Label
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("I don't know.", True),
+        ("I’m sorry.", True),
+        ("The context does not say when it was built. I hope this helps!", True),
+        ("The context does not say when it was built. It is 330 m tall.", False),
+        ("It is 330 m tall.", False),
+        ("Is it tall?", False),
+        ("", False),
+    ],
+)
+def test_a_response_abstains_where_it_declines_and_asserts_nothing_else(
+    response: str, expected: bool
+) -> None:
+    assert abstains(response) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Two judges in a row with thresholds between them, and which judge is taken by default."""
+"""A cascade of two judges, and how the default judge is chosen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
 
 
 class FixedJudge:
-    """Gives each claim the p(entailed) that stands in its text."""
+    """Reads p(entailed) from the text of the claim."""
 
     name = "fixed"
     version = "1"
@@ -49,7 +49,7 @@ def probable(p: float) -> Verdict:
 
 
 class SparseStrongJudge(FixedJudge):
-    """Contradicts whatever it is asked about."""
+    """Contradicts every claim, and records the cells that it is asked for."""
 
     name = "strong"
 

@@ -1,4 +1,4 @@
-"""Cross-encoders that others trained, on a tiny one that the tests make."""
+"""How ``LocalJudge`` uses a cross-encoder by others: here a tiny one that the tests write."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def hub(model: Path) -> Iterator[str]:
 
 
 def _ask_by_name(model: str, endpoint: str, cache: Path) -> str:
-    """The label, or the error, of a judge in a process of its own: the hub's address is fixed."""
+    """Prints the label or the error in a new process: the hub's address is read at import."""
     script = (
         "import asyncio, sys\n"
         "from claimspan.errors import ConfigError\n"

@@ -1,4 +1,4 @@
-"""Pronouns at the start of a sentence."""
+"""Which pronouns at the start of a sentence are replaced by their subject."""
 
 from __future__ import annotations
 

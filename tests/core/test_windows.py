@@ -1,4 +1,4 @@
-"""What of a long reference is read for a claim."""
+"""Which parts of a long reference the cross-encoder reads for a claim."""
 
 from __future__ import annotations
 

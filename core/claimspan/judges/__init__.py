@@ -45,7 +45,7 @@ def __getattr__(name: str) -> object:
     if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
-    globals()[name] = value
+    globals()[name] = value  # the next access does not come here
     return value
 
 
@@ -71,6 +71,7 @@ def default_judge(choice: str | None = None) -> Judge:
     kind, _, model = wanted.partition(":")
     if kind.lower() == "lexical" and not model:
         return LexicalJudge()
+    # Imported only when chosen: see _LAZY_MODULES.
     if kind.lower() == "local":
         from claimspan.judges.local.judge import LocalJudge
 

@@ -168,6 +168,7 @@ async def _check_cells(
 
     A judge without ``check_cells`` checks the smallest matrix that contains the cells.
     """
+    # An LLM judge puts cells of several rows into one call, which separate matrices would prevent.
     if isinstance(judge, SparseJudge):
         return await judge.check_cells(claims, references, cells, question=question)
     rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
