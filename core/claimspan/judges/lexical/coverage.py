@@ -61,7 +61,9 @@ class Reference:
         self._sentences = [(tokens, _stems(tokens)) for tokens in sentences if tokens]
         self._ends = list(accumulate(len(tokens) for tokens, _ in self._sentences))
         self.tokens = [token for tokens, _ in self._sentences for token in tokens]
+        """All tokens of the reference, in order."""
         self.stems = _stems(self.tokens)
+        """The stems of all tokens."""
         last = max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1)
         self._windows = [
             _stems(self.tokens[start : start + _WINDOW_WORDS]) for start in range(0, last, _STRIDE)
@@ -103,6 +105,7 @@ class Corpus:
             language: Code of the language for the sentence splitter.
         """
         self.references = [Reference(text, language) for text in texts]
+        """The tokenized references, in order."""
         self._frequency = Counter(stem for ref in self.references for stem in ref.stems)
 
     def weights(self, claim: Sequence[Token]) -> dict[str, float]:

@@ -51,6 +51,7 @@ class Passage:
         ]
         self._sentences = [" ".join(words) for words in sentences]
         self.windows = _windows(sentences)
+        """All windows, in the order of the text."""
         self._stems = [_stems(window) for window in self.windows]
 
     def windows_for(self, claim: str) -> list[str]:
