@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Final, Protocol
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges.local.combination import evidence
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
+from claimspan.judges.local.features import cell_features
 from claimspan.judges.local.windows import Passage
 from claimspan.verdicts import Claim, Verdict
 
@@ -90,7 +90,9 @@ def _set(
             encoder.logits([pair for each in cells for _, pairs in each for pair in pairs])
         )
         for (record, half), each in zip(part, cells, strict=True):
-            found = [evidence(verdict, [next(logits) for _ in pairs]) for verdict, pairs in each]
+            found = [
+                cell_features(verdict, [next(logits) for _ in pairs]) for verdict, pairs in each
+            ]
             yield record.id, name, half, record.label, found
 
 
@@ -109,7 +111,7 @@ async def _cells(
 
 
 def _pairs(claim: str, premise: str) -> list[tuple[str, str]]:
-    return [(claim, window) for window in Passage(premise, "en").shown(claim)]
+    return [(claim, window) for window in Passage(premise, "en").windows_for(claim)]
 
 
 def _support(verdict: Verdict | None) -> float:

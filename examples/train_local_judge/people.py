@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, TypedDict, cast
 
-from claimspan.judges.local.windows import gathered
+from claimspan.judges.local.windows import gather_sentences
 from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document, Pair, Summary
 from train_local_judge.texts import tidy
@@ -51,7 +51,7 @@ def brief(sentences: Sequence[str], claim: str) -> Document:
     """A text of sentences, cut down to what speaks of a claim where it is long."""
     if sum(len(each.split()) for each in sentences) <= _MOST_WORDS:
         return list(sentences)
-    return [gathered(sentences, claim)]
+    return [gather_sentences(sentences, claim)]
 
 
 def summaries(path: Path) -> Iterator[Summary]:

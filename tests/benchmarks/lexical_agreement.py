@@ -27,7 +27,8 @@ from typing import Final, Literal, NamedTuple
 from pydantic import BaseModel
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges.lexical.coverage import Corpus, tokenize
+from claimspan.judges.lexical.coverage import Corpus
+from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, Label
 
 DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data" / "entailment" / "dev"

@@ -17,7 +17,7 @@ from typing import Final
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges.local.cross_encoder import CrossEncoder
-from claimspan.judges.local.judge import FILES, LocalJudge
+from claimspan.judges.local.judge import BUNDLED_MODEL, LocalJudge
 from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
 
@@ -44,13 +44,13 @@ def main() -> None:
         spent = time.process_time() - began
         print(f"{judge.name}: a record of {_N_CLAIMS} claims and {_N_CHUNKS} chunks: {spent:.2f} s")
     print(f"memory above the process without a judge: {memory() - before:.0f} MB")
-    encoder = CrossEncoder(FILES)
+    encoder = CrossEncoder(BUNDLED_MODEL)
     pairs = [(f"It is claim {at}.", " ".join(words[at : at + 66])) for at in range(_N_PAIRS)]
     encoder.logits(pairs[:8])
     began = time.process_time()
     encoder.logits(pairs)
     rate = _N_PAIRS / (time.process_time() - began)
-    print(f"pairs of {encoder.length(pairs):.0f} word pieces: {rate:.0f} a second")
+    print(f"pairs of {encoder.mean_length(pairs):.0f} word pieces: {rate:.0f} a second")
 
 
 def memory() -> float:

@@ -1,12 +1,30 @@
-"""Responses that decline to answer."""
+"""Which responses decline to answer, and what that does to verdicts."""
 
 from __future__ import annotations
 
 import pytest
 
 from claimspan.judges import LexicalJudge
-from claimspan.text.abstention import declining
+from claimspan.text.abstention import abstains, abstention_strength
 from claimspan.verdicts import Claim, Label
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("I don't know.", True),
+        ("I’m sorry.", True),
+        ("The context does not say when it was built. I hope this helps!", True),
+        ("The context does not say when it was built. It is 330 m tall.", False),
+        ("It is 330 m tall.", False),
+        ("Is it tall?", False),
+        ("", False),
+    ],
+)
+def test_a_response_abstains_where_it_declines_and_asserts_nothing_else(
+    response: str, expected: bool
+) -> None:
+    assert abstains(response) is expected
 
 
 @pytest.mark.parametrize(
@@ -18,11 +36,14 @@ from claimspan.verdicts import Claim, Label
     ],
 )
 def test_declining_first_and_last_counts_whole(response: str) -> None:
-    assert declining(response) == 1.0
+    assert abstention_strength(response) == 1.0
 
 
 def test_declining_at_one_end_counts_half() -> None:
-    assert declining("The filing does not state the margin. It can be taken to be 4 %.") == 0.5
+    assert (
+        abstention_strength("The filing does not state the margin. It can be taken to be 4 %.")
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,13 +57,13 @@ def test_declining_at_one_end_counts_half() -> None:
     ],
 )
 def test_advice_news_and_manuals_do_not_decline(text: str) -> None:
-    assert declining(text) == 0.0
+    assert abstention_strength(text) == 0.0
 
 
 def test_only_the_ends_of_a_long_text_are_read() -> None:
     middle = "I cannot answer that. " * 3
     filling = "The river runs through the town. " * 100
-    assert declining(filling + middle + filling) == 0.0
+    assert abstention_strength(filling + middle + filling) == 0.0
 
 
 async def test_a_response_that_declines_entails_nothing_though_it_repeats_the_question() -> None:

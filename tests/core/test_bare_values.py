@@ -1,4 +1,4 @@
-"""Ground truths that are a value and nothing else."""
+"""How ``LexicalJudge`` judges claims that consist of a value alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two judges in a row with thresholds between them, and which judge is taken by default."""
+"""A cascade of two judges, and how the default judge is chosen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
 
 
 class FixedJudge:
-    """Gives each claim the p(entailed) that stands in its text."""
+    """Reads p(entailed) from the text of the claim."""
 
     name = "fixed"
     version = "1"
@@ -49,7 +49,7 @@ def probable(p: float) -> Verdict:
 
 
 class SparseStrongJudge(FixedJudge):
-    """Contradicts whatever it is asked about."""
+    """Contradicts every claim, and records the cells that it is asked for."""
 
     name = "strong"
 
@@ -115,9 +115,9 @@ async def test_a_cheap_judge_without_probabilities_is_never_sure() -> None:
 async def test_a_label_against_its_own_probability_does_not_stand() -> None:
     verdict = Verdict(label=N, entailed=0.4, neutral=0.5, contradicted=0.1)
 
-    assert not Thresholds(low=0.1, high=0.4).are_sure_of(verdict)
-    assert Thresholds(low=0.4, high=0.6).are_sure_of(verdict)
-    assert not Thresholds(low=0.9, high=0.9).are_sure_of(probable(0.6))
+    assert not Thresholds(low=0.1, high=0.4).accepts(verdict)
+    assert Thresholds(low=0.4, high=0.6).accepts(verdict)
+    assert not Thresholds(low=0.9, high=0.9).accepts(probable(0.6))
 
 
 async def test_a_cascade_that_is_sure_costs_nothing_more() -> None:

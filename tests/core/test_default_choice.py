@@ -1,4 +1,4 @@
-"""Which judge is taken where none is given, and that nobody's key is spent unasked."""
+"""Which judge is used where none is given; an application's key is not used unasked."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from claimspan.files.record_files import read_records
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.verdict_cache import VerdictCache
-from claimspan.text.tokens import count_tokens, most_tokens
+from claimspan.text.tokens import count_tokens, token_upper_bound
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge
@@ -150,7 +150,7 @@ async def test_estimates_need_a_positive_number_of_claims(server: JudgeServer) -
 )
 def test_tokens_are_counted_nearly_as_a_tokenizer_does(text: str, counted: int) -> None:
     assert count_tokens(text) == pytest.approx(counted, rel=0.15)
-    assert most_tokens(text) >= counted
+    assert token_upper_bound(text) >= counted
 
 
 def test_a_dated_model_costs_what_the_model_does() -> None:

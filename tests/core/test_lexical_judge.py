@@ -1,9 +1,12 @@
-"""What ``LexicalJudge`` promises to those who call it."""
+"""What ``LexicalJudge`` promises to its callers."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -121,6 +124,32 @@ def test_an_empty_reference_is_neutral(reference: str) -> None:
 def test_the_same_input_gets_the_same_verdict() -> None:
     first = _verdict("Iron rusts in wet air.", "Iron rusts.", "Gold does not.")
     assert first == _verdict("Iron rusts in wet air.", "Iron rusts.", "Gold does not.")
+
+
+def test_a_verdict_is_the_same_to_the_last_bit_in_every_process() -> None:
+    script = (
+        "import asyncio\n"
+        "from claimspan.judges import LexicalJudge\n"
+        "from claimspan.verdicts import Claim\n"
+        "claim = Claim(text='The company paid 1.2 million dollars for 2 thousand metres of '\n"
+        "                   '3 million litres')\n"
+        "reference = 'The price was 1,200,000 $ for 2,000 m of pipe with 3,000,000 l in it.'\n"
+        "others = ['The price: 1,500,000 $ and 2,000 € for 7,000 l after 63 days.',\n"
+        "          'It cost 1,250,000 dollars, 7,000,000 kg, 330 metres.', 'Iron rusts.']\n"
+        "print(asyncio.run(LexicalJudge().check([claim], [reference, *others])).model_dump_json())"
+    )
+    # Sets of strings are iterated in another order with each of these hash seeds.
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "7")
+    ]
+
+    assert printed[0] == printed[1]
 
 
 def test_a_long_reference_and_many_claims_are_checked() -> None:

@@ -1,4 +1,4 @@
-"""What ``LocalJudge`` promises to those who call it, with the weights that it carries."""
+"""What ``LocalJudge`` promises to its callers, with the bundled weights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from claimspan import Chunk, RagRecord, evaluate
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import OTHER_LANGUAGE, WEIGHTS, LocalJudge
+from claimspan.judges.local.language import may_be_english
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 JUDGE = LocalJudge()
@@ -146,6 +147,22 @@ def test_other_languages_are_judged_by_their_words_and_that_is_said(
         "the local judge knows English only: texts in other languages are judged by their "
         "words, numbers and names alone"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PASSAGE, True),
+        ("Die Donau ist lang.", True),  # too short to tell
+        ("Die Donau entspringt im Schwarzwald und durchquert zehn Länder. " * 5, False),
+        ("Дунай берёт начало в Шварцвальде.", False),
+        ("", True),
+    ],
+)
+def test_only_texts_that_are_long_enough_or_of_another_script_are_told_from_english(
+    text: str, expected: bool
+) -> None:
+    assert may_be_english(text) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Pronouns at the start of a sentence."""
+"""Which pronouns at the start of a sentence are replaced by their subject."""
 
 from __future__ import annotations
 
 import pytest
 
 from claimspan.judges import LexicalJudge
-from claimspan.text.pronouns import resolved
+from claimspan.text.pronouns import resolve_pronouns
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from claimspan.text.pronouns import resolved
 def test_a_pronoun_with_one_possible_meaning_is_put_back(
     before: str, sentence: str, expected: str
 ) -> None:
-    assert list(resolved([before, sentence])) == [before, expected]
+    assert list(resolve_pronouns([before, sentence])) == [before, expected]
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_a_pronoun_with_one_possible_meaning_is_put_back(
     ],
 )
 def test_a_pronoun_that_may_mean_something_else_is_left_alone(before: str, sentence: str) -> None:
-    assert list(resolved([before, sentence])) == [before, sentence]
+    assert list(resolve_pronouns([before, sentence])) == [before, sentence]
 
 
 def test_a_subject_lasts_as_long_as_pronouns_follow_it() -> None:
     text = ["Ada Lovelace was a mathematician.", "She was born in London.", "She died in 1852."]
-    assert list(resolved(text))[2] == "Ada Lovelace died in 1852."
+    assert list(resolve_pronouns(text))[2] == "Ada Lovelace died in 1852."
 
 
 def test_a_subject_is_forgotten_once_a_sentence_has_another() -> None:
     text = ["Ada Lovelace was a mathematician.", "Nobody knew the engine well.", "She died."]
-    assert list(resolved(text)) == text
+    assert list(resolve_pronouns(text)) == text
 
 
 async def test_a_claim_reads_on_its_own_and_keeps_the_sentence_as_written() -> None:

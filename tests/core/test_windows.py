@@ -1,23 +1,23 @@
-"""What of a long reference is read for a claim."""
+"""Which parts of a long reference the cross-encoder reads for a claim."""
 
 from __future__ import annotations
 
-from claimspan.judges.local.windows import WINDOW_WORDS, Passage, gathered
+from claimspan.judges.local.windows import WINDOW_WORDS, Passage, gather_sentences
 
 FILLING = "Nothing much happened in the valley on that long and quiet afternoon."
 
 
 def test_a_text_of_one_window_is_read_whole() -> None:
     text = " ".join([FILLING] * 12)
-    assert Passage(text, "en").shown("A claim.") == [text]
+    assert Passage(text, "en").windows_for("A claim.") == [text]
 
 
 def test_a_text_without_words_is_not_read() -> None:
-    assert Passage(" \n", "en").shown("A claim.") == []
+    assert Passage(" \n", "en").windows_for("A claim.") == []
 
 
 def test_a_long_text_is_read_in_few_windows_of_bounded_length() -> None:
-    shown = Passage(" ".join([FILLING] * 200), "en").shown("What happened in the valley?")
+    shown = Passage(" ".join([FILLING] * 200), "en").windows_for("What happened in the valley?")
     assert 1 < len(shown) <= 4
     assert max(len(window.split()) for window in shown) <= WINDOW_WORDS
 
@@ -25,18 +25,20 @@ def test_a_long_text_is_read_in_few_windows_of_bounded_length() -> None:
 def test_what_supports_a_claim_from_far_apart_is_read_together() -> None:
     first, second = "Ana Kos was born in Celje.", "In 1986 she won the Zois prize."
     text = " ".join([first, *[FILLING] * 40, second, *[FILLING] * 40])
-    shown = Passage(text, "en").shown("Ana Kos, who was born in Celje, won the Zois prize in 1986")
+    shown = Passage(text, "en").windows_for(
+        "Ana Kos, who was born in Celje, won the Zois prize in 1986"
+    )
     assert any(first in window and second in window for window in shown)
 
 
 def test_gathered_sentences_keep_the_order_of_the_text_and_bring_their_neighbours() -> None:
     sentences = [f"Sentence {at} says nothing." for at in range(60)]
     sentences[10], sentences[40] = "The Zois prize is old.", "Ana Kos comes from Celje."
-    together = gathered(sentences, "Ana Kos of Celje won the Zois prize")
+    together = gather_sentences(sentences, "Ana Kos of Celje won the Zois prize")
     assert together.index(sentences[10]) < together.index(sentences[40])
     assert sentences[9] in together
     assert sentences[41] in together
 
 
 def test_a_text_that_shares_no_word_with_a_claim_gathers_nothing() -> None:
-    assert gathered(["The river is long."], "Quick foxes jump") == ""
+    assert gather_sentences(["The river is long."], "Quick foxes jump") == ""

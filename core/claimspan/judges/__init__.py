@@ -1,4 +1,13 @@
-"""Judges: who decides whether a text says a claim."""
+"""Judges: extract claims from texts, and decide whether a reference entails a claim.
+
+- ``protocol``: ``Judge`` and ``SparseJudge``, the protocols that every judge implements.
+- ``lexical``: ``LexicalJudge`` compares words, numbers and names; needs nothing.
+- ``local``: ``LocalJudge`` runs a small cross-encoder on the CPU.
+- ``llm``: ``OpenAIJudge`` asks a language model behind an OpenAI-compatible endpoint.
+- ``cascade``: ``CascadeJudge`` asks a strong judge only where a cheap one is not sure.
+
+Judges that need a client or a runtime are loaded on first use, so that the import stays fast.
+"""
 
 from __future__ import annotations
 
@@ -26,38 +35,43 @@ __all__ = [
 ]
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
-"""Environment variable that names the default judge; ``lexical`` where it is not set."""
+"""Environment variable that selects the default judge; where it is not set, ``lexical`` is used."""
 
-_HOMES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "llm"}
-"""Loaded when first used: the client of the last takes half a second."""
+# The client of OpenAIJudge alone takes half a second to import.
+_LAZY_MODULES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "llm"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
+    value: object = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
+    globals()[name] = value  # the next access does not come here
     return value
 
 
 def default_judge(choice: str | None = None) -> Judge:
-    """The judge that is taken where none is given.
+    """Creates the judge that is used where none is given.
 
-    An explicit choice comes first, ``CLAIMSPAN_JUDGE`` next, and ``LexicalJudge`` else: no key is
-    needed, and a key that the application has for itself is never spent unasked.
+    ``choice`` comes first, then the environment variable ``CLAIMSPAN_JUDGE``, then
+    ``LexicalJudge``. A key that the application has for itself is never used unless a choice names
+    ``openai``.
 
     Args:
         choice: ``lexical``; ``local``, or ``local:MODEL`` for another model; or ``openai:MODEL``,
-            which opts in to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
+            which uses ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``. None: as the environment says.
+
+    Returns:
+        A new judge.
 
     Raises:
-        ConfigError: The choice names no judge, or its key is missing.
+        ConfigError: The choice names no judge, or the key for it is missing.
     """
     origin = "the judge" if choice else JUDGE_VARIABLE
     wanted = (choice or os.environ.get(JUDGE_VARIABLE) or "lexical").strip()
     kind, _, model = wanted.partition(":")
     if kind.lower() == "lexical" and not model:
         return LexicalJudge()
+    # Imported only when chosen: see _LAZY_MODULES.
     if kind.lower() == "local":
         from claimspan.judges.local.judge import LocalJudge
 
@@ -67,5 +81,6 @@ def default_judge(choice: str | None = None) -> Judge:
 
         return OpenAIJudge.from_environment(model)
     raise ConfigError(
-        f"{origin}={wanted!r} names no judge: use 'lexical', 'local' or 'openai:MODEL'"
+        f"{origin}={wanted!r} names no judge: "
+        "use 'lexical', 'local', 'local:MODEL' or 'openai:MODEL'"
     )

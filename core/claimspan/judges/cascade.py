@@ -1,4 +1,8 @@
-"""Two judges: the cheap one decides what it is sure of, the strong one the rest."""
+"""``CascadeJudge``: a cheap judge decides what it is sure of, a strong judge decides the rest.
+
+A strong judge costs money or time for every verdict. Where a cheap judge's probability is near 0 or
+1, its verdict is nearly always the same.
+"""
 
 from __future__ import annotations
 
@@ -10,81 +14,109 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from claimspan.judges.protocol import Cell, Judge, SparseJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["CascadeJudge", "Thresholds"]
+__all__ = ["LEXICAL_THRESHOLDS", "CascadeJudge", "Thresholds"]
 
 
 class Thresholds(BaseModel):
-    """When a cheap judge is sure, by its probability that a claim is entailed."""
+    """The probabilities of "entailed" from which a cheap judge's verdict is accepted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     low: float = Field(ge=0.0, le=1.0)
-    """At or below it stands what the cheap judge does not call entailed."""
+    """At or below it a label other than entailed is accepted."""
 
     high: float = Field(ge=0.0, le=1.0)
-    """At or above it stands what the cheap judge calls entailed."""
+    """At or above it the label entailed is accepted."""
 
     @model_validator(mode="after")
     def _are_ordered(self) -> Thresholds:
         if self.low > self.high:
-            raise ValueError("low is above high")
+            raise ValueError(f"low is above high: {self.low!r} > {self.high!r}")
         return self
 
-    def are_sure_of(self, verdict: Verdict | None) -> bool:
-        """Whether a verdict stands without the strong judge; one without probabilities does not."""
+    def accepts(self, verdict: Verdict | None) -> bool:
+        """Tells whether a verdict is accepted without the strong judge.
+
+        Args:
+            verdict: The cheap judge's verdict; one without probabilities, or None, is not accepted.
+        """
         if verdict is None or verdict.entailed is None:
             return False
-        return self.settle(verdict.label, verdict.entailed)
+        return self.accepts_label(verdict.label, verdict.entailed)
 
-    def settle(self, label: Label, entailed: float) -> bool:
-        """Whether a label stands at this p(entailed); one that speaks against it never does."""
+    def accepts_label(self, label: Label, entailed: float) -> bool:
+        """Tells whether a label is accepted at this p(entailed).
+
+        Args:
+            label: The most probable label.
+            entailed: Probability of ``Label.ENTAILED``, 0 to 1.
+
+        Returns:
+            False as well where the label and the probability point to different sides.
+        """
         return entailed >= self.high if label is Label.ENTAILED else entailed <= self.low
 
 
-# Of LexicalJudge: `claimspan calibrate` on the ten labelled sets for development, all of them
-# together, allowed 2 % of wrong verdicts. On the 6,448 claims set aside it decides 19.6 % of the
-# verdicts alone, 2.0 % of all wrongly.
-LEXICAL: Final = Thresholds(low=0.19, high=0.72)
+# From `claimspan calibrate` on the ten labelled development sets together, with 2 % of wrong
+# verdicts allowed. On the 6,448 claims set aside, LexicalJudge then decides 19.6 % of the verdicts
+# alone; 2.0 % of all verdicts are wrong by that.
+LEXICAL_THRESHOLDS: Final = Thresholds(low=0.19, high=0.72)
+"""Thresholds for ``LexicalJudge`` as the cheap judge."""
 
 
 class CascadeJudge:
-    """Asks the strong judge only where the cheap one is not sure.
+    """Asks a strong judge only where a cheap judge is not sure.
 
-    Claims come from the strong judge: every verdict stands on them. A claim for which a chunk
-    entails it surely, in the cheap judge's eyes, is still asked about the other chunks that are
-    unsure: all cells of the matrix count in some metric.
-
-    Args:
-        cheap: Judges everything; should give probabilities.
-        strong: Judges the rest.
-        thresholds: When the cheap judge is sure: by default as it was found for ``LexicalJudge``,
-            which saves a fifth of the verdicts; calibrate others with ``claimspan calibrate``.
+    Claims come from the strong judge, since every verdict depends on them. A claim that one chunk
+    surely entails is still checked against the other chunks: every cell of the matrix counts in
+    some metric.
     """
 
-    def __init__(self, cheap: Judge, strong: Judge, *, thresholds: Thresholds = LEXICAL) -> None:
+    def __init__(
+        self, cheap: Judge, strong: Judge, *, thresholds: Thresholds = LEXICAL_THRESHOLDS
+    ) -> None:
+        """Creates a cascade of two judges.
+
+        Args:
+            cheap: Judges every cell; needs probabilities, without them no verdict is accepted.
+            strong: Judges the cells that the cheap judge is not sure of.
+            thresholds: When the cheap judge is sure. The default is calibrated for
+                ``LexicalJudge`` and saves a fifth of the verdicts; ``claimspan calibrate`` finds
+                the thresholds of other judges.
+        """
         self.cheap: Final = cheap
         self.strong: Final = strong
         self.thresholds: Final = thresholds
 
     @property
     def name(self) -> str:
-        """Both names."""
+        """``cascade(CHEAP,STRONG)`` with the names of both judges."""
         return f"cascade({self.cheap.name},{self.strong.name})"
 
     @property
     def version(self) -> str:
-        """Both versions and the thresholds."""
+        """Versions of both judges, with the thresholds between them."""
         versions = [str(getattr(judge, "version", "")) for judge in (self.cheap, self.strong)]
         return f"{versions[0]}>{self.thresholds.low:g}-{self.thresholds.high:g}>{versions[1]}"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """The strong judge's claims."""
+        """Returns the claims that the strong judge extracts."""
         return await self.strong.extract_claims(text, question=question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """The cheap judge's verdict where it is sure, else the strong one's."""
+        """Returns the cheap judge's verdict where it is sure, else the strong judge's.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell that the strong judge
+            leaves undecided is None.
+        """
         cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
         return await self.check_cells(claims, references, cells, question=question)
 
@@ -96,13 +128,28 @@ class CascadeJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """As ``check`` for some cells; a cell that the strong judge leaves undecided stays so."""
-        first = await ask(self.cheap, claims, references, cells, question)
-        unsure = {(i, j) for i, j in cells if not self.thresholds.are_sure_of(first[i][j])}
-        second = await ask(self.strong, claims, references, unsure, question) if unsure else first
+        """Returns verdicts as ``check`` does, for some cells of the matrix.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
+            cells: Which claim against which reference.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
+            that the strong judge leaves undecided, is None.
+        """
+        cheap = await _check_cells(self.cheap, claims, references, cells, question)
+        unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
+        strong = (
+            await _check_cells(self.strong, claims, references, unsure, question)
+            if unsure
+            else cheap
+        )
         rows = [
             [
-                (second if (i, j) in unsure else first)[i][j] if (i, j) in cells else None
+                (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
                 for j in range(len(references))
             ]
             for i in range(len(claims))
@@ -110,25 +157,26 @@ class CascadeJudge:
         return VerdictMatrix.of(rows, len(references))
 
 
-async def ask(
+async def _check_cells(
     judge: Judge,
     claims: Sequence[Claim],
     references: Sequence[str],
     cells: Collection[Cell],
     question: str | None,
 ) -> VerdictMatrix:
-    """Verdicts on at least these cells, from a judge of either kind.
+    """Returns verdicts on at least these cells, from a judge of either protocol.
 
-    A judge that knows whole matrices only is asked for the smallest one that holds the cells.
+    A judge without ``check_cells`` checks the smallest matrix that contains the cells.
     """
+    # An LLM judge puts cells of several rows into one call, which separate matrices would prevent.
     if isinstance(judge, SparseJudge):
         return await judge.check_cells(claims, references, cells, question=question)
     rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
-    found = await judge.check(
+    smallest = await judge.check(
         [claims[i] for i in rows], [references[j] for j in columns], question=question
     )
     whole: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
-    for i, row in zip(rows, found.rows, strict=True):
+    for i, row in zip(rows, smallest.rows, strict=True):
         for j, verdict in zip(columns, row, strict=True):
             whole[i][j] = verdict
     return VerdictMatrix.of(whole, len(references))

@@ -1,4 +1,4 @@
-"""The two calls that everything else is built on."""
+"""The protocols that every judge implements: two calls, and an optional third one."""
 
 from __future__ import annotations
 
@@ -10,56 +10,66 @@ from claimspan.verdicts import Claim, VerdictMatrix
 __all__ = ["Cell", "Judge", "SparseJudge"]
 
 Cell = tuple[int, int]
-"""Index of a claim, index of a reference."""
+"""Index of a claim, and index of a reference."""
 
 
 @runtime_checkable
 class Judge(Protocol):
-    """Takes texts apart into claims, and checks claims against references.
+    """Extracts claims from texts, and checks claims against references.
 
     A judge that fails raises ``JudgeError``; it never makes up a verdict. Judges run on the event
-    loop of a worker, many records at a time: they await their input and output, and do not block.
-    A judge may also have a ``version`` (string): it changes whenever the judge may give other
-    verdicts on the same input, and stands beside the scores.
+    loop of a worker that evaluates many records at a time: they await their input and output, and
+    do not block. A judge may have an attribute ``version`` (string), which is written beside the
+    scores; it has to change whenever the judge may give other verdicts on the same input.
     """
 
     @property
     def name(self) -> str:
-        """Short and stable, as it appears on the trace: ``lexical``, ``openai``."""
+        """Short and stable name, as it appears on the trace: ``lexical``, ``openai``."""
         ...
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """The claims that ``text`` makes, in order; an empty list where it makes none.
+        """Extracts the claims that a text makes.
 
         Args:
             text: A response or a ground truth.
-            question: The question that it answers, where known.
+            question: The query that it answers, where known.
+
+        Returns:
+            The claims in the order of the text; an empty list where it makes none.
+
+        Raises:
+            JudgeError: The judge failed.
         """
         ...
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """A verdict for every claim against every reference.
+        """Checks every claim against every reference.
 
         Args:
-            claims: What to check.
-            references: Texts to check against, each on its own.
-            question: The question behind both, where known.
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
+            question: The query, where known.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that could not be
             decided is None.
+
+        Raises:
+            JudgeError: The judge failed.
         """
         ...
 
 
 @runtime_checkable
 class SparseJudge(Judge, Protocol):
-    """A judge that can be asked for some cells of a matrix at once.
+    """A judge that can check some cells of a matrix in one call.
 
-    An evaluation needs four matrices of the same claims and texts. A judge that has this call
-    gets them in one, as one matrix of all claims against all texts with the cells that matter.
+    An evaluation needs four matrices of the same claims and texts. For a judge with this call they
+    are asked for at once, as one matrix of all claims against all texts, with the cells that
+    matter.
     """
 
     async def check_cells(
@@ -70,16 +80,19 @@ class SparseJudge(Judge, Protocol):
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """A verdict for each of ``cells``.
+        """Checks some claims against some references.
 
         Args:
-            claims: What to check.
-            references: Texts to check against, each on its own.
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
             cells: Which claim against which reference.
-            question: The question behind both, where known.
+            question: The query, where known.
 
         Returns:
-            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for,
-            or could not be decided, is None.
+            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
+            could not be decided, is None.
+
+        Raises:
+            JudgeError: The judge failed.
         """
         ...

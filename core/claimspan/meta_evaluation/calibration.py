@@ -121,7 +121,7 @@ def _decides(thresholds: Thresholds, claim: JudgedClaim) -> bool:
     # A cascade asks the strong judge about every verdict without probabilities.
     if claim.judge_label is None or claim.entailed is None or not claim.has_probabilities:
         return False
-    return thresholds.settle(claim.judge_label, claim.entailed)
+    return thresholds.accepts_label(claim.judge_label, claim.entailed)
 
 
 def _is_wrong(claim: JudgedClaim) -> bool:

@@ -1,4 +1,18 @@
-"""Text analysis without a model: sentences, words, quantities, abstention, injection."""
+"""Analyses text by rules, without a model.
+
+No module imports anything of claimspan from outside of this room, except ``claimspan.errors``.
+
+- ``sentences``: splits prose into sentences, in any language.
+- ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
+- ``phrases``: recognises fixed English phrases: filler, abstentions, apologies; and questions.
+- ``clauses``: splits an English sentence into clauses and keeps those that assert something.
+- ``abstention``: detects responses that decline to answer, and how strongly they do.
+- ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
+- ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
+- ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
+- ``tokens``: estimates how many tokens a language model counts in a text.
+- ``injection``: detects text that is addressed to a judge instead of to a reader.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Texts that speak to a judge instead of to a reader.
+"""Detects text that is addressed to a judge instead of to a reader: prompt injection.
 
-A flag, not a filter: judges treat every text as data. It says where to look when a score seems
-too good, and knows the plain forms only; who writes with care is not found.
+The result is a flag, not a filter: judges treat every text as data whatever it says. It shows where
+to look when a score seems too good. Only the plain forms are known; a careful attacker avoids them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ __all__ = ["injection_signs", "suspects_injection"]
 
 
 class _Sign(NamedTuple):
-    """What to look for in a text in lower case."""
+    """A pattern of one kind of injection, for text in lower case."""
 
     kind: str
     stems: tuple[str, ...]
-    """Without one of these the pattern cannot match: finding them is many times cheaper."""
+    """Substrings of which every match has at least one; looking for them first is much cheaper."""
 
     pattern: re.Pattern[str]
 
@@ -26,7 +26,7 @@ def _sign(kind: str, stems: str, pattern: str) -> _Sign:
     return _Sign(kind, tuple(stems.split()), re.compile(pattern, re.MULTILINE))
 
 
-_WHAT_RULES: Final = (
+_INSTRUCTIONS: Final = (
     r"(?:instructions?|prompts?|rules?|directions?|guidelines?|orders|text|context)\b"
 )
 
@@ -39,7 +39,7 @@ _SIGNS: Final = (
     _sign(
         "role token",
         "system: assistant: instructions:",
-        # Within its line: tried from every line, \s* would cross all empty ones that follow.
+        # Not \s*: from each line it would cross all empty lines that follow, in quadratic time.
         r"^[^\S\n]*#{1,4}\s*(?:system|assistant|instructions):",
     ),
     _sign(
@@ -60,7 +60,7 @@ _SIGNS: Final = (
         "order",
         "ignore disregard forget overrid bypass",
         r"\b(?:ignore|disregard|forget|override|bypass)\b[^.:;!?]{0,40}\b(?:previous|prior|above|earlier|"
-        rf"preceding|all|any|your|the|these|those)\b.{{0,25}}\b{_WHAT_RULES}",
+        rf"preceding|all|any|your|the|these|those)\b.{{0,25}}\b{_INSTRUCTIONS}",
     ),
     _sign(
         "order",
@@ -108,25 +108,25 @@ _SIGNS: Final = (
 
 
 def injection_signs(text: str) -> list[str]:
-    """What in a text looks made for a judge.
+    """Returns the kinds of signs that a text is meant to influence a judge.
 
     Args:
         text: A chunk, a response or a ground truth.
 
     Returns:
-        The kinds of signs that were found: ``role token``, ``verdict block``, ``placeholder``,
-        ``hidden text``, ``order``; empty for nearly every text.
+        Each kind found, once: ``role token``, ``verdict block``, ``placeholder``, ``hidden text``,
+        ``order``; an empty list for nearly every text.
     """
     lowered = text.lower()
-    found = (sign.kind for sign in _SIGNS if _is_there(sign, lowered))
-    return list(dict.fromkeys(found))
+    kinds = (sign.kind for sign in _SIGNS if _occurs(sign, lowered))
+    return list(dict.fromkeys(kinds))
 
 
 def suspects_injection(text: str) -> bool:
-    """Whether a text has any such sign."""
+    """Tells whether a text has any sign that ``injection_signs`` knows; stops at the first."""
     lowered = text.lower()
-    return any(_is_there(sign, lowered) for sign in _SIGNS)
+    return any(_occurs(sign, lowered) for sign in _SIGNS)
 
 
-def _is_there(sign: _Sign, lowered: str) -> bool:
+def _occurs(sign: _Sign, lowered: str) -> bool:
     return any(stem in lowered for stem in sign.stems) and bool(sign.pattern.search(lowered))

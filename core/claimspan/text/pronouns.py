@@ -1,7 +1,7 @@
-"""Pronouns at the start of a sentence, put back into the words that they stand for.
+"""Replaces a pronoun that opens an English sentence by the subject that it refers to.
 
-Only where it is safe: the sentence before names one subject, in a form that leaves no choice.
-Everything else stays as it is; a claim carries its sentence along. English only.
+A claim has to be readable on its own. The replacement is made only where the sentence before names
+exactly one subject of the right kind; every other sentence stays as it is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["resolved"]
+__all__ = ["resolve_pronouns"]
 
 _OPENER: Final = r"(?P<opener>(?:(?:However|Later|Today|Also|Then|In \d{4}|Additionally), )?)"
 _PRONOUN: Final = re.compile(
@@ -19,12 +19,12 @@ _PRONOUN: Final = re.compile(
     re.DOTALL,
 )
 _POSSESSIVES: Final = frozenset({"his", "her", "its", "their"})
-_KIND: Final = {
+_SUBJECT_KINDS: Final = {
     **dict.fromkeys(("he", "she", "his", "her"), "person"),
     **dict.fromkeys(("it", "its"), "thing"),
     **dict.fromkeys(("they", "their"), "plural"),
 }
-# "It is known that", "It takes years to": nothing is meant by it.
+# "It is known that", "It takes years to": this "it" refers to nothing.
 _IMPERSONAL: Final = re.compile(
     r"(?:\w+ ){1,6}?(?:that|to|whether|if|who|when|how|why)\b|(?:rain|snow|seem|appear)"
 )
@@ -34,7 +34,7 @@ _PERSON: Final = re.compile(
     r"(?:is|was|has|had|became|began|won|wrote|served|died|joined|played|worked|studied|received|"
     r"founded|moved|discovered|invented|published|led|married|grew|directed|starred|composed)\b"
 )
-# "Ada Lovelace and Charles Babbage were": two people, no single subject.
+# Counts names: "Ada Lovelace and Charles Babbage were" has two, and no single subject.
 _NAMES: Final = re.compile(rf"{_NAME}+")
 _DEFINED: Final = re.compile(
     r"(?P<subject>(?:(?:The|A|An) )?(?!(?:It|This|That|There|These|Those|He|She|They)\b)"
@@ -44,42 +44,55 @@ _DEFINED: Final = re.compile(
 
 
 class _Subject(NamedTuple):
+    """The subject of a sentence, as a later pronoun may refer to it."""
+
     text: str
     kind: str
     """``person``, ``thing`` or ``plural``."""
 
 
-def resolved(sentences: Iterable[str]) -> Iterator[str]:
-    """The sentences of one text in order, with the pronouns that open them put back where safe."""
+def resolve_pronouns(sentences: Iterable[str]) -> Iterator[str]:
+    """Replaces the pronouns that open sentences by their subjects, where that is safe.
+
+    After ``Ada Lovelace was a poet.`` the sentence ``She died in 1852.`` becomes ``Ada Lovelace
+    died in 1852.``
+
+    Args:
+        sentences: The sentences of one English text, in order.
+
+    Yields:
+        One sentence for each of ``sentences``, in order.
+    """
     subject: _Subject | None = None
     for sentence in sentences:
-        found = _PRONOUN.fullmatch(sentence)
-        if found is None:
+        pronoun = _PRONOUN.fullmatch(sentence)
+        if pronoun is None:
             subject = _subject_of(sentence)
             yield sentence
             continue
-        subject = subject if subject and _is_meant(found, subject) else None
-        yield _put_back(found, subject) if subject else sentence
+        subject = subject if subject and _refers_to(pronoun, subject) else None
+        yield _replaced(pronoun, subject) if subject else sentence
 
 
-def _is_meant(found: re.Match[str], subject: _Subject) -> bool:
-    pronoun = found["pronoun"].lower()
-    if pronoun == "it" and _IMPERSONAL.match(found["rest"]):
+def _refers_to(match: re.Match[str], subject: _Subject) -> bool:
+    pronoun = match["pronoun"].lower()
+    if pronoun == "it" and _IMPERSONAL.match(match["rest"]):
         return False
-    return _KIND[pronoun] == subject.kind
+    return _SUBJECT_KINDS[pronoun] == subject.kind
 
 
-def _put_back(found: re.Match[str], subject: _Subject) -> str:
-    named = subject.text
-    if found["pronoun"].lower() in _POSSESSIVES:
-        named += "'" if named.endswith("s") and subject.kind == "plural" else "'s"
-    if found["opener"] and named.startswith(("The ", "A ", "An ")):
-        named = named[0].lower() + named[1:]
-    return f"{found['opener']}{named} {found['rest']}"
+def _replaced(match: re.Match[str], subject: _Subject) -> str:
+    """Returns the sentence with the subject in the place of its pronoun."""
+    name = subject.text
+    if match["pronoun"].lower() in _POSSESSIVES:
+        name += "'" if name.endswith("s") and subject.kind == "plural" else "'s"
+    if match["opener"] and name.startswith(("The ", "A ", "An ")):
+        name = name[0].lower() + name[1:]
+    return f"{match['opener']}{name} {match['rest']}"
 
 
 def _subject_of(sentence: str) -> _Subject | None:
-    """Who or what a sentence is about; None where that leaves a choice."""
+    """Returns the one subject of a sentence; None where more than one is possible."""
     person = _PERSON.match(sentence)
     if person and len(_NAMES.findall(sentence)) == 1:
         return _Subject(person["subject"], "person")

@@ -1,4 +1,8 @@
-"""Numbers with what they count: years, days, ordinals, measures, money."""
+"""Finds the quantities of a text: numbers with their unit, as years, days, measures or money.
+
+Values are converted to the base unit of their dimension, so that quantities compare across units
+and spellings: ``1.2 million`` with ``1,200,000``, ``5 km`` with ``5000 m``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from claimspan.judges.lexical.coverage import Token, stem
+from claimspan.text.words import Token, stem
 
 __all__ = [
     "EXACT_KINDS",
@@ -26,6 +30,7 @@ MONTHS: Final = {
     "december".split()
     for spelling in (name, name[:3], name[:4])
 }
+"""The first three letters of a month by each of its spellings, in lower case."""
 MULTIPLIERS: Final = {
     stem(word): value
     for word, value in {
@@ -38,9 +43,10 @@ MULTIPLIERS: Final = {
         "trillion": 1e12,
     }.items()
 }
-# Only of money: 5 m may be metres, but $5m is millions.
+"""The factor of a multiplier by its stem: ``million`` is 1e6."""
+# For money only: 5 m may be metres, but $5m is millions.
 _MONEY_MULTIPLIERS: Final = {"k": 1e3, "m": 1e6, "b": 1e9, **MULTIPLIERS}
-# Dimension and factor to its base unit; a temperature scale is a dimension of its own.
+# Temperature scales are dimensions of their own: they differ by an offset, not only by a factor.
 UNITS: Final = {
     stem(spelling): (dimension, factor)
     for dimension, factor, spellings in (
@@ -75,24 +81,26 @@ UNITS: Final = {
     )
     for spelling in spellings.split()
 }
+"""Dimension, and factor to its base unit, by the stem of a unit."""
 _CURRENCIES: Final = {stem(sign) for sign in "$€£"}
-# Rounding that a writer does not announce: 670 for 670.5, or 1,000 for 1,004.
+# Writers round by this share without saying so: 670 for 670.5, or 1,000 for 1,004.
 _ROUNDING: Final = 0.006
 EXACT_KINDS: Final = frozenset({"year", "day", "ordinal"})
-"""Kinds of quantity that nobody rounds."""
+"""Kinds of quantities that writers do not round."""
+# Four digits in this range are read as a year where they have no unit.
 _YEARS: Final = range(1200, 2101)
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _ORDINAL: Final = re.compile(r"(\d+)th")
 
 
 class Quantity(NamedTuple):
-    """A number and what it counts."""
+    """A number and its unit."""
 
     value: float
-    """In the base unit of its dimension."""
+    """The number, in the base unit of its dimension (metre, kilogram, second, litre)."""
 
     step: float
-    """The last place that was written, in the same unit."""
+    """The value of the last digit that was written, in the same unit: the precision."""
 
     kind: str
     """``year``, ``day``, ``ordinal``, a dimension, or ``count``."""
@@ -101,10 +109,13 @@ class Quantity(NamedTuple):
     """Stem of the unit as written, or of the noun that is counted; may be empty."""
 
     position: int
-    """Index of its token."""
+    """Index of the number's token."""
 
     def agrees(self, other: Quantity) -> bool:
-        """Whether both may be the same number, one of them rounded."""
+        """Tells whether both may stand for the same number, one of them rounded.
+
+        The kinds are not compared; units have been converted already.
+        """
         gap = abs(self.value - other.value)
         if gap <= max(self.step, other.step) / 2:
             return True
@@ -112,12 +123,12 @@ class Quantity(NamedTuple):
 
 
 def is_unit(stem: str) -> bool:
-    """Whether a word says what a number counts or by what it is multiplied: ``$``, ``million``."""
+    """Tells whether a stem is that of a unit or of a multiplier: ``$``, ``km``, ``million``."""
     return stem in UNITS or stem in MULTIPLIERS
 
 
 def quantities(tokens: Sequence[Token]) -> Iterator[Quantity]:
-    """Every number of a text with its unit, in order."""
+    """Yields every number of a text with its unit, in order."""
     for position, token in enumerate(tokens):
         if ordinal := _ORDINAL.fullmatch(token.stem):
             noun = stem_at(tokens, position + 1)
@@ -128,6 +139,7 @@ def quantities(tokens: Sequence[Token]) -> Iterator[Quantity]:
 
 
 def _cardinal(tokens: Sequence[Token], position: int) -> Quantity:
+    """Reads the number at ``position`` with the multiplier and the unit around it."""
     written = tokens[position].stem
     value, step = float(written), 10.0 ** -len(written.partition(".")[2])
     is_money = (before := stem_at(tokens, position - 1)) in _CURRENCIES
@@ -141,28 +153,32 @@ def _cardinal(tokens: Sequence[Token], position: int) -> Quantity:
     else:
         kind = _unitless_kind(tokens, position, value)
     if kind == "year" and noun == "s":
-        value, step = value + 5, 10.0
+        value, step = value + 5, 10.0  # "1990s": the decade, by its middle
     return Quantity(value * scale, step * scale, kind, unit, position)
 
 
 def _unitless_kind(tokens: Sequence[Token], position: int, value: float) -> str:
+    """Returns ``day``, ``year`` or ``count`` for a number without a unit."""
     if value <= 31 and _beside_month(tokens, position):
         return "day"
     return "year" if value in _YEARS and len(tokens[position].text) == 4 else "count"
 
 
 def stem_at(tokens: Sequence[Token], index: int) -> str:
-    """The stem of the token at ``index``; empty beyond the ends."""
+    """Returns the stem of the token at ``index``; an empty string beyond the ends."""
     return tokens[index].stem if 0 <= index < len(tokens) else ""
 
 
 def _beside_month(tokens: Sequence[Token], position: int) -> bool:
-    """``3 May``, ``May 3`` or ``3rd of May``."""
+    """Tells whether a number stands beside a month: ``3 May``, ``May 3`` or ``3rd of May``."""
     after = position + (2 if stem_at(tokens, position + 1) == "of" else 1)
     return any(is_month(tokens, i) for i in (position - 1, after))
 
 
 def is_month(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the token at ``index`` is the name of a month, capitalised."""
+    """Tells whether the token at ``index`` is the capitalised name of a month.
+
+    The capital tells the month ``May`` from the verb ``may``; an index beyond the ends gives False.
+    """
     word = tokens[index].text if 0 <= index < len(tokens) else ""
     return word[:1].isupper() and word.casefold() in MONTHS

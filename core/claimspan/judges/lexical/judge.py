@@ -1,4 +1,4 @@
-"""The judge that needs no weights, no key and no network."""
+"""``LexicalJudge``: turns word coverage and conflicts into verdicts; needs no model or network."""
 
 from __future__ import annotations
 
@@ -7,31 +7,34 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
-from claimspan.judges.lexical.conflicts import find_conflicts, restated
-from claimspan.judges.lexical.coverage import Corpus, Reference, Support, Token, tokenize
-from claimspan.judges.lexical.values import bare_values, value_verdict
-from claimspan.text.declining import declining
-from claimspan.text.pronouns import resolved
-from claimspan.text.sentences import assertions, sentence_pieces
+from claimspan.judges.lexical.bare_values import bare_values, value_verdict
+from claimspan.judges.lexical.conflicts import find_conflicts
+from claimspan.judges.lexical.coverage import Corpus, Reference, Support
+from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
+from claimspan.text.abstention import abstention_strength
+from claimspan.text.clauses import assertions
+from claimspan.text.markdown import content_sentences
+from claimspan.text.pronouns import resolve_pronouns
+from claimspan.text.words import Token, tokenize
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["LexicalJudge", "distributed", "share_left", "weakened"]
+__all__ = ["LexicalJudge", "abstention_discount", "discounted"]
 
-# On the tune halves of the development sets, every set and both answers in it weighted alike: the
-# slope of a logistic regression of "entailed" on coverage, and the midpoint with the best mean
-# balanced accuracy of the label (.475 to .60 differ by less than .008).
-_STEEPNESS: Final = 2.85
+# Logistic regression of "entailed" on coverage, on the tune halves of the development sets; every
+# set, and both answers in it, weighted alike. The midpoint is the one with the best mean balanced
+# accuracy of the label (.475 to .60 differ by less than .008).
+_SLOPE: Final = 2.85
 _MIDPOINT: Final = 0.55
 
-# Below this coverage two texts speak of different matters, and no conflict counts. Mean AUROC on
-# the tune halves: .7559 with .3, .7555 without, .7546 with .4.
-_ON_TOPIC: Final = 0.3
+# Below this coverage the reference does not speak of the claim, and conflicts do not count. Mean
+# AUROC on the tune halves: .7559 with .3, .7555 without, .7546 with .4.
+_MIN_COVERAGE: Final = 0.3
 
-# How much a conflict of each kind tells against "entailed": the share of claims that people did
-# not call entailed where it fires on a covered claim of the tune halves, two imagined cases added
-# to either side. Denial, opposite and unit fire too seldom there (4, 10 and 1 times) and are set
-# by hand, so that one such change to a copied sentence makes it contradicted.
-_DOUBT: Final = {
+# Probability that a covered claim is not entailed, by kind of conflict: the share of claims in the
+# tune halves that people did not call entailed where the detector fires, with two imagined cases
+# added to either side. Denial, opposite and unit fire too seldom there (4, 10 and 1 times) and are
+# set by hand, so that one such change to a copied sentence makes it contradicted.
+_CONFLICT_PROBABILITY: Final = {
     "number": 0.9,
     "date": 0.93,
     "unit": 0.8,
@@ -42,30 +45,30 @@ _DOUBT: Final = {
     "entity": 0.85,
 }
 
-# What is left of a verdict by a reference that declines to answer, by how much it does: of the
+# Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
 # one end does and none of 120 where both do. Of passages hardly one in 500 declines.
-_LEFT: Final = {0.0: 1.0, 0.5: 0.3, 1.0: 0.03}
+_ABSTENTION_DISCOUNTS: Final = {0.0: 1.0, 0.5: 0.3, 1.0: 0.03}
 
 
 class LexicalJudge:
-    """The honest floor: how much of a claim a reference says word by word, and what it denies.
+    """Judges by comparing words, numbers and names: the baseline that needs no model.
 
-    Claims are the sentences and clauses of a text. A verdict comes from the coverage of the
+    Claims are the clauses of a text that assert something. A verdict comes from the coverage of the
     claim's words, weighted by idf among the references of the call, in the best window of 120
-    words; another number, date, unit, nationality or name in the same place, a negation or an
+    words. Another number, date, unit, nationality or name in the same place, a negation or an
     opposite turns a claim that is otherwise covered into a contradiction. A claim that is a bare
-    value is judged by whether the reference has the value, rounded or in another unit; a reference
+    value is judged by whether the reference has the value, rounded or in another unit. A reference
     that declines to answer entails little. Every cell is decided; an empty reference is neutral to
     everything.
 
     Agreement with people on the test halves, split by question or document, as
-    ``python tests/benchmarks/lexical_agreement.py`` measures it. Thresholds and the strength of
-    the checks come from the tune halves. Stem length and the weight of function words were picked
-    on whole files, and test figures were in view while the checks were written: take the table for
-    slightly favourable. Columns are AUROC of coverage alone and of
-    the judge's ``entailed``, the same for entailed against contradicted claims only, and balanced
-    accuracy of "entailed or not" by the judge's label and by a threshold of the set's own::
+    ``python tests/benchmarks/lexical_agreement.py`` measures it. Thresholds and the weights of
+    conflicts come from the tune halves. Stem length and the weight of function words were chosen on
+    whole files, and test figures were in view while the detectors were written: the table is
+    slightly favourable. Columns: AUROC of coverage alone; AUROC of the judge's ``entailed``; the
+    latter for entailed against contradicted claims only; balanced accuracy of "entailed or not" by
+    the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
         refchecker_msmarco    1078      0.739      0.747      0.736      0.645      0.650
@@ -80,23 +83,23 @@ class LexicalJudge:
         ling_val              1552      0.651      0.673      0.640      0.598      0.616
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
-    decide (fever_sym, fm2); on begin_dev the checks cost .01. Claims written to fool word overlap
-    (fm2, healthver) stay near chance by label, contradictions are found only where a check fires,
-    and most of the checks know English only.
+    decide (fever_sym, fm2); on begin_dev the detectors cost .01. Claims written to fool word
+    overlap (fm2, healthver) stay near chance by label. Contradictions are found only where a
+    detector fires, and most detectors know English only.
 
-    Whole answers, by the harmonic mean of correctness and completeness: AUROC .922 for right
-    against wrong ones in the test half of FinanceBench (``answer_agreement.py``).
+    Whole answers: the harmonic mean of correctness and completeness has AUROC .922 for right
+    against wrong answers in the test half of FinanceBench (``answer_agreement.py``).
 
-    It punishes fluent paraphrase: ranked by it, language models come out in the wrong order. Use
-    it to compare the answers of one system, never one model with another.
+    The judge penalises fluent paraphrase: language models that it ranks come out in the wrong
+    order. Use it to compare versions of one system, never different models.
     """
 
     def __init__(self, *, language: str = "en") -> None:
-        """Make a judge; nothing is loaded.
+        """Creates a judge; nothing is loaded.
 
         Args:
-            language: Code of the language (``en``, ``sl``, ``de`` ...) whose abbreviations the
-                sentence splitter knows. Texts in other scripts than Latin are recognised.
+            language: Code of the language (``en``, ``sl``, ``de`` ...) for the sentence splitter's
+                abbreviations. Text in a script other than Latin is recognised by its script.
         """
         self._language = language
 
@@ -107,52 +110,82 @@ class LexicalJudge:
 
     @property
     def version(self) -> str:
-        """Changes with every constant that may change a verdict."""
+        """Version of the verdicts; changes with every constant that may change one."""
         return "2"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """The clauses of the text that assert something, in order.
+        """Returns the clauses of a text that assert something, in order.
 
-        A pronoun that opens an English sentence is put back into its words where that is safe.
+        A pronoun that opens an English sentence is replaced by its subject where that is safe.
+
+        Args:
+            text: A response or a ground truth.
+            question: Ignored.
+
+        Returns:
+            Claims, each with the sentence it came from; empty where the text asserts nothing.
         """
-        pieces = list(sentence_pieces(text, self._language))
-        texts = [piece.text for piece in pieces]
-        read = resolved(texts) if self._language == "en" else texts
+        sentences = list(content_sentences(text, self._language))
+        standalone = [sentence.standalone for sentence in sentences]
+        resolved = resolve_pronouns(standalone) if self._language == "en" else standalone
         return [
-            Claim(text=clause, sentence=piece.sentence)
-            for piece, said in zip(pieces, read, strict=True)
-            for clause in assertions(said)
+            Claim(text=clause, sentence=sentence.written)
+            for sentence, readable in zip(sentences, resolved, strict=True)
+            for clause in assertions(readable)
         ]
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """A decided verdict for every cell; an empty reference is neutral to everything."""
+        """Returns a verdict with probabilities for every claim against every reference.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
+            question: Ignored.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))`` in which every cell is decided.
+        """
         corpus = Corpus(references, self._language)
-        left = [share_left(reference) for reference in references]
+        factors = [abstention_discount(reference) for reference in references]
         rows: list[list[Verdict]] = []
         for claim in claims:
-            # Other records run on the same event loop: let them in between claims.
+            # Other records are evaluated on the same event loop: let them run between claims.
             await asyncio.sleep(0)
-            found = _row(tokenize(claim.text), corpus)
-            rows.append([weakened(each, share) for each, share in zip(found, left, strict=True)])
+            verdicts = _row(tokenize(claim.text), corpus)
+            rows.append(
+                [discounted(v, factor) for v, factor in zip(verdicts, factors, strict=True)]
+            )
         return VerdictMatrix.of(rows, len(references))
 
 
-def share_left(reference: str) -> float:
-    """What is left of a verdict by a reference that may decline to answer, 0 to 1."""
-    return _LEFT[declining(reference)]
+def abstention_discount(reference: str) -> float:
+    """Returns the factor on verdicts of a reference: 1 unless it declines to answer, then less.
+
+    Args:
+        reference: A text that claims are checked against.
+
+    Returns:
+        1.0, 0.3 or 0.03, by how clearly the reference declines; see ``abstention_strength``.
+    """
+    return _ABSTENTION_DISCOUNTS[abstention_strength(reference)]
 
 
-def weakened(verdict: Verdict, share: float) -> Verdict:
-    """The verdict with a share of its probabilities; the rest goes to neutral."""
-    if share == 1:
+def discounted(verdict: Verdict, factor: float) -> Verdict:
+    """Multiplies p(entailed) and p(contradicted) by a factor; the rest goes to neutral.
+
+    Args:
+        verdict: A verdict with probabilities.
+        factor: From 0 to 1, as ``abstention_discount`` gives it.
+    """
+    if factor == 1:
         return verdict
-    return distributed((verdict.entailed or 0.0) * share, (verdict.contradicted or 0.0) * share)
+    return _verdict_of((verdict.entailed or 0.0) * factor, (verdict.contradicted or 0.0) * factor)
 
 
-def distributed(entailed: float, contradicted: float) -> Verdict:
-    """The verdict with these probabilities, and the most probable label."""
+def _verdict_of(entailed: float, contradicted: float) -> Verdict:
+    """Returns the verdict with these probabilities, and the most probable label."""
     neutral = 1 - entailed - contradicted
     probabilities = {
         Label.ENTAILED: entailed,
@@ -168,6 +201,7 @@ def distributed(entailed: float, contradicted: float) -> Verdict:
 
 
 def _row(claim: Sequence[Token], corpus: Corpus) -> list[Verdict]:
+    """Returns the verdicts on one claim, one for each reference."""
     if values := bare_values(claim):
         return [value_verdict(values, each.tokens) for each in corpus.references]
     weights = corpus.weights(claim)
@@ -176,24 +210,33 @@ def _row(claim: Sequence[Token], corpus: Corpus) -> list[Verdict]:
 
 def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:
     support = reference.support(weights)
-    same = restated(claim, support)
-    coverage = support.coverage + _missing_share(same, weights, support)
+    equal = equal_quantity_stems(claim, support)
+    coverage = support.coverage + _missing_share(equal, weights, support)
     conflicts = find_conflicts(claim, support)
-    # A slot that is filled otherwise is about the same matter.
-    contested = {conflict.contested for conflict in conflicts}
-    on_topic = support.coverage + _missing_share(same | contested, weights, support)
-    is_on_topic = on_topic >= _ON_TOPIC
-    doubt = 1 - math.prod(1 - _DOUBT[conflict.check] for conflict in conflicts if is_on_topic)
-    entailed = _supported(coverage) * (1 - doubt)
-    contradicted = _supported(on_topic) * doubt
-    return distributed(entailed, contradicted)
+    # A slot with another filling is about the same topic, so it counts as covered here.
+    in_conflict = {conflict.claim_stem for conflict in conflicts}
+    topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
+    probabilities = [
+        _CONFLICT_PROBABILITY[conflict.kind]
+        for conflict in conflicts
+        if topic_coverage >= _MIN_COVERAGE
+    ]
+    conflict = 1 - math.prod(1 - probability for probability in probabilities)
+    return _verdict_of(
+        _entailment_probability(coverage) * (1 - conflict),
+        _entailment_probability(topic_coverage) * conflict,
+    )
 
 
-def _missing_share(words: Set[str], weights: Mapping[str, float], support: Support) -> float:
-    """Share of the claim's weight in those of the words that the window lacks."""
-    missing = words - {token.stem for token in support.window}
-    return sum(weights.get(word, 0.0) for word in missing) / (sum(weights.values()) or 1.0)
+def _missing_share(stems: Set[str], weights: Mapping[str, float], support: Support) -> float:
+    """Returns the share of the claim's weight in those stems that the best window lacks, 0 to 1."""
+    missing = stems - {token.stem for token in support.window}
+    # Summed in the order of the claim: the order of a set differs from one process to the next, and
+    # with it the last bit of the sum.
+    weight = sum(weight for stem, weight in weights.items() if stem in missing)
+    return weight / (sum(weights.values()) or 1.0)
 
 
-def _supported(coverage: float) -> float:
-    return 1 / (1 + math.exp(-_STEEPNESS * (coverage - _MIDPOINT)))
+def _entailment_probability(coverage: float) -> float:
+    """Returns p(entailed) of a claim without conflicts, by logistic regression on coverage."""
+    return 1 / (1 + math.exp(-_SLOPE * (coverage - _MIDPOINT)))

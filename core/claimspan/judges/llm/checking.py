@@ -21,7 +21,7 @@ from claimspan.judges.llm.replies import (
     verdicts_schema,
 )
 from claimspan.judges.protocol import Cell
-from claimspan.text.tokens import most_tokens
+from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Verdict
 
 __all__ = ["Pack", "Style", "check_pack", "packs_of"]
@@ -100,7 +100,7 @@ def _within_tokens(indices: Sequence[int], references: Sequence[str]) -> list[Se
     room = 0.0
     for j in indices:
         # A third of the bytes: enough in every script, and many times cheaper than to count.
-        tokens = most_tokens(references[j]) / 3
+        tokens = token_upper_bound(references[j]) / 3
         if not parts or tokens > room:
             parts.append([])
             room = TOKENS_A_CALL

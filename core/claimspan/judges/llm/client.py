@@ -24,7 +24,7 @@ from claimspan.judges.llm.completion import (
     usage_of,
 )
 from claimspan.judges.llm.connections import Connections
-from claimspan.text.tokens import most_tokens
+from claimspan.text.tokens import token_upper_bound
 
 __all__ = ["LENGTH_OPTIONS", "Endpoint"]
 
@@ -159,7 +159,7 @@ class Endpoint:
         sent = json.dumps(body, ensure_ascii=False)
         most = Usage(
             calls=1,
-            input_tokens=most_tokens(sent) + _TEMPLATE_TOKENS,
+            input_tokens=token_upper_bound(sent) + _TEMPLATE_TOKENS,
             output_tokens=_most_output(body),
         )
         return self._budget.reserve(self._priced(most))

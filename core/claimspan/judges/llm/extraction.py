@@ -17,8 +17,8 @@ from claimspan.judges.llm.replies import (
     exact_claims_schema,
     read_reply,
 )
-from claimspan.text.sentences import every_sentence
-from claimspan.text.tokens import most_tokens
+from claimspan.text.markdown import every_sentence
+from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim
 
 __all__ = ["Extraction", "extract", "sentences_of"]
@@ -79,7 +79,7 @@ async def _extract_once(
         user=encode({"question": question, "sentences": numbered, "call": call}),
         schema_name="claims",
         schema=schema,
-        max_tokens=_most_tokens(sentences, reasoned=reasoned, exact=exact),
+        max_tokens=_token_upper_bound(sentences, reasoned=reasoned, exact=exact),
     )
     completion = await completer.complete(prompt)
     reply = read_reply(completion.content, ClaimsReply, call)
@@ -101,7 +101,7 @@ def _longest_claim(sentences: Sequence[str]) -> int:
     return 40 + 3 * max(map(len, sentences)) // 2
 
 
-def _most_tokens(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
+def _token_upper_bound(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
     """Room for the reply.
 
     Three times the text, a third of its bytes taken as its tokens, and the JSON. What an exact
@@ -111,5 +111,5 @@ def _most_tokens(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> in
         claims = CLAIMS_A_SENTENCE * len(sentences)
         notes = LONGEST_NOTES if reasoned else 0
         return 100 + notes + claims * (30 + _longest_claim(sentences))
-    size = sum(most_tokens(sentence) for sentence in sentences)
+    size = sum(token_upper_bound(sentence) for sentence in sentences)
     return 200 + size + 40 * len(sentences) + (400 + size if reasoned else 0)

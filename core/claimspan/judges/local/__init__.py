@@ -1,4 +1,15 @@
-"""The judge that runs a small cross-encoder on the CPU."""
+"""The local judge: a small cross-encoder on the CPU, combined with the lexical judge.
+
+- ``judge``: ``LocalJudge``, which decides what is read, runs it off the event loop, and combines.
+- ``windows``: selects the parts of a long reference that the cross-encoder reads for a claim.
+- ``cross_encoder``: runs an ONNX model with onnxruntime and returns the logits of text pairs.
+- ``features``: turns the lexical verdict and the logits into the features of one cell.
+- ``regression``: turns those features into a calibrated verdict.
+- ``pretrained``: finds the files of a model by others, in a folder or on the Hugging Face hub.
+- ``language``: detects texts that the bundled English model cannot read.
+
+The folder ``weights`` holds the bundled model and its model card.
+"""
 
 from __future__ import annotations
 

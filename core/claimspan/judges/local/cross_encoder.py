@@ -1,4 +1,4 @@
-"""A cross-encoder as ONNX, run by onnxruntime: logits for pairs of texts, and nothing else."""
+"""Runs a cross-encoder in ONNX format with onnxruntime: text pairs in, logits out."""
 
 from __future__ import annotations
 
@@ -19,43 +19,52 @@ if TYPE_CHECKING:
 __all__ = ["CrossEncoder", "ModelFiles", "TextPair"]
 
 TextPair = tuple[str, str]
-"""First and second text of a pair, in the order that the model was trained with."""
+"""First and second text, in the order that the model was trained with."""
 
-_LONGEST: Final = 512
-# A batch is as large as its padded length allows. With 768 word pieces a record takes a seventh
-# longer, for the padding, and 50 MB more; with 200 it is no faster (local_speed.py, one core).
+# Word pieces of a pair: the longest input of the usual encoders.
+_MAX_PIECES: Final = 512
+# Word pieces of a batch, with padding. With 768 a record takes a seventh longer, for the padding,
+# and 50 MB more; with 200 it is no faster (tests/benchmarks/local_speed.py, one core).
 _BATCH_PIECES: Final = 384
 
 
 class ModelFiles(NamedTuple):
-    """What a cross-encoder is made of."""
+    """The files of a cross-encoder."""
 
     model: Path
-    """ONNX."""
+    """The network, in ONNX format."""
 
     tokenizer: Path
-    """``tokenizer.json``."""
+    """Vocabulary and settings of the tokenizer: ``tokenizer.json``."""
 
     sha256: Mapping[str, str] = {}
-    """Expected digest by file name; a file that is not named here is not checked."""
+    """Expected SHA-256 by file name; a file that is not named here is not checked."""
 
 
 class _Encoding(Protocol):
+    """The part of a tokenizer's result that is used."""
+
     ids: list[int]
     type_ids: list[int]
 
 
 class _Tokenizer(Protocol):
+    """The part of ``tokenizers.Tokenizer`` that is used."""
+
     def encode_batch(self, input: Sequence[TextPair]) -> list[_Encoding]: ...
     def enable_truncation(self, max_length: int, *, strategy: str) -> None: ...
     def no_padding(self) -> None: ...
 
 
-class _Named(Protocol):
+class _Input(Protocol):
+    """An input of an onnxruntime session."""
+
     name: str
 
 
-class _Settings(Protocol):
+class _SessionOptions(Protocol):
+    """The part of onnxruntime's session options that is used."""
+
     intra_op_num_threads: int
     inter_op_num_threads: int
     log_severity_level: int
@@ -65,95 +74,109 @@ class _Settings(Protocol):
 
 
 class _Runtime(Protocol):
-    """What is used of onnxruntime, which has no types."""
+    """The part of onnxruntime that is used; the package has no types."""
 
-    def SessionOptions(self) -> _Settings: ...  # noqa: N802 - its name
-    def InferenceSession(  # noqa: N802 - its name
-        self, path: str, settings: _Settings, *, providers: Sequence[str]
+    def SessionOptions(self) -> _SessionOptions: ...  # noqa: N802 - onnxruntime's name
+    def InferenceSession(  # noqa: N802 - onnxruntime's name
+        self, path: str, settings: _SessionOptions, *, providers: Sequence[str]
     ) -> _Session: ...
 
 
 class _Session(Protocol):
+    """The part of an onnxruntime session that is used."""
+
     def run(self, names: None, inputs: Mapping[str, Integers]) -> list[Floats]: ...
-    def get_inputs(self) -> list[_Named]: ...
+    def get_inputs(self) -> list[_Input]: ...
 
 
 class CrossEncoder:
-    """Logits of a pair of texts."""
+    """Computes the logits of text pairs on the CPU."""
 
     def __init__(self, files: ModelFiles, *, threads: int = 1, premise_first: bool = False) -> None:
-        """Load the model.
+        """Loads the model.
 
         Args:
             files: The model and its tokenizer.
-            threads: Threads of one inference; the host's others stay free.
-            premise_first: Whether the first text is the one that may be cut where a pair is too
-                long; else it is the second.
+            threads: Threads of one inference.
+            premise_first: Whether the first text of a pair is the premise; the premise is cut where
+                a pair is longer than 512 word pieces, never the claim.
 
         Raises:
             MissingExtraError: onnxruntime or tokenizers is not installed.
-            ConfigError: A file is missing, or is not the one that was published.
+            ConfigError: A file is missing, or has another digest than the published one.
         """
         for path in (files.model, files.tokenizer):
-            _check(path, files.sha256.get(path.name))
+            _verify(path, files.sha256.get(path.name))
         self._tokenizer = _load_tokenizer(files.tokenizer)
         cut = "only_first" if premise_first else "only_second"
-        self._tokenizer.enable_truncation(_LONGEST, strategy=cut)
+        self._tokenizer.enable_truncation(_MAX_PIECES, strategy=cut)
         self._tokenizer.no_padding()
         self._session = _load_session(files.model, threads)
         self._inputs = [each.name for each in self._session.get_inputs()]
 
     def logits(self, pairs: Sequence[TextPair]) -> list[list[float]]:
-        """The logits of every pair, in the order of the pairs.
+        """Computes the logits of text pairs.
 
-        Equal pairs are computed once, and pairs of like length together.
+        Equal pairs are computed once; pairs of similar length share a batch.
+
+        Args:
+            pairs: The pairs; may be empty.
+
+        Returns:
+            Logits of shape ``(len(pairs), n_outputs)``, in the order of the pairs.
         """
         distinct = list(dict.fromkeys(pairs))
         encoded = self._tokenizer.encode_batch(distinct) if distinct else []
-        found: dict[TextPair, list[float]] = {}
+        logits: dict[TextPair, list[float]] = {}
         for batch in _batches([len(each.ids) for each in encoded]):
-            rows = self._run([encoded[at] for at in batch])
-            found.update(zip((distinct[at] for at in batch), rows, strict=True))
-        return [found[pair] for pair in pairs]
+            rows = self._run([encoded[i] for i in batch])
+            logits.update(zip((distinct[i] for i in batch), rows, strict=True))
+        return [logits[pair] for pair in pairs]
 
-    def length(self, pairs: Sequence[TextPair]) -> float:
-        """Mean number of word pieces of some pairs."""
+    def mean_length(self, pairs: Sequence[TextPair]) -> float:
+        """Returns the mean number of word pieces of text pairs; at least one pair is needed."""
         return sum(len(each.ids) for each in self._tokenizer.encode_batch(pairs)) / len(pairs)
 
     def _run(self, batch: Sequence[_Encoding]) -> list[list[float]]:
+        """Runs the model on one batch, padded with zeros to its longest pair."""
         import numpy as np
 
         longest = max(len(each.ids) for each in batch)
-        filled = {name: np.zeros((len(batch), longest), np.int64) for name in self._inputs}
+        inputs = {name: np.zeros((len(batch), longest), np.int64) for name in self._inputs}
         for row, each in enumerate(batch):
             size = len(each.ids)
-            on = [1] * size
-            values = {"input_ids": each.ids, "attention_mask": on, "token_type_ids": each.type_ids}
+            mask = [1] * size
+            values = {
+                "input_ids": each.ids,
+                "attention_mask": mask,
+                "token_type_ids": each.type_ids,
+            }
             for name in self._inputs:
-                filled[name][row, :size] = values[name]
-        return cast("list[list[float]]", self._session.run(None, filled)[0].tolist())
+                inputs[name][row, :size] = values[name]
+        return cast("list[list[float]]", self._session.run(None, inputs)[0].tolist())
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of the pairs that are run together, the longest pairs first."""
+    """Yields the indices of the pairs of every batch, the longest pairs first."""
     batch: list[int] = []
-    for at in sorted(range(len(lengths)), key=lambda each: -lengths[each]):
+    for i in sorted(range(len(lengths)), key=lambda each: -lengths[each]):
+        # The first pair is the longest, so every row of the batch is padded to its length.
         if batch and lengths[batch[0]] * (len(batch) + 1) > _BATCH_PIECES:
             yield batch
             batch = []
-        batch.append(at)
+        batch.append(i)
     if batch:
         yield batch
 
 
-def _check(path: Path, sha256: str | None) -> None:
+def _verify(path: Path, sha256: str | None) -> None:
     if not path.is_file():
-        raise ConfigError(f"the local judge has no {path.name}: install claimspan again")
+        raise ConfigError(f"the local judge lacks its file {path.name!r}: install claimspan again")
     if sha256 is None:
         return
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise ConfigError(f"{path.name} is not the published file: install claimspan again")
+            raise ConfigError(f"{path.name!r} is not the published file: install claimspan again")
 
 
 def _load_tokenizer(path: Path) -> _Tokenizer:
@@ -174,8 +197,8 @@ def _load_session(path: Path, threads: int) -> _Session:
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1
     settings.log_severity_level = 3
-    # An arena keeps the memory of the largest batch for good.
+    # An arena would keep the memory of the largest batch for the life of the process.
     settings.enable_cpu_mem_arena = False
-    # Threads that spin while they wait take the host's cores.
+    # Threads that spin while they wait would take cores from the application.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return runtime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""Cross-encoders that others trained, on a tiny one that the tests make."""
+"""How ``LocalJudge`` uses a cross-encoder by others: here a tiny one that the tests write."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def hub(model: Path) -> Iterator[str]:
 
 
 def _ask_by_name(model: str, endpoint: str, cache: Path) -> str:
-    """The label, or the error, of a judge in a process of its own: the hub's address is fixed."""
+    """Prints the label or the error in a new process: the hub's address is read at import."""
     script = (
         "import asyncio, sys\n"
         "from claimspan.errors import ConfigError\n"
@@ -142,13 +142,13 @@ def test_a_model_is_fetched_from_the_hub_by_its_name(hub: str, tmp_path: Path) -
 def test_a_name_that_the_hub_does_not_know_is_refused(hub: str, tmp_path: Path) -> None:
     said = _ask_by_name("org/none", hub, tmp_path / "cache")
 
-    assert said == "'org/none' is neither a folder nor a model on the hub"
+    assert said == "'org/none' is neither a folder nor a model on the hub: check the spelling"
 
 
 def test_a_hub_that_does_not_answer_is_named(tmp_path: Path) -> None:
     said = _ask_by_name("org/tiny", "http://127.0.0.1:9", tmp_path / "cache")
 
-    assert said == "'org/tiny' cannot be downloaded: the hub does not answer"
+    assert said == ("'org/tiny' cannot be downloaded: the hub does not answer; try again")
 
 
 def test_a_name_that_is_no_model_is_refused() -> None:

@@ -1,0 +1,82 @@
+"""Detects other names and nationalities in the same place of a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from claimspan.judges.lexical.coverage import Support
+from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.text.quantities import MONTHS
+from claimspan.text.words import Token
+
+__all__ = ["name_conflict", "nationality_conflict"]
+
+_NATIONALITIES: Final = frozenset(
+    "american british english scottish welsh irish french german italian spanish portuguese dutch "
+    "belgian swiss austrian polish czech slovak hungarian romanian bulgarian greek turkish russian "
+    "ukrainian swedish norwegian danish finnish icelandic croatian serbian slovenian slovene "
+    "bosnian chinese japanese korean indian pakistani bangladeshi thai vietnamese indonesian "
+    "filipino malaysian australian canadian mexican brazilian argentine chilean colombian cuban "
+    "egyptian nigerian kenyan ethiopian iranian iraqi israeli syrian saudi european african "
+    "asian".split()
+)
+# A name is looked for up to three words after its preposition: "by the young architect Ana".
+_MAX_PHRASE_WORDS: Final = 3
+_PREPOSITIONS: Final = frozenset("in at by from on near for to as with during starring".split())
+
+
+def nationality_conflict(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects another nationality: ``a French series`` against ``an American series``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's nationality; None where there is no conflict.
+    """
+    claimed = {t.text.casefold(): t.stem for t in claim if t.text.casefold() in _NATIONALITIES}
+    found = {t.text.casefold() for t in support.sentence} & _NATIONALITIES
+    missing = set(claimed.values()) - support.reference.stems
+    return min(missing) if missing and found - claimed.keys() else None
+
+
+def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects another name after the same words: ``in Montana`` against ``in New Mexico``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's name; None where there is no conflict.
+    """
+    claim_stems = {token.stem for token in claim}
+    found = _names_by_phrase(support.sentence)
+    for phrase, names in _names_by_phrase(claim).items():
+        has_other_name = any(name not in claim_stems for name in found.get(phrase, ()))
+        if has_other_name and support.reference.stems.isdisjoint(names):
+            return names[0]
+    return None
+
+
+def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:
+    """Returns the stems of the first words of names, by the phrase from a preposition to them."""
+    names: dict[str, list[str]] = {}
+    phrase: list[str] = []
+    for token in tokens:
+        word = token.text.casefold()
+        if word in _PREPOSITIONS:
+            phrase = [word]
+        elif phrase and _is_name(token):
+            names.setdefault(" ".join(phrase), []).append(token.stem)
+            phrase = []
+        elif phrase and is_content_word(token) and word not in _NATIONALITIES:
+            phrase = [*phrase, token.stem] if len(phrase) < _MAX_PHRASE_WORDS else []
+    return names
+
+
+def _is_name(token: Token) -> bool:
+    word = token.text.casefold()
+    return token.text[:1].isupper() and word not in MONTHS and word not in _NATIONALITIES

@@ -1,0 +1,92 @@
+"""Detects negations: one side denies what the other one affirms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from claimspan.judges.lexical.coverage import Support
+from claimspan.text.words import FUNCTION_WORDS, Token
+
+__all__ = ["claim_negates", "has_negation", "is_content_word", "reference_negates"]
+
+_NEGATORS: Final = frozenset(
+    "not no never none nobody nothing neither nor without cannot unable failed fails refused "
+    "refuses denied denies lacks lacked hardly zero".split()
+)
+# "Not only" and "no doubt" deny nothing.
+_AFFIRMING: Final = frozenset("only just merely doubt matter longer less more later".split())
+# The scope of a negator is the next two content words within five tokens: a short phrase.
+_SCOPE_TOKENS: Final = 5
+_SCOPE_WORDS: Final = 2
+# A negation in a longer sentence, or in one with less in common with the claim, mostly denies
+# something that the claim does not speak of.
+_MAX_DENIAL_TOKENS: Final = 20
+_MIN_SHARED_WORDS: Final = 0.6
+
+
+def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects a claim that denies what the sentence affirms: ``is not a film``, ``is a film``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the first denied word; None where there is no conflict.
+    """
+    return None if has_negation(support.sentence) else _denied_stem(claim, support.sentence)
+
+
+def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects a sentence that denies what the claim affirms: ``is a film``, ``is not a film``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the first denied word; None where there is no conflict.
+    """
+    sentence = support.sentence
+    if len(sentence) > _MAX_DENIAL_TOKENS or _shared_words(sentence, claim) < _MIN_SHARED_WORDS:
+        return None
+    return None if has_negation(claim) else _denied_stem(sentence, claim)
+
+
+def has_negation(tokens: Sequence[Token]) -> bool:
+    """Tells whether a claim or a sentence denies anything."""
+    return bool(_negation_scopes(tokens))
+
+
+def is_content_word(token: Token) -> bool:
+    """Tells whether a token is neither a function word nor a negator."""
+    return token.text.casefold() not in FUNCTION_WORDS and not _is_negator(token)
+
+
+def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
+    """Returns the share of the sentence's content words that the claim has, 0 to 1."""
+    content = {token.stem for token in sentence if is_content_word(token)}
+    return len(content & {token.stem for token in claim}) / max(len(content), 1)
+
+
+def _denied_stem(denying: Sequence[Token], affirming: Sequence[Token]) -> str | None:
+    """Returns the first stem of a negation scope whose words ``affirming`` has all."""
+    stems = {token.stem for token in affirming}
+    scopes = _negation_scopes(denying)
+    return next((scope[0] for scope in scopes if scope and stems.issuperset(scope)), None)
+
+
+def _negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
+    """Returns for every negator the stems of the content words that it denies."""
+    scopes: list[list[str]] = []
+    for i, token in enumerate(tokens):
+        after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
+        if _is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+            scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
+    return scopes
+
+
+def _is_negator(token: Token) -> bool:
+    word = token.text.casefold().replace("’", "'")
+    return word in _NEGATORS or word.endswith("n't")

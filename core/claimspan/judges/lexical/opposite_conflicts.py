@@ -1,0 +1,92 @@
+"""Detects opposites: ``prices increased`` against ``prices decreased``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Final
+
+from claimspan.judges.lexical.coverage import Support
+from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.text.words import Token, stem
+
+__all__ = ["opposite_conflict"]
+
+_OPPOSITES: Final = {
+    word: frozenset(against.split())
+    for left, right in (
+        ("increase increases increased increasing", "decrease decreases decreased decreasing"),
+        ("rise rises rose grow grew grown", "fall fell fallen drop dropped decline declined"),
+        ("raise raised raises", "lower lowered lowers cut reduce reduced reduces"),
+        ("before", "after"),
+        ("more", "less fewer"),
+        ("most", "least"),
+        ("higher", "lower"),
+        ("highest", "lowest"),
+        ("maximum", "minimum"),
+        ("larger bigger", "smaller"),
+        ("largest biggest", "smallest"),
+        ("longer", "shorter"),
+        ("older", "younger"),
+        ("oldest", "youngest"),
+        ("earlier", "later"),
+        ("win won wins", "lose lost loses"),
+        ("open opened opens", "close closed closes"),
+        ("begins began started starts", "ends ended stopped stops"),
+        ("alive", "dead"),
+        ("north northern", "south southern"),
+        ("east eastern", "west western"),
+        ("male", "female"),
+        ("father", "mother"),
+        ("son", "daughter"),
+        ("brother", "sister"),
+        ("husband", "wife"),
+        ("positive", "negative"),
+        ("true", "false"),
+        ("safe", "dangerous unsafe"),
+        ("accepted accepts approved", "rejected rejects refused"),
+        ("allowed allows permitted", "forbidden banned prohibited prohibits"),
+        ("always", "never rarely"),
+    )
+    for words, against in ((left, right), (right, left))
+    for word in words.split()
+}
+# "Unsafe" is the opposite of "safe"; shorter words mostly start with these letters by chance.
+_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis")
+_MIN_PREFIXED: Final = 5
+
+
+def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects an opposite beside the same word.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's word; None where there is no conflict.
+    """
+    claimed, found = _neighbours(claim), _neighbours(support.sentence)
+    for word in claimed.keys() - found.keys():
+        # A text with both opposites compares two things; to tell which is which takes a grammar.
+        opposites = _opposites(word, found.keys()) - claimed.keys()
+        if any(claimed[word] & found[opposite] for opposite in opposites):
+            return stem(word)
+    return None
+
+
+def _opposites(word: str, among: Set[str]) -> set[str]:
+    """Returns the opposites of a word: those of the list, and those made by a prefix."""
+    prefixed = {prefix + word for prefix in _PREFIXES if len(word) >= _MIN_PREFIXED}
+    bare = {word.removeprefix(prefix) for prefix in _PREFIXES if word.startswith(prefix)}
+    bare = {base for base in bare if len(base) >= _MIN_PREFIXED}
+    return (prefixed | bare | _OPPOSITES.get(word, frozenset())) & among
+
+
+def _neighbours(tokens: Sequence[Token]) -> dict[str, set[str]]:
+    """Returns every content word in lower case, with the stems of the content words beside it."""
+    words = [token for token in tokens if is_content_word(token)]
+    neighbours: dict[str, set[str]] = {}
+    for i, token in enumerate(words):
+        around = {word.stem for word in (*words[max(i - 1, 0) : i], *words[i + 1 : i + 2])}
+        neighbours.setdefault(token.text.casefold(), set()).update(around)
+    return neighbours

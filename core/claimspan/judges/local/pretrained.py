@@ -1,0 +1,125 @@
+"""Finds the files of a cross-encoder by others, in a folder or on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol, cast
+
+from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.judges.local.cross_encoder import ModelFiles
+from claimspan.verdicts import Label
+
+__all__ = ["PretrainedModel", "find_pretrained"]
+
+# Paths that exporters use, in the order of preference: 8-bit weights are faster than 32-bit ones.
+_MODEL_PATHS: Final = (
+    "onnx/model_qint8_avx512_vnni.onnx",
+    "onnx/model_quantized.onnx",
+    "onnx/model.onnx",
+    "model_quantized.onnx",
+    "model.onnx",
+)
+
+
+class PretrainedModel(NamedTuple):
+    """A cross-encoder for natural language inference as its authors published it."""
+
+    files: ModelFiles
+    """The model and its tokenizer."""
+
+    labels: tuple[Label, ...]
+    """The label of every logit; "not entailed" is read as neutral."""
+
+
+class _Hub(Protocol):
+    """The part of huggingface_hub that is used; its own types depend on the options of the call."""
+
+    def hf_hub_download(self, repo_id: str, filename: str) -> str: ...
+
+
+def find_pretrained(model: str) -> PretrainedModel:
+    """Finds the files of a model, and reads the order of its labels from its configuration.
+
+    Args:
+        model: A folder, or ``org/name`` on the hub, whose files are then downloaded into the cache
+            of huggingface_hub.
+
+    Returns:
+        The paths of the files, and the label of every logit.
+
+    Raises:
+        ConfigError: The model does not exist, has no ONNX file, or its labels are not those of
+            natural language inference.
+        MissingExtraError: huggingface_hub is not installed.
+    """
+    folder = Path(model)
+    fetch = _from_folder(folder) if folder.is_dir() else _from_hub(model)
+    onnx = next((path for name in _MODEL_PATHS if (path := fetch(name))), None)
+    tokenizer, config = fetch("tokenizer.json"), fetch("config.json")
+    if not (onnx and tokenizer and config):
+        raise ConfigError(
+            f"{model!r} lacks an ONNX file, tokenizer.json or config.json: use a model that was "
+            "exported to ONNX, or export it with optimum"
+        )
+    return PretrainedModel(ModelFiles(onnx, tokenizer), _labels(model, config))
+
+
+def _from_folder(folder: Path) -> Callable[[str], Path | None]:
+    """Returns a function that finds a file by name; None where the folder lacks the file."""
+    return lambda name: path if (path := folder / name).is_file() else None
+
+
+def _from_hub(model: str) -> Callable[[str], Path | None]:
+    """Returns a function that downloads a file by name; None where the model lacks the file."""
+    try:
+        import huggingface_hub
+        from huggingface_hub.errors import (
+            EntryNotFoundError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+            RepositoryNotFoundError,
+        )
+    except ImportError as error:
+        raise MissingExtraError("huggingface_hub", "local") from error
+
+    download = cast("_Hub", huggingface_hub).hf_hub_download
+
+    def fetch(name: str) -> Path | None:
+        try:
+            return Path(download(model, name))
+        except (RepositoryNotFoundError, HFValidationError) as error:
+            raise ConfigError(
+                f"{model!r} is neither a folder nor a model on the hub: check the spelling"
+            ) from error
+        except (LocalEntryNotFoundError, ConnectionError) as error:
+            raise ConfigError(
+                f"{model!r} cannot be downloaded: the hub does not answer; try again"
+            ) from error
+        except EntryNotFoundError:
+            return None
+
+    return fetch
+
+
+def _labels(model: str, config: Path) -> tuple[Label, ...]:
+    content = cast("Mapping[str, object]", json.loads(config.read_text(encoding="utf-8")))
+    names = cast("Mapping[str, str]", content.get("id2label") or {})
+    labels = tuple(_label(names[str(i)]) for i in range(len(names)))
+    if Label.ENTAILED not in labels or None in labels:
+        raise ConfigError(
+            f"{model!r} has no labels of natural language inference in its config.json: use a "
+            "model whose id2label names entailment"
+        )
+    return cast("tuple[Label, ...]", labels)
+
+
+def _label(name: str) -> Label | None:
+    """Reads a label as model authors spell it: ``ENTAILMENT``, ``not_entailment``, ``neutral``."""
+    lowered = name.lower()
+    if lowered.startswith("entail"):
+        return Label.ENTAILED
+    if lowered.startswith("contradict"):
+        return Label.CONTRADICTED
+    return Label.NEUTRAL if "neutral" in lowered or "not" in lowered else None
