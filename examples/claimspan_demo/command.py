@@ -43,12 +43,13 @@ def demo(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Ask a real RAG pipeline about Python, and look at what its answers are worth.
+    """Run a real RAG pipeline on this machine and evaluate it.
 
-    Retrieves from Python's own language reference by BM25, answers with SmolLM2-135M on this
-    machine (or with --model on the endpoint of OPENAI_BASE_URL and OPENAI_API_KEY), judges every
-    answer against chunks and ground truth, and writes traces and a report. With
-    OTEL_EXPORTER_OTLP_ENDPOINT set the traces are sent there as well.
+    The pipeline answers questions about Python. It retrieves passages of Python's language
+    reference by BM25 and generates with SmolLM2-135M, or with --model on the endpoint of
+    OPENAI_BASE_URL and OPENAI_API_KEY. Every answer is evaluated against its chunks and its
+    ground truth. The command writes a trace file and a report, and also sends the traces to
+    OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
     """
     from claimspan_demo.display import show
     from claimspan_demo.questions import load_questions
