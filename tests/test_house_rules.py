@@ -37,11 +37,11 @@ IGNORE_WITH_CODE: Final = re.compile(
 )
 REASON: Final = re.compile(r" - \S")
 MYPY_REASON: Final = re.compile(r" - \S|  # \S")
-"""After its own ignore mypy accepts nothing but a second comment."""
+"""mypy accepts only a second comment after its ignore, so the reason may stand in one."""
 
 
 def sources(*folders: str) -> dict[str, str]:
-    """Path in the repository to source."""
+    """Map the path of each module, from the root of the repository, to its source."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in folders
@@ -98,7 +98,7 @@ def vague_names(path: str) -> list[str]:
 
 
 def uses_of_any(source: str) -> Iterator[int]:
-    """Lines that take ``Any`` out of a module of types."""
+    """Lines that import or use ``Any``."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.ImportFrom(module="typing" | "typing_extensions", names=names) if any(
@@ -112,7 +112,7 @@ def uses_of_any(source: str) -> Iterator[int]:
 
 
 def dangers(source: str) -> Iterator[int]:
-    """Lines that run text as code, or load objects that do."""
+    """Lines that run text as code, or that import a module which unpickles objects."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Name(id="eval" | "exec"):
@@ -132,7 +132,7 @@ def _is_pickle(module: str) -> bool:
 
 
 def unexplained_ignores(source: str) -> Iterator[int]:
-    """Lines with an ignore that has no code, or no reason after it."""
+    """Lines with an ignore that lacks its code or its reason."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not _is_explained(token.string):
             yield token.start[0]

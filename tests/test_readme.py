@@ -1,4 +1,4 @@
-"""What the README shows is run: the code as it stands, and the commands that it names."""
+"""Runs the Python code of the README, and checks its commands, links and metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What is defined after every Python block has run, top to bottom, in an empty folder."""
+    """The names that all Python blocks define, run in order in an empty folder."""
     folder = tmp_path_factory.mktemp("readme")
     truth = {"query": QUESTION, "ground_truth": f"Answer to {QUESTION}."}
     (folder / "golden.jsonl").write_text(json.dumps(truth), encoding="utf-8")
@@ -35,7 +35,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for block in blocks("python"):
-            # The README is ours, and running it is the point.
+            # The text is our own README, and this test exists to run it.
             exec(compile(block, "README.md", "exec"), names)  # noqa: S102 - see above
         monitor = names["monitor"]
         assert isinstance(monitor, Monitor)

@@ -1,4 +1,4 @@
-"""The estimate on the command line, and the files that it reads."""
+"""The command ``claimspan estimate``, and the files that it reads."""
 
 from __future__ import annotations
 

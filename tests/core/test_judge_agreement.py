@@ -1,4 +1,4 @@
-"""How far judges agree with people on labelled claims."""
+"""The agreement of judges with human labels: figures, labelled files, and the command."""
 
 from __future__ import annotations
 
