@@ -1,5 +1,5 @@
-# The two commands: `make demo` and `make test`. Each makes .venv if need be, and installs into it
-# what is pinned with hashes in requirements/.
+# The two main commands are `make demo` and `make test`. Each creates .venv if it is missing, and
+# installs the packages that requirements/ pins with hashes.
 
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -17,7 +17,8 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 INSTALL_OLDEST := $(OLDEST) -m pip install --quiet --disable-pip-version-check
 endif
 
-# What holds for every version of a framework; the other tests use what only the newest have.
+# Tests of the behaviour that holds for every supported version of a framework. The other tests of
+# the integrations use features that only the newest versions have.
 OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
 	tests/integrations/test_hs_shapes.py tests/integrations/test_hs_tracers.py \
 	tests/integrations/test_li_*.py tests/faults
@@ -27,35 +28,35 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 
 .PHONY: help demo test test-oldest lint format bench lock clean
 
-help: ## Show this list
+help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: .venv/installed-demo ## Evaluate a real RAG pipeline with a local model, and write its report
+demo: .venv/installed-demo ## Run a RAG pipeline with a local model, evaluate it, and write a report
 	@$(PY) -m claimspan demo $(ARGS)
 
-test: .venv/installed-dev ## Run every test
+test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to pytest
 	@$(PY) -m pytest $(ARGS)
 
-# Old frameworks warn about newer pydantic, which is not ours to put right.
-test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest frameworks
+# Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
+test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
 
-lint: .venv/installed-dev ## Check style and types
+lint: .venv/installed-dev ## Check style and types, and change nothing
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
 	@$(PY) -m mypy
 	@$(PY) -m pyright --warnings
 
-format: .venv/installed-dev ## Put style right where that can be done by itself
+format: .venv/installed-dev ## Fix style where ruff can
 	@$(PY) -m ruff check --fix
 	@$(PY) -m ruff format
 
-bench: .venv/installed-dev ## Measure what the callback costs, as ratios
+bench: .venv/installed-dev ## Measure the cost of callback, imports and judges, as ratios
 	@$(PY) tests/benchmarks/overhead.py
 	@$(PY) tests/benchmarks/import_cost.py
 	@$(PY) tests/benchmarks/judge_cost.py
 
-lock: ## Pin the newest versions again (needs uv)
+lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
 	$(LOCK) pyproject.toml --extra all --extra demo --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt

@@ -1,4 +1,4 @@
-"""Haystack: one call before the pipeline runs.
+"""Haystack: makes one call before the pipeline runs.
 
 Run it with ``.venv/bin/python examples/document_pipeline.py`` after ``make test``, which installs
 Haystack into ``.venv``.
@@ -29,7 +29,7 @@ TEMPLATE = [
 
 
 def build(base_url: str) -> Pipeline:
-    """Retrieve by BM25, build a prompt, generate."""
+    """Build a pipeline that retrieves by BM25, fills a prompt and generates."""
     store = InMemoryDocumentStore()
     store.write_documents([Document(id=d.id or "", content=d.page_content) for d in load_corpus()])
     pipeline = Pipeline()

@@ -1,6 +1,6 @@
-"""LangChain: one callback in the config of a chain that already exists.
+"""LangChain: adds one callback to the config of an existing chain.
 
-Run it with ``.venv/bin/python examples/lcel_chain.py`` after ``make demo`` has made ``.venv``.
+Run it with ``.venv/bin/python examples/lcel_chain.py`` after ``make demo`` has created ``.venv``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LlamaIndex: one call before the query engine is used.
+"""LlamaIndex: makes one call before the query engine is used.
 
 Run it with ``.venv/bin/python examples/query_engine.py`` after ``make test``, which installs
 LlamaIndex into ``.venv``.
@@ -6,7 +6,7 @@ LlamaIndex into ``.venv``.
 
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUntypedFunctionDecorator=false
-# LlamaIndex leaves its decorators and some of its generics unknown.
+# LlamaIndex has no types for its decorators and for some of its generics.
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUESTIONS = ("What is the with statement used for?", "What does the nonlocal sta
 
 
 class Served(CustomLLM):
-    """A model behind the OpenAI protocol."""
+    """The included model as an LLM of LlamaIndex."""
 
     base_url: str
 
@@ -59,7 +59,7 @@ class Served(CustomLLM):
 
 
 class Bm25(BaseRetriever):
-    """The demo's BM25 index, as LlamaIndex asks it."""
+    """The demo's BM25 index as a retriever of LlamaIndex."""
 
     def __init__(self) -> None:
         self._index = Bm25Retriever(documents=load_corpus())

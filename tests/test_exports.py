@@ -1,4 +1,4 @@
-"""What each package offers: listed, in order, there, and described."""
+"""Every public module has a sorted ``__all__`` of existing, documented, public names."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ FACADE: Final = {
     "evaluate",
     "evaluate_many",
 }
-"""What the documentation of ``claimspan`` promises."""
+"""The names that ``claimspan`` documents."""
 
 EVERYTHING_PUBLIC: Final = {
     "claimspan_tracing.semconv": "a table of names: listing them again would be a second table",
 }
-"""Modules without a list, and why: every name without an underscore is offered."""
+"""Modules without ``__all__``, with the reason: all their names without underscore are public."""
 
 
 def public_modules() -> list[str]:
-    """Dotted names of the modules that no part of the path marks as private."""
+    """Dotted names of the modules whose path has no part with a leading underscore."""
     names: list[str] = []
     for package in PACKAGES:
         for path in sorted(package.rglob("*.py")):
@@ -66,21 +66,21 @@ def offered(module: ModuleType) -> list[str]:
 
 
 def ruff_order(name: str) -> tuple[int, str]:
-    """Constants, then classes, then the rest, as RUF022 sorts."""
+    """Sort key for constants, then classes, then the rest, like ruff's RUF022."""
     if name.isupper():
         return 0, name
     return (1, name) if name[0].isupper() else (2, name)
 
 
 def is_ours(thing: object) -> bool:
-    """Whether a name stands for a class or function of our own, and not for a type alias."""
+    """Whether a thing is a class or function of ours, and not a type alias."""
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):
         return False
     return thing.__module__.partition(".")[0] in {package.name for package in PACKAGES}
 
 
 def own_docstring(thing: object) -> str:
-    """Not an inherited one, nor the signature that a dataclass writes for itself."""
+    """The docstring, unless it is inherited or the signature that a dataclass generates."""
     found = vars(thing).get("__doc__") if inspect.isclass(thing) else inspect.getdoc(thing)
     written = str(found or "").strip()
     return "" if written.startswith(f"{getattr(thing, '__name__', '')}(") else written

@@ -1,9 +1,13 @@
-"""Who may import whom: integrations on tracing on core, and never the other way round."""
+"""Which package may import which: integrations import tracing, tracing imports core, not back.
+
+Inside core, and later inside tracing, the same holds for rooms: each sub-package, and each module
+beside them, may import only the rooms that a table here names.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +20,71 @@ INTEGRATIONS: Final = ROOT / "integrations"
 
 FRAMEWORKS: Final = ("langchain", "langgraph", "langsmith", "llama_index", "haystack")
 OURS: Final = "claimspan_"
-"""Every package of ours but the core begins like this."""
+"""The prefix of every package of ours except core."""
+
+OWN_FRAMEWORK: Final = {
+    "claimspan_langchain": ("langchain", "langgraph", "langsmith"),
+    "claimspan_llama_index": ("llama_index",),
+    "claimspan_haystack": ("haystack",),
+    "claimspan_openinference": (),
+}
+"""Integration to the prefixes of the frameworks that it may import."""
+
+OFFERED_TO_INTEGRATIONS: Final = frozenset(
+    {"claimspan_tracing", "claimspan_tracing.adapters", "claimspan_tracing.semconv"}
+)
+"""The only modules of tracing that an integration may import."""
+
+PENDING: Final = frozenset(
+    {
+        ("claimspan_haystack", "claimspan_tracing.monitor"),
+        ("claimspan_haystack", "claimspan_tracing.paths"),
+        ("claimspan_haystack", "claimspan_tracing.shapes"),
+        ("claimspan_langchain", "claimspan_tracing.monitor"),
+        ("claimspan_langchain", "claimspan_tracing.paths"),
+        ("claimspan_langchain", "claimspan_tracing.shapes"),
+        ("claimspan_llama_index", "claimspan_tracing.monitor"),
+        ("claimspan_llama_index", "claimspan_tracing.shapes"),
+        ("claimspan_openinference", "claimspan_tracing.monitor"),
+        ("claimspan_openinference", "claimspan_tracing.paths"),
+        ("claimspan_openinference", "claimspan_tracing.runs"),
+        ("claimspan_openinference", "claimspan_tracing.shapes"),
+    }
+)
+"""Integration and module of tracing: imports that are not allowed and not removed yet."""
+
+VALUES: Final = frozenset({"errors", "records", "verdicts"})
+"""The modules of core that every other room is about."""
+
+CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
+    "errors": frozenset(),
+    "records": frozenset({"errors"}),
+    "verdicts": frozenset({"errors"}),
+    "concurrency": frozenset({"errors"}),
+    "progress": frozenset({"errors"}),
+    "text": frozenset({"errors"}),
+    "cost": VALUES,
+    "files": VALUES,
+    "metrics": VALUES | {"text"},
+    "judges": VALUES | {"concurrency", "cost", "text"},
+    "evaluation": VALUES
+    | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
+    "meta_evaluation": VALUES
+    | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress", "text"},
+    "report": VALUES | {"metrics"},
+    "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
+    "cli": VALUES
+    | {"cost", "evaluation", "files", "judges", "meta_evaluation", "metrics", "progress", "report"},
+    "__init__": VALUES | {"cost", "evaluation", "files"},
+    "__main__": frozenset({"cli"}),
+}
+"""Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""
+
+ROOMS_PENDING: Final = frozenset({("text", "judges")})
+"""Arrows between rooms that are not allowed and not removed yet."""
+
+ROOMS: Final = {"claimspan": (CORE, CORE_ROOMS)}
+"""Package to its folder and its table of rooms."""
 
 
 def imports_of(source: str) -> set[str]:
@@ -39,6 +107,25 @@ def _imported(node: ast.AST) -> Iterator[str]:
             pass
 
 
+def modules_of(source: str) -> set[str]:
+    """Like `imports_of`; for ``from package import module`` it also names that module."""
+    submodules = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module
+        for alias in node.names
+    }
+    return imports_of(source) | set(filter(_is_module_of_ours, submodules))
+
+
+def _is_module_of_ours(name: str) -> bool:
+    path = Path(*name.split("."))
+    return any(
+        (root / path).is_dir() or (root / path).with_suffix(".py").is_file()
+        for root in (CORE, TRACING, INTEGRATIONS)
+    )
+
+
 def top(name: str) -> str:
     return name.partition(".")[0]
 
@@ -58,6 +145,55 @@ def is_forbidden_in_tracing(name: str) -> bool:
 
 def is_forbidden_in_integration(name: str, package: str) -> bool:
     return top(name).startswith(OURS) and top(name) not in {package, "claimspan_tracing"}
+
+
+def is_framework_of_others(name: str, package: str) -> bool:
+    """Whether a name belongs to a framework that is not the one that the package adapts."""
+    return is_framework(name) and not top(name).startswith(OWN_FRAMEWORK[package])
+
+
+def is_inside_of_tracing(name: str) -> bool:
+    """Whether a name belongs to a module of tracing that is not offered to integrations."""
+    return top(name) == "claimspan_tracing" and name not in OFFERED_TO_INTEGRATIONS
+
+
+def room_of(name: str, package: str) -> str | None:
+    """The room of a module inside a package; None for a module outside of it.
+
+    The package's own names are in the room ``__init__``.
+    """
+    if name == package:
+        return "__init__"
+    prefix = f"{package}."
+    return name.removeprefix(prefix).partition(".")[0] if name.startswith(prefix) else None
+
+
+def module_at(path: str) -> str:
+    """The dotted name of the module at ``layer/package/room/module.py``."""
+    return path.partition("/")[2].removesuffix(".py").replace("/", ".")
+
+
+def arrows(package: str, files: Mapping[str, str]) -> set[tuple[str, str]]:
+    """The pairs of different rooms of a package of which the first imports the second.
+
+    Args:
+        package: The dotted name of the package, such as ``claimspan``.
+        files: Path in the repository to source; files outside of the package are ignored.
+    """
+    return {
+        (room, target)
+        for path, source in files.items()
+        if (room := room_of(module_at(path), package))
+        for name in modules_of(source)
+        if (target := room_of(name, package)) and target != room
+    }
+
+
+def forbidden_arrows(
+    found: set[tuple[str, str]], allowed: Mapping[str, frozenset[str]]
+) -> set[tuple[str, str]]:
+    """The arrows that the table does not allow; a room without an entry may import nothing."""
+    return {(room, to) for room, to in found if to not in allowed.get(room, frozenset())}
 
 
 def sources(folder: Path) -> dict[str, str]:
@@ -106,6 +242,52 @@ def test_an_integration_imports_no_other_integration_and_no_example() -> None:
         for name in imports_of(source)
         if is_forbidden_in_integration(name, package=path.split("/")[1])
     }
+    assert wrong == set()
+
+
+def test_every_integration_names_its_framework() -> None:
+    folders = {path.name for path in INTEGRATIONS.iterdir() if (path / "__init__.py").is_file()}
+
+    assert folders == OWN_FRAMEWORK.keys()
+
+
+def test_an_integration_imports_no_framework_but_its_own() -> None:
+    wrong = {
+        (path, name)
+        for path, source in sources(INTEGRATIONS).items()
+        for name in imports_of(source)
+        if is_framework_of_others(name, package=path.split("/")[1])
+    }
+    assert wrong == set()
+
+
+def test_an_integration_imports_from_tracing_only_what_is_offered_to_it() -> None:
+    wrong = {
+        (path.split("/")[1], name)
+        for path, source in sources(INTEGRATIONS).items()
+        for name in modules_of(source)
+        if is_inside_of_tracing(name)
+    }
+    assert wrong - PENDING == set()
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_a_room_imports_only_the_rooms_that_the_table_names(package: str) -> None:
+    folder, table = ROOMS[package]
+
+    found = arrows(package, sources(folder))
+
+    assert found
+    assert forbidden_arrows(found, table) - ROOMS_PENDING == set()
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_the_rooms_have_no_circle(package: str) -> None:
+    _, table = ROOMS[package]
+    above = list(table)
+
+    # Each room imports only rooms that stand above it in the table.
+    wrong = {room for place, room in enumerate(above) if not table[room] <= set(above[:place])}
     assert wrong == set()
 
 
@@ -179,3 +361,70 @@ def test_an_integration_may_have_its_own_framework_and_what_is_below_it() -> Non
     ]
 
     assert forbidden == wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("haystack", "claimspan_langchain"),
+        ("langchain_core.runnables", "claimspan_haystack"),
+        ("langchain_core", "claimspan_openinference"),
+        ("llama_index.core", "claimspan_openinference"),
+    ],
+)
+def test_an_integration_may_not_have_the_framework_of_another(name: str, package: str) -> None:
+    assert is_framework_of_others(name, package)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("langchain_core.runnables", "claimspan_langchain"),
+        ("langgraph.graph", "claimspan_langchain"),
+        ("langsmith", "claimspan_langchain"),
+        ("llama_index.core", "claimspan_llama_index"),
+        ("haystack_experimental", "claimspan_haystack"),
+        ("opentelemetry.trace", "claimspan_openinference"),
+    ],
+)
+def test_an_integration_may_have_its_own_framework(name: str, package: str) -> None:
+    assert not is_framework_of_others(name, package)
+
+
+@pytest.mark.parametrize(
+    ("source", "inside"),
+    [
+        ("from claimspan_tracing import Monitor, semconv", set[str]()),
+        ("from claimspan_tracing.adapters import Capture", set[str]()),
+        ("from claimspan_tracing.semconv import SCORE", set[str]()),
+        ("import claimspan_tracing", set[str]()),
+        ("from claimspan_tracing.monitor import Monitor", {"claimspan_tracing.monitor"}),
+        ("from claimspan_tracing import Monitor, monitor", {"claimspan_tracing.monitor"}),
+        ("import claimspan_tracing.monitor", {"claimspan_tracing.monitor"}),
+    ],
+)
+def test_an_integration_may_not_look_inside_of_tracing(source: str, inside: set[str]) -> None:
+    assert {name for name in modules_of(source) if is_inside_of_tracing(name)} == inside
+
+
+def test_an_arrow_leads_from_the_room_of_the_file_to_the_room_of_the_import() -> None:
+    files = {
+        "core/claimspan/text/tokens.py": "from claimspan.judges.llm import x\nimport json",
+        "core/claimspan/cost/usage.py": "from claimspan.cost.pricing import Price",
+        "core/claimspan/progress.py": "from claimspan import errors",
+        "core/claimspan/__main__.py": "from claimspan.cli.main import main",
+    }
+
+    assert arrows("claimspan", files) == {
+        ("text", "judges"),
+        ("progress", "__init__"),
+        ("progress", "errors"),
+        ("__main__", "cli"),
+    }
+
+
+def test_an_arrow_that_the_table_does_not_name_is_forbidden() -> None:
+    allowed = {"text": frozenset({"errors"})}
+    found = {("text", "errors"), ("text", "judges"), ("attic", "errors")}
+
+    assert forbidden_arrows(found, allowed) == {("text", "judges"), ("attic", "errors")}

@@ -1,4 +1,4 @@
-"""What the README shows is run: the code as it stands, and the commands that it names."""
+"""Runs the Python code of the README, and checks its commands, links and metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from claimspan import Evaluation, Label
-from claimspan.cli.main import build_app
+from claimspan.cli.main import SUMMARIES
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from claimspan_tracing.export.trace_file import read_trace_file
@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What is defined after every Python block has run, top to bottom, in an empty folder."""
+    """The names that all Python blocks define, run in order in an empty folder."""
     folder = tmp_path_factory.mktemp("readme")
     truth = {"query": QUESTION, "ground_truth": f"Answer to {QUESTION}."}
     (folder / "golden.jsonl").write_text(json.dumps(truth), encoding="utf-8")
@@ -35,7 +35,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for block in blocks("python"):
-            # The README is ours, and running it is the point.
+            # The text is our own README, and this test exists to run it.
             exec(compile(block, "README.md", "exec"), names)  # noqa: S102 - see above
         monitor = names["monitor"]
         assert isinstance(monitor, Monitor)
@@ -71,11 +71,10 @@ def test_the_scores_are_what_the_comments_say(names: dict[str, object]) -> None:
 def test_every_command_of_the_readme_exists() -> None:
     lines = [line for block in blocks("console") for line in block.splitlines()]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    commands = {command.name for command in build_app().registered_commands}
 
     for line in lines:
         program, argument = line.removeprefix("$ ").split()[:2]
-        assert argument in {"make": targets, "claimspan": commands}[program]
+        assert argument in {"make": targets, "claimspan": SUMMARIES}[program]
 
 
 def test_every_file_that_the_readme_links_to_is_there() -> None:

@@ -1,7 +1,7 @@
-"""The process that serves the model. It ends when its standard input does.
+"""The process that serves the model until its standard input is closed.
 
-The parent holds the other end of that pipe, so the server never outlives it: the operating
-system closes the pipe even when the parent is killed.
+The parent process holds the other end of that pipe. The operating system closes the pipe even if
+the parent is killed, so the server never outlives its parent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import xllamacpp  # type: ignore[import-untyped]  # a compiled module without st
 __all__ = ["CONTEXT_TOKENS", "main"]
 
 CONTEXT_TOKENS: Final = 4096
-"""A prompt with three passages is about 1 000 tokens; what is not reserved costs no memory."""
+"""Context length. A prompt with three passages has about 1 000 tokens; more costs memory."""
 
 
 class _Named(Protocol):
@@ -27,7 +27,7 @@ class _Cpu(Protocol):
 
 
 class _Params(Protocol):
-    """The parts of llama.cpp's parameters that are set here."""
+    """The parameters of llama.cpp that this module sets."""
 
     model: _Named
     model_alias: set[str]
@@ -49,14 +49,14 @@ class _Server(Protocol):
 
 
 class _Engine(Protocol):
-    """The parts of `xllamacpp` that are used here."""
+    """The part of `xllamacpp` that this module uses; the package has no type stubs."""
 
     CommonParams: Callable[[], _Params]
     Server: Callable[[_Params], _Server]
 
 
 def main(gguf: str, alias: str, threads: int) -> None:
-    """Serve one model on loopback, say where on standard output, and wait for the end of input."""
+    """Serve one model on loopback, print its address, and wait until standard input is closed."""
     server = cast(_Engine, xllamacpp).Server(_parameters(gguf, alias, threads))
     print(server.listening_address, flush=True)
     sys.stdin.buffer.read()
@@ -67,11 +67,11 @@ def _parameters(gguf: str, alias: str, threads: int) -> _Params:
     params.model.path = gguf
     params.model_alias = {alias}
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    params.hostnames, params.port = ["127.0.0.1"], 0  # the system picks a free port
+    params.hostnames, params.port = ["127.0.0.1"], 0  # 0: any free port
     params.n_ctx, params.n_parallel = CONTEXT_TOKENS, 1
-    # An answer must not depend on which question came before it.
+    # A cached prompt would make an answer depend on the question before it.
     params.cache_prompt, params.cache_ram_mib = False, 0
-    # A model this small does not know when to stop: its first paragraph is its answer.
+    # A model this small does not stop by itself: only its first paragraph is an answer.
     params.antiprompt = ["\n\n"]
     params.ui = params.endpoint_slots = False
     return params

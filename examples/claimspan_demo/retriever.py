@@ -1,4 +1,4 @@
-"""A BM25 retriever for LangChain, over the library `bm25s`."""
+"""A BM25 retriever for LangChain, built on the library `bm25s`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pydantic import Field, PrivateAttr
 
 __all__ = ["Bm25Retriever"]
 
-_WORD: Final = r"(?u)\w+"  # one letter counts too: `x` and `y` are words of this reference
+_WORD: Final = r"(?u)\w+"  # single letters too: `x` and `y` are words of this reference
 
 
 class _Scores(Protocol):
-    """The part of an array of scores, one for each document, that is needed here."""
+    """The part of a NumPy array of scores, one for each document, that this module uses."""
 
     def tolist(self) -> list[float]: ...
 
 
 class _Index(Protocol):
-    """The part of `bm25s.BM25` that is needed here."""
+    """The part of `bm25s.BM25` that this module uses."""
 
     def index(self, corpus: list[list[str]], *, show_progress: bool) -> None: ...
 
@@ -31,7 +31,7 @@ class _Index(Protocol):
 
 
 class _Library(Protocol):
-    """The parts of `bm25s` that are used here."""
+    """The part of `bm25s` that this module uses; the package has no type stubs."""
 
     BM25: Callable[[], _Index]
 
@@ -57,12 +57,12 @@ class Bm25Retriever(BaseRetriever):
 
     documents: Sequence[Document]
     k: int = Field(default=2, ge=1)
-    """Two, because the demo's small model answers worse, and slower, from three passages."""
+    """Number of documents. From three, the small model answers worse and more slowly."""
 
     _index: _Index = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
-        """Index the documents once, when the retriever is made."""
+        """Build the index once, when the retriever is created."""
         self._index = _LIBRARY.BM25()
         texts = [document.page_content for document in self.documents]
         self._index.index(_words(texts), show_progress=False)
@@ -71,7 +71,7 @@ class Bm25Retriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
         scores = self._index.get_scores(_words([query])[0]).tolist()
-        # A stable sort: documents with one score keep their order, on every machine.
+        # The sort is stable: documents with equal scores keep their order on every machine.
         best = sorted(range(len(scores)), key=lambda position: -scores[position])[: self.k]
         return [
             self.documents[position].model_copy(
@@ -83,7 +83,7 @@ class Bm25Retriever(BaseRetriever):
 
 
 def _words(texts: list[str]) -> list[list[str]]:
-    """Split into words, without a list of stop words: `with`, `not` and `if` matter here."""
+    """Split texts into words. No stop words are removed: `with`, `not` and `if` matter here."""
     return _LIBRARY.tokenize(
         texts, token_pattern=_WORD, stopwords=[], return_ids=False, show_progress=False
     )

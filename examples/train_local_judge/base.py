@@ -20,24 +20,24 @@ from onnx.utils import Extractor
 __all__ = ["FIRST_LEARNING", "HIDDEN", "Weights", "lower_part", "read_upper", "write_upper"]
 
 FIRST_LEARNING: Final = 2
-"""Of the layers 0 to 11, the first one that learns."""
+"""Index of the first layer that is trained; the model has the layers 0 to 11."""
 
 HIDDEN: Final = f"/bert/encoder/layer.{FIRST_LEARNING - 1}/output/LayerNorm/Add_1_output_0"
-"""What the lower layers hand to the upper ones, shape ``(batch, length, 384)``."""
+"""Output of the frozen layers, shape ``(batch, length, 384)``."""
 
 Weights = dict[str, np.ndarray]
-"""Tensors by the names of PyTorch's modules; matrices as ``(out, in)``."""
+"""Name of a PyTorch parameter to its tensor; matrices have the shape ``(out, in)``."""
 
 
 def lower_part(model: onnx.ModelProto) -> bytes:
-    """The lower layers alone, which return what they hand on."""
+    """Build a model of the frozen layers alone, which returns their output."""
     inputs = [each.name for each in model.graph.input]
     part = Extractor(model).extract_model(inputs, [HIDDEN])
     return part.SerializeToString()
 
 
 def read_upper(model: onnx.ModelProto) -> Weights:
-    """Float weights of the upper layers, the pooler and the classifier."""
+    """Read the float weights of the trained layers, the pooler and the classifier."""
     stored = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
     found = {
         name: weight.copy()
@@ -52,7 +52,7 @@ def read_upper(model: onnx.ModelProto) -> Weights:
 
 
 def write_upper(model: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
-    """A copy of the model with these weights in place of its own, in 8 bits again."""
+    """Copy the model with these weights in place of its own, quantized to 8 bits."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     names = _matrices(model)
@@ -80,12 +80,12 @@ def write_upper(model: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
 
 
 def load(path: Path) -> onnx.ModelProto:
-    """The model in a file."""
+    """Load the model of a file."""
     return onnx.load(str(path))
 
 
 def _matrices(model: onnx.ModelProto) -> dict[str, str]:
-    """Name of the stored matrix of every module."""
+    """Map the name of each module to the name of its stored matrix."""
     found: dict[str, str] = {}
     for node in model.graph.node:
         if node.op_type == "MatMulInteger":

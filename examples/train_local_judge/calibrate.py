@@ -1,4 +1,4 @@
-"""Fits the weights of the evidence.
+"""Fits the weights with which the judge combines its evidence.
 
     python -m train_local_judge.calibrate --evidence FILE --out combination.json
 
@@ -38,7 +38,7 @@ _PENALTY: Final = 1e-3
 _RECALL: Final = 0.995
 _N_LEXICAL: Final = 2
 TRAINED_ON: Final = frozenset({"begin_dev", "fever_sym_dev", "fm2_dev", "wice_claim_dev"})
-"""Their tune halves were among the training pairs."""
+"""Sets whose tune halves are among the training pairs, so that nothing is fitted on them."""
 
 _OF_PASSAGES: Final = frozenset(
     "refchecker_msmarco lfqa_verification factcheckgpt_stance begin_dev wice_claim_dev "
@@ -47,7 +47,7 @@ _OF_PASSAGES: Final = frozenset(
 
 
 class Entry(NamedTuple):
-    """A claim with the evidence of its references, shape ``(n_references, n_evidence)``."""
+    """A claim with the evidence for each reference, shape ``(n_references, n_evidence)``."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 
 def main() -> None:
-    """Fit and write."""
+    """Fit the weights and write them to a file."""
     parser = argparse.ArgumentParser(description="Fit the combination of LocalJudge.")
     parser.add_argument("--evidence", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def read(path: Path) -> list[Entry]:
-    """The claims of a file of ``measure.py`` that have any evidence."""
+    """Read the claims with evidence from a file of ``measure.py``."""
     lines = map(json.loads, path.read_text(encoding="utf-8").strip().split("\n"))
     return [
         Entry(identity, name, half, label, np.array(cells))
@@ -83,7 +83,7 @@ def read(path: Path) -> list[Entry]:
 
 
 def for_fitting(entries: Sequence[Entry]) -> list[Entry]:
-    """The tune halves of the sets that the cross-encoder has not seen."""
+    """Select the tune halves of the sets that were not used to train the cross-encoder."""
     return [each for each in entries if each.half == "tune" and each.name not in TRAINED_ON]
 
 
@@ -92,7 +92,7 @@ def _words_only(entry: Entry) -> Entry:
 
 
 def fitted(entries: Sequence[Entry]) -> Floats:
-    """Weights of shape ``(3, n_evidence + 1)``.
+    """Fit the weights, shape ``(3, n_evidence + 1)``.
 
     A claim has one label and many references: the reference that counts is the one that the
     weights so far find most likely to entail it.
@@ -117,7 +117,7 @@ def _best(entry: Entry, weights: Floats) -> int:
 
 
 def probabilities(rows: Floats, weights: Floats) -> Floats:
-    """Of every label for every reference, shape ``(n_references, 3)``."""
+    """Compute the probability of each label for each reference, shape ``(n_references, 3)``."""
     scores = rows @ weights[:, :-1].T + weights[:, -1]
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares: Floats = powers / powers.sum(axis=1, keepdims=True)
@@ -125,7 +125,10 @@ def probabilities(rows: Floats, weights: Floats) -> Floats:
 
 
 def _regression(rows: Floats, allowed: Floats, share: Floats, weights: Floats) -> Floats:
-    """Multinomial logistic regression by Adam; of "not entailed" only the sum is known."""
+    """Fit a multinomial logistic regression with Adam.
+
+    For a claim that is only known to be not entailed, the loss uses the sum of the two labels.
+    """
     mean, scale = rows.mean(axis=0), rows.std(axis=0) + 1e-6
     unit = np.hstack([(rows - mean) / scale, np.ones((len(rows), 1))])
     fitted = np.zeros((3, unit.shape[1]))

@@ -1,4 +1,4 @@
-"""Changes of one detail that make a sentence say something else."""
+"""Changes one detail of a sentence, so that the original no longer entails it."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ _THAN: Final = re.compile(r"(?P<a>[A-Z][\w ]{1,30}?) (?P<verb>(?:is|was|are|were
 
 
 class Falsehood(NamedTuple):
-    """A changed sentence, and what the original is to it."""
+    """A changed sentence with its label against the original."""
 
     text: str
     label: str
-    """``C``: the original denies it; ``N``: it goes further; ``NE``: one of the two."""
+    """``C``: contradicted; ``N``: neutral, it says more; ``NE``: one of the two."""
 
 
 class Falsifier:
     """Changes one detail of a sentence."""
 
     def __init__(self, lexicon: Lexicon, documents: Iterable[list[str]]) -> None:
-        """Take words from the lexicon, and other names from all the documents."""
+        """Use words from the lexicon, and names from all documents as replacements."""
         self._lexicon = lexicon
         pool: dict[tuple[str, int], list[str]] = defaultdict(list)
         for document in documents:
@@ -85,7 +85,7 @@ class Falsifier:
         self._names = dict(pool)
 
     def __call__(self, sentence: str, near: list[str], chance: Random) -> Falsehood | None:
-        """Change one detail; None where nothing can be changed.
+        """Change one detail; returns None where no detail can be changed.
 
         Args:
             sentence: What is true.
@@ -195,7 +195,7 @@ class Falsifier:
 
 
 def names_in(sentence: str) -> list[str]:
-    """The capitalised names of a sentence, but for its first word."""
+    """Find the capitalised names of a sentence, without its first word."""
     return _NAME.findall(sentence)
 
 

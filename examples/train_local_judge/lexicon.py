@@ -1,4 +1,4 @@
-"""What WordNet knows of a word: others that mean the same, the opposite, more or something else."""
+"""Reads the synonyms, antonyms, hypernyms and siblings of a word from WordNet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MOST_SENSES: Final = 4
 
 
 class Related(NamedTuple):
-    """Single words that stand in one relation each to a word in its first sense."""
+    """Single words related to a word in its first sense, by relation."""
 
     same: tuple[str, ...]
     opposite: tuple[str, ...]
     wider: tuple[str, ...]
     beside: tuple[str, ...]
-    """Other words under the same wider one: ``cat`` for ``dog``."""
+    """Other words with the same hypernym: ``cat`` for ``dog``."""
 
 
 class _Synset(NamedTuple):
@@ -46,7 +46,7 @@ class Lexicon:
         self._related = {word: each for word, each in self._related.items() if seen[word] == 1}
 
     def __getitem__(self, word: str) -> Related:
-        """What is related to the word; nothing for one that it does not know."""
+        """Return the words related to a word; none for a word that is not in WordNet."""
         return self._related.get(word.lower(), Related((), (), (), ()))
 
 

@@ -1,4 +1,4 @@
-"""What the judge's evidence says of every development claim, to fit and to measure on.
+"""Computes the judge's evidence for every development claim, for fitting and for measuring.
 
     python -m train_local_judge.measure --model FILE --tokenizer FILE --dev FOLDER --out FILE
 
@@ -35,7 +35,7 @@ _THINNED: Final = {"ling_val": 3, "healthver_dev": 2}
 
 
 def main() -> None:
-    """Write the evidence."""
+    """Write the evidence to a file."""
     parser = argparse.ArgumentParser(description="Evidence of LocalJudge on labelled claims.")
     for name in ("model", "tokenizer", "dev", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 class LabelledClaim(Protocol):
-    """A claim with the texts that people judged it by."""
+    """A claim with the texts against which people labelled it."""
 
     id: str
     premises: list[str]
@@ -60,7 +60,7 @@ class LabelledClaim(Protocol):
 
 
 def load_benchmark(name: str) -> ModuleType:
-    """A script of ``tests/benchmarks`` as a module."""
+    """Import a script of ``tests/benchmarks`` as a module."""
     spec = importlib.util.spec_from_file_location(name, _BENCHMARKS / f"{name}.py")
     if spec is None or spec.loader is None:
         raise FileNotFoundError(name)

@@ -1,4 +1,4 @@
-"""The upper layers of the cross-encoder, as they learn.
+"""The upper layers of the cross-encoder, in the form in which they are trained.
 
 There is no dropout: hardly a pair is seen twice, and on a CPU drawing the noise costs a quarter of
 a step.
@@ -21,11 +21,11 @@ _EPSILON = 1e-12
 _MASKED = -1e4
 
 N_OUTPUTS = 4
-"""Logits: entailed, neutral, contradicted, and the relevance that the base was trained for."""
+"""Logits: entailed, neutral, contradicted, and the relevance on which the base was trained."""
 
 
 class _Layer(nn.Module):
-    """One layer of BERT; the names of its parts are those of the stored weights."""
+    """One layer of BERT. Its attributes have the names of the stored weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class _Layer(nn.Module):
         self.output = _output(_INNER)
 
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Attend, then think; both added to what came in."""
+        """Apply attention and the feed-forward part, each with a residual connection."""
         own = self.attention["self"]
         query, key, value = (_split(own[each](hidden)) for each in ("query", "key", "value"))
         # Written out: on a CPU the backward pass of PyTorch's fused attention takes four times
@@ -53,10 +53,10 @@ class _Layer(nn.Module):
 
 
 class Upper(nn.Module):
-    """Layers, pooler and classifier that learn, on top of what the lower layers hand on."""
+    """The trained layers, pooler and classifier, which read the output of the frozen layers."""
 
     def __init__(self, weights: Weights) -> None:
-        """Start from stored weights; the base's one output becomes the last of four."""
+        """Start from stored weights. The single output of the base becomes the last of four."""
         super().__init__()
         self.layers = nn.ModuleList(_Layer() for _ in range(FIRST_LEARNING, N_LAYERS))
         self.pooler = nn.Linear(_WIDTH, _WIDTH)
@@ -71,7 +71,7 @@ class Upper(nn.Module):
         self.load_state_dict(own)
 
     def forward(self, hidden: torch.Tensor, is_token: torch.Tensor) -> torch.Tensor:
-        """Logits of shape ``(batch, 4)``.
+        """Compute the logits, shape ``(batch, 4)``.
 
         Args:
             hidden: From the lower layers, shape ``(batch, length, 384)``.
@@ -83,7 +83,7 @@ class Upper(nn.Module):
         return self.classifier(torch.tanh(self.pooler(hidden[:, 0])))
 
     def stored(self) -> Weights:
-        """The weights by their stored names."""
+        """Return the weights by their stored names."""
         found: Weights = {}
         for name, weight in self.state_dict().items():
             found[self._stored(name)] = weight.detach().float().numpy().astype(np.float32)

@@ -33,7 +33,7 @@ _TUNED: Final = ("fm2_dev", "fever_sym_dev", "begin_dev", "wice_claim_dev")
 
 
 def main() -> None:
-    """Write the folder."""
+    """Write the folder with all training data."""
     options = _options()
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)

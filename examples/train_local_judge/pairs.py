@@ -1,4 +1,4 @@
-"""Claims with premises of the length of a chunk, made from open texts.
+"""Makes training pairs from open texts: claims with premises of the length of a chunk.
 
 A claim is one or two sentences of a text, rewritten; a false one has a detail changed, or its
 evidence taken away. Half of the changes are made to the premise and not to the claim, so that
@@ -21,13 +21,13 @@ Document = list[str]
 """The sentences of one text, in order."""
 
 Summary = tuple[Document, str]
-"""A text, and what a person, or a claim extractor that people checked, said of it."""
+"""A text with a statement about it, by a person or by an extractor that people checked."""
 
 _LONGEST_PREMISE: Final = 260
-"""Words; a chunk of usual length."""
+"""Length of a usual chunk, in words."""
 
 _RARE: Final = 60
-"""A word in up to so many documents tells what a document is about."""
+"""A word in at most this many documents is taken to indicate a topic."""
 
 
 class Pair(NamedTuple):
@@ -36,11 +36,11 @@ class Pair(NamedTuple):
     premise: str
     claim: str
     label: str
-    """``E``, ``N``, ``C``, or ``NE``: not entailed, and nobody knows which of the other two."""
+    """``E``, ``N``, ``C``, or ``NE``: not entailed, but not known whether ``N`` or ``C``."""
 
 
 class PairMaker:
-    """Makes pairs out of documents, without end."""
+    """Makes an endless sequence of pairs from documents."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PairMaker:
         rewrites: tuple[Rewrite, ...],
         falsify: Falsifier,
     ) -> None:
-        """Take the texts, and how they may be changed.
+        """Store the texts and the functions that change them.
 
         Args:
             documents: Sentences that belong together.
@@ -67,7 +67,7 @@ class PairMaker:
         self._falsify = falsify
 
     def pairs(self, seed: int) -> Iterator[Pair]:
-        """Pairs without end, the same for the same seed."""
+        """Yield pairs without end; the same seed gives the same pairs."""
         chance = Random(seed)  # noqa: S311 - training data, no secret
         lengths = [min(len(document), 12) for document in self._documents]
         while True:
@@ -128,7 +128,7 @@ class PairMaker:
         return Pair(self._premise([], near, chance), claim, "N")
 
     def _related(self, source: str, chance: Random) -> Document:
-        """A document that shares a rare word with the source, where there is one."""
+        """Choose a document that shares a rare word with the source, if there is one."""
         rare = [word for word in _words(source) if len(self._mentions.get(word, ())) > 1]
         if not rare or chance.random() < 0.1:
             return chance.choice(self._documents)
@@ -201,7 +201,7 @@ class PairMaker:
 
 
 def _mentions(documents: list[Document]) -> dict[str, list[int]]:
-    """Where each rare word is."""
+    """Map each rare word to the documents that contain it."""
     found: dict[str, list[int]] = defaultdict(list)
     for at, document in enumerate(documents):
         for word in {word for sentence in document for word in _words(sentence)}:
@@ -218,6 +218,6 @@ def _joined(first: str, second: str) -> str:
 
 
 def _is_lost(source: str, changed: str, claim: str) -> bool:
-    """Whether the claim no longer speaks of what was changed in the source."""
+    """Return whether the claim no longer contains the detail that was changed in the source."""
     before = [word for word in source.split() if word not in changed.split()]
     return bool(before) and not any(word in claim for word in before)

@@ -1,4 +1,4 @@
-"""Sets labelled or written by people, as claims with the text that they are about.
+"""Reads data sets that people labelled or wrote, as claims with their source texts.
 
 What they are and under which licences they come is listed in the model card beside the weights.
 """
@@ -20,13 +20,13 @@ from train_local_judge.texts import tidy
 __all__ = ["answers", "brief", "partly_supported", "summaries", "triplets"]
 
 _MOST_WORDS: Final = 160
-"""A longer text is cut down to what speaks of the claim: the model reads 256 word pieces."""
+"""Longer texts are reduced to the sentences about the claim: the model reads 256 tokens."""
 
 _LEAST_LEFT: Final = 5
 
 
 class _PartlySupported(TypedDict):
-    """A claim of WiCE of which some tokens are not supported."""
+    """A claim of WiCE with tokens that its article does not support."""
 
     claim: str
     claim_tokens: list[str]
@@ -48,14 +48,14 @@ class _Answered(TypedDict):
 
 
 def brief(sentences: Sequence[str], claim: str) -> Document:
-    """A text of sentences, cut down to what speaks of a claim where it is long."""
+    """Join sentences; reduce a long text to the sentences about the claim."""
     if sum(len(each.split()) for each in sentences) <= _MOST_WORDS:
         return list(sentences)
     return [gather_sentences(sentences, claim)]
 
 
 def summaries(path: Path) -> Iterator[Summary]:
-    """SciTLDR: an abstract, and the sentence that its authors put it in."""
+    """SciTLDR: an abstract with the one-sentence summary of its authors."""
     for line in path.read_text(encoding="utf-8").strip().split("\n"):
         paper = cast("Mapping[str, list[str]]", json.loads(line))
         for said in paper["target"]:
@@ -63,7 +63,7 @@ def summaries(path: Path) -> Iterator[Summary]:
 
 
 def answers(path: Path) -> Iterator[Summary]:
-    """CLAPnq: a passage, and every sentence of the answers that people wrote from it."""
+    """CLAPnq: a passage with each sentence of the answers that people wrote from it."""
     for line in path.read_text(encoding="utf-8").strip().split("\n"):
         entry = cast("_Answered", json.loads(line))
         passage = [tidy(each) for each in entry["passages"][0]["sentences"]]
@@ -73,7 +73,10 @@ def answers(path: Path) -> Iterator[Summary]:
 
 
 def triplets(folder: Path) -> Iterator[Pair]:
-    """RefChecker: an answer, and the triplets drawn from it; false ones have another's object."""
+    """RefChecker: an answer with the triplets extracted from it.
+
+    A false triplet has the object of another triplet.
+    """
     chance = Random(0)  # noqa: S311 - training data, no secret
     for path in sorted(folder.rglob("*.json")):
         for entry in json.loads(path.read_text(encoding="utf-8")):
@@ -95,7 +98,7 @@ def _from_triplets(
 
 
 def partly_supported(path: Path) -> Iterator[Pair]:
-    """WiCE: a claim that its article supports in part, and what is left without the other part."""
+    """WiCE: a claim that its article supports in part, and the supported part alone."""
     for line in path.read_text(encoding="utf-8").strip().split("\n"):
         entry = cast("_PartlySupported", json.loads(line))
         claim = entry["claim"]

@@ -1,4 +1,4 @@
-"""Rewrites that keep a sentence true: parts left out, other words for the same.
+"""Rewrites a sentence so that the original still entails it: omitted parts and synonyms.
 
 Each takes a sentence and a source of chance, and returns the rewritten sentence, or None where it
 does not apply.
@@ -16,7 +16,7 @@ from train_local_judge.lexicon import Lexicon
 __all__ = ["MONTHS", "Rewrite", "faithful", "replace_words", "sentence_case", "telegraphic"]
 
 Rewrite = Callable[[str, Random], str | None]
-"""A sentence to another; None where it does not apply."""
+"""Maps a sentence to its rewrite, or to None where the rewrite does not apply."""
 
 MONTHS: Final = (
     "January February March April May June July August September October November December".split()
@@ -65,7 +65,7 @@ _COPULAS: Final = re.compile(r"\b(?:is|was|are|were|has been|have been|had been)
 
 
 def faithful(lexicon: Lexicon) -> tuple[Rewrite, ...]:
-    """Every rewrite that keeps a sentence true."""
+    """Collect all rewrites."""
 
     def other_words(sentence: str, chance: Random) -> str | None:
         return replace_words(sentence, chance, lambda word: lexicon[word].same, most=3)
@@ -97,7 +97,7 @@ def faithful(lexicon: Lexicon) -> tuple[Rewrite, ...]:
 def replace_words(
     sentence: str, chance: Random, options: Callable[[str], tuple[str, ...]], most: int
 ) -> str | None:
-    """Put another word for up to ``most`` of the lower-case words that have options."""
+    """Replace up to ``most`` of the lower-case words that have options."""
     words = list(re.finditer(r"(?<![\w'-])[a-z]{4,}(?![\w'-])", sentence))
     replaceable = [(match, choices) for match in words if (choices := options(match.group()))]
     if not replaceable:
@@ -109,12 +109,12 @@ def replace_words(
 
 
 def sentence_case(text: str) -> str:
-    """The text with a capital first letter."""
+    """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def telegraphic(sentence: str, chance: Random) -> str:
-    """A claim as a triplet puts it: without articles, full stop and some auxiliaries."""
+    """Write a claim like a triplet: without articles, full stop and some auxiliaries."""
     text = _ARTICLES.sub("", sentence).rstrip(".")
     if chance.random() < 0.5:
         text = _COPULAS.sub("", text)

@@ -1,4 +1,4 @@
-"""Prints what the model card says of the test halves.
+"""Prints the table of the model card, measured on the test halves.
 
     python -m train_local_judge.table --evidence FILE --unseen FILE
 
@@ -106,7 +106,7 @@ def _left_out(name: str, unseen: Sequence[Entry]) -> float:
 
 
 def entailed(entries: Sequence[Entry], weights: Floats) -> list[float]:
-    """The largest probability of "entailed" over the references of every claim."""
+    """Compute for each claim the largest probability of "entailed" over its references."""
     return [float(probabilities(each.cells, weights)[:, 0].max()) for each in entries]
 
 
@@ -117,7 +117,7 @@ def _says_entailed(entries: Sequence[Entry], weights: Floats) -> list[bool]:
 
 
 def _words(entries: Sequence[Entry]) -> list[float]:
-    """The lexical judge's own probability."""
+    """Return the probability of the lexical judge."""
     return [
         float((_sigmoid(each.cells[:, 0]) * _sigmoid(-each.cells[:, 1])).max()) for each in entries
     ]
@@ -151,7 +151,7 @@ def _interval(said: Sequence[float], truth: Sequence[bool]) -> tuple[float, floa
 
 
 def _error(entries: Sequence[Entry], weights: Floats, *, show: bool = False) -> float:
-    """Mean gap of ten equally wide bins between probability and frequency, every set alike."""
+    """Compute the expected calibration error over ten bins, with equal weight for each set."""
     sizes = {name: sum(e.name == name for e in entries) for name in {e.name for e in entries}}
     share = np.array([1 / sizes[each.name] for each in entries]) / len(sizes)
     said = np.array(entailed(entries, weights))

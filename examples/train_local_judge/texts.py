@@ -1,4 +1,4 @@
-"""Open texts, read as documents of sentences.
+"""Reads open texts as documents, each a list of sentences.
 
 Every reader yields documents: paragraphs that belong together, in order. What the texts are and
 under which licences they come is listed in the model card beside the weights.
@@ -38,7 +38,7 @@ _LOOSE: Final = (
 
 
 def clapnq(path: Path) -> Iterator[Document]:
-    """Wikipedia passages of CLAPnq's JSON lines."""
+    """Read the Wikipedia passages of CLAPnq's JSON lines."""
     for line in path.read_text(encoding="utf-8").strip().split("\n"):
         for passage in json.loads(line)["passages"]:
             sentences: list[str] = passage["sentences"]
@@ -46,7 +46,7 @@ def clapnq(path: Path) -> Iterator[Document]:
 
 
 def qed(path: Path) -> Iterator[Document]:
-    """Wikipedia paragraphs of QED's JSON lines."""
+    """Read the Wikipedia paragraphs of QED's JSON lines."""
     for line in path.read_text(encoding="utf-8").strip().split("\n"):
         entry = json.loads(line)
         text: str = entry["paragraph_text"]
@@ -55,7 +55,7 @@ def qed(path: Path) -> Iterator[Document]:
 
 
 def wiki_split(path: Path) -> Iterator[tuple[str, str, str]]:
-    """A sentence of Wikipedia, and the two that an editor made of it."""
+    """Read sentences of Wikipedia, each with the two sentences into which an editor split it."""
     for line in path.read_text(encoding="utf-8").strip().split("\n"):
         whole, _, parts = line.partition("\t")
         first, _, second = parts.partition("<::::>")
@@ -64,7 +64,7 @@ def wiki_split(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def rst_pages(folder: Path) -> Iterator[Document]:
-    """The prose of a folder of reStructuredText, one document a section."""
+    """Read the prose of a folder of reStructuredText, one document per section."""
     for path in sorted(folder.rglob("*.txt")):
         text = path.read_text(encoding="utf-8", errors="replace")
         for section in re.split(r"\n[=\-~^*\"]{4,}\n", text):
@@ -73,7 +73,7 @@ def rst_pages(folder: Path) -> Iterator[Document]:
 
 
 def html_pages(folder: Path) -> Iterator[Document]:
-    """The paragraphs of a folder of HTML, one document a page."""
+    """Read the paragraphs of a folder of HTML, one document per page."""
     for path in sorted(folder.rglob("*.html")):
         source = path.read_text(encoding="utf-8", errors="replace")
         paragraphs = (
@@ -84,7 +84,7 @@ def html_pages(folder: Path) -> Iterator[Document]:
 
 
 def tidy(sentence: str) -> str:
-    """A tokenized sentence as people write it."""
+    """Restore the usual spacing of a tokenized sentence."""
     for pattern, written in _LOOSE:
         sentence = pattern.sub(written, sentence)
     return " ".join(sentence.split())

@@ -1,4 +1,4 @@
-r"""Fine-tunes the upper layers of the cross-encoder on made pairs and on pairs by people.
+r"""Fine-tunes the upper layers of the cross-encoder on generated pairs and on pairs by people.
 
     python -m train_local_judge.train --data FOLDER --base model.onnx --tokenizer tokenizer.json \\
         --out FOLDER --human conj_train=0.15 infotabs_train=0.2 --steps 2000 --seed 1
@@ -42,7 +42,7 @@ from train_local_judge.rewrites import faithful
 __all__ = ["main"]
 
 LONGEST: Final = 256
-"""Word pieces of a pair; what goes beyond is cut off the premise."""
+"""Maximum number of tokens of a pair; the premise is truncated to fit."""
 
 LABELS: Final = ("E", "N", "C", "NE")
 _POOL: Final = 1024
@@ -58,7 +58,7 @@ Batch = dict[str, torch.Tensor]
 
 
 def main() -> None:
-    """Train one model, with a log that says all that is needed to do it again."""
+    """Train one model, and log every setting that is needed to repeat the run."""
     options = _options()
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.threads)
@@ -96,10 +96,10 @@ def _options() -> argparse.Namespace:
 
 
 class Batches(IterableDataset[Batch]):
-    """Batches of pairs of like length, without end, as the lower layers hand them on."""
+    """Yields batches of pairs of similar length, already passed through the frozen layers."""
 
     def __init__(self, options: argparse.Namespace, is_late: Synchronized[int]) -> None:
-        """Remember where the data is; a worker reads it for itself.
+        """Store the paths of the data; each worker process reads the files itself.
 
         Args:
             options: Where the data is, and which share of each set.
@@ -109,7 +109,7 @@ class Batches(IterableDataset[Batch]):
         self._is_late = is_late
 
     def __iter__(self) -> Iterator[Batch]:
-        """Make, encode, sort and cut into batches; then run the lower layers."""
+        """Make, encode and sort pairs, split them into batches, and run the frozen layers."""
         worker = get_worker_info()
         seed = self._options.seed * 1000 + (worker.id if worker else 0)
         chance = Random(seed)  # noqa: S311 - training data, no secret
@@ -235,7 +235,10 @@ def _step(network: Upper, optimizer: torch.optim.Optimizer, batch: Batch) -> flo
 def _loss(
     logits: torch.Tensor, labels: torch.Tensor, relevance: torch.Tensor | None
 ) -> torch.Tensor:
-    """Cross-entropy; where only "not entailed" is known, of that; and what the base thought."""
+    """Compute the cross-entropy, plus a term that keeps the relevance of the base model.
+
+    For a pair that is only known to be not entailed, neutral and contradicted count as one label.
+    """
     logs = functional.log_softmax(logits[:, :3], dim=-1)
     either = torch.logsumexp(logs[:, 1:], dim=-1, keepdim=True)
     known = torch.cat([logs, either], dim=-1).gather(1, labels[:, None])

@@ -1,4 +1,4 @@
-"""The estimate on the command line, and the files that it reads."""
+"""The command ``claimspan estimate``, and the files that it reads."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from claimspan.cli.main import build_app
 from claimspan.errors import ConfigError, FileError
 
-from command_line import run
+from command_line import invoke, run
 from judged import RECORD
 
 
@@ -62,7 +60,7 @@ def test_a_price_that_is_none_is_refused(tmp_path: Path, price: str) -> None:
     path.write_text(RECORD.model_dump_json())
     prices = ["--input-price", price, "--output-price", "1"]
 
-    result = CliRunner().invoke(build_app(), ["estimate", str(path), *prices])
+    result = invoke("estimate", str(path), *prices)
 
     assert isinstance(result.exception, ConfigError)
 
@@ -89,6 +87,6 @@ def test_a_file_that_holds_no_records_is_refused(tmp_path: Path, text: str) -> N
     path = tmp_path / "records.jsonl"
     path.write_text(text)
 
-    result = CliRunner().invoke(build_app(), ["estimate", str(path)])
+    result = invoke("estimate", str(path))
 
     assert isinstance(result.exception, FileError)

@@ -1,4 +1,4 @@
-"""How far judges agree with people on labelled claims."""
+"""The agreement of judges with human labels: figures, labelled files, and the command."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
-from claimspan.cli.main import build_app
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.judges import LexicalJudge
 from claimspan.meta_evaluation.agreement import auroc, measure_agreement
@@ -21,7 +19,7 @@ from claimspan.meta_evaluation.labelled import (
     read_labelled,
 )
 
-from command_line import run
+from command_line import invoke, run
 from judge_server import Exchange, judge_server
 
 E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
@@ -240,7 +238,7 @@ def test_a_judge_that_fails_leaves_the_results_of_the_others(file: Path) -> None
         server.behave = behave
         environment.setenv("OPENAI_BASE_URL", server.url)
         judges = ("--judge", "openai:stub", "--judge", "lexical")
-        result = CliRunner().invoke(build_app(), ["judge-agreement", str(file), *judges, "--json"])
+        result = invoke("judge-agreement", str(file), *judges, "--json")
 
     assert [row["judge"] for row in json.loads(result.stdout)] == ["lexical"]
     assert isinstance(result.exception, JudgeError)

@@ -154,7 +154,7 @@ def test_a_claim_that_is_not_in_the_answer_is_listed_below_it() -> None:
     page = Page(render_report([make_entry(response_claims=(claim,))]))
     assert not page.all("mark")
     assert "Nobody knows." in page.text
-    assert "not found word for word in the answer" in page.text
+    assert "not found word for word in the response" in page.text
 
 
 def test_chunks_and_claims_point_at_each_other() -> None:

@@ -1,4 +1,4 @@
-"""``claimspan demo`` and ``claimspan report``, as someone types them, with the real model."""
+"""The commands ``claimspan demo`` and ``claimspan report``, run with the real model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the demo, with the real corpus, the real retriever and the real model."""
+"""The parts of the demo, tested with its real corpus, retriever and model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example runs as it stands, with the real model, and its queries are evaluated."""
+"""Runs every example unchanged with the real model, and checks that its queries are evaluated."""
 
 from __future__ import annotations
 

@@ -1,16 +1,21 @@
-"""The command line, run in this process."""
+"""Runs the commands of the command line in this process."""
 
 from __future__ import annotations
 
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from claimspan.cli.main import build_app
 
-__all__ = ["run"]
+__all__ = ["invoke", "run"]
 
 
-def run(*arguments: str) -> str:
-    """What a command prints; it has to end well."""
-    result = CliRunner().invoke(build_app(), arguments)
+def invoke(command: str, *arguments: str) -> Result:
+    """Run a command, and return its exit code, its output and its exception."""
+    return CliRunner().invoke(build_app(command), arguments)
+
+
+def run(command: str, *arguments: str) -> str:
+    """Run a command that must succeed, and return what it prints."""
+    result = invoke(command, *arguments)
     assert result.exit_code == 0, result.output
     return result.output

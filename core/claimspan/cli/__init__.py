@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: its entry point, and the commands about judges."""
 
 from __future__ import annotations
 

@@ -1,64 +1,133 @@
-"""The command line. Each command comes from the package that owns it, by entry point."""
+"""The command line: finds the command that is called, runs it, and turns errors into exit codes.
+
+Each package contributes its own commands by entry point, so that core imports no other package
+of ours. Only the command that is called is imported. `--version` and `--help` are therefore
+fast, they work without typer, and a plug-in that cannot be imported breaks no other command.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import TYPE_CHECKING, Final
 
-from claimspan.errors import ClaimspanError, MissingExtraError
+from claimspan.errors import ClaimspanError, ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
     from typer import Typer
 
-__all__ = ["build_app", "main"]
+__all__ = ["BAD_INPUT", "COMMANDS", "SUMMARIES", "build_app", "main", "overview"]
 
 COMMANDS: Final = "claimspan.commands"
-"""Entry-point group: name of a command to the function that typer makes it from."""
+"""Entry-point group: the name of a command, and the function that typer makes it from."""
 
 BAD_INPUT: Final = 2
-"""Exit code for what the user can put right, as for a wrong option."""
+"""Exit code for every error that the user can correct; typer exits so for a wrong option."""
+
+SUMMARIES: Final = {
+    "calibrate": "Find the thresholds of a judge cascade.",
+    "demo": "Run a real RAG pipeline on this machine and evaluate it.",
+    "estimate": "Estimate what evaluating a file will cost.",
+    "judge-agreement": "Measure how far judges agree with human labels.",
+    "report": "Turn a trace file into one HTML page that opens offline.",
+}
+"""The first docstring line of each of our commands, so that `--help` imports none of them."""
+
+_INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on standard error, and exit code 2."""
+    """Run the command line.
+
+    An error from the `ClaimspanError` tree becomes one line on standard error and exit code 2.
+    """
     try:
-        build_app()()
+        _run(sys.argv[1:])
     except ClaimspanError as error:
         print(f"claimspan: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
-        sys.exit(130)  # 128 + SIGINT, as shells count
+        sys.exit(_INTERRUPTED)
 
 
-def build_app() -> Typer:
-    """The application with every installed command.
+def build_app(name: str) -> Typer:
+    """Import one command and build its typer application.
+
+    Args:
+        name: The name of the command, as `claimspan --help` lists it.
 
     Raises:
+        ConfigError: There is no such command, or it cannot be imported.
         MissingExtraError: typer is not installed.
     """
+    entry = _installed().get(name)
+    if entry is None:
+        raise ConfigError(f"there is no command {name!r}: `claimspan --help` lists all commands")
     try:
-        from typer import Option, Typer
+        from typer import Typer
     except ImportError as error:
         raise MissingExtraError("typer", "report") from error
-
-    app = Typer(
-        help="Claim-level evaluation of RAG pipelines, on their own traces.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-
-    @app.callback(invoke_without_command=True)
-    def root(show_version: bool = Option(False, "--version", help="Show the version.")) -> None:  # pyright: ignore[reportUnusedFunction] - registered by the decorator
-        if show_version:
-            print(version("claimspan"))
-            raise SystemExit(0)
-
-    for entry in sorted(entry_points(group=COMMANDS), key=_name):
-        app.command(entry.name)(entry.load())
+    app = Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name)(_load(entry))
     return app
 
 
-def _name(entry: EntryPoint) -> str:
-    return entry.name
+def overview() -> str:
+    """Write the text of `claimspan --help`: every installed command with its summary."""
+    commands = _installed()
+    width = max(map(len, commands), default=0)
+    return "\n".join(
+        (
+            "Usage: claimspan COMMAND [OPTIONS] [ARGUMENTS]",
+            "",
+            "Claim-level evaluation of RAG pipelines, written onto their own traces.",
+            "",
+            "Commands:",
+            *(f"  {name:<{width}}  {_summary(entry)}" for name, entry in commands.items()),
+            "",
+            "Options:",
+            "  --version  Show the version.",
+            "  --help     Show this text; after a command, its arguments and options.",
+        )
+    )
+
+
+def _run(arguments: Sequence[str]) -> None:
+    name, *rest = arguments or ["--help"]
+    if name == "--help":
+        print(overview())
+    elif name == "--version":
+        print(version("claimspan"))
+    else:
+        build_app(name)(rest, prog_name=f"claimspan {name}")
+    if not arguments:
+        sys.exit(BAD_INPUT)
+
+
+def _installed() -> dict[str, EntryPoint]:
+    found = sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name)
+    return {entry.name: entry for entry in found}
+
+
+def _load(entry: EntryPoint) -> Callable[..., object]:
+    try:
+        command: Callable[..., object] = entry.load()
+    except ClaimspanError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"command {entry.name!r} of package {_package(entry)!r} cannot be imported "
+            f"({type(error).__name__}: {error}): upgrade or uninstall that package"
+        ) from error
+    return command
+
+
+def _summary(entry: EntryPoint) -> str:
+    return SUMMARIES.get(entry.name, f"(from package {_package(entry)})")
+
+
+def _package(entry: EntryPoint) -> str:
+    # Not `entry.dist.name`, which parses the metadata of a whole distribution.
+    return entry.module.partition(".")[0]

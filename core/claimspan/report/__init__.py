@@ -1,4 +1,8 @@
-"""One HTML page that shows evaluated records: answers, claims, chunks, scores."""
+"""Renders evaluated records as one self-contained HTML page.
+
+`ReportEntry` is the input, `render_report` makes the page, and `summarise` gives the mean of each
+metric over many entries.
+"""
 
 from __future__ import annotations
 

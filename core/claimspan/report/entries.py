@@ -1,4 +1,8 @@
-"""What a report shows, whichever way it was read: from a trace file or from an evaluation."""
+"""The view model of the report: one record with its claims and scores.
+
+The report depends on no tracing. The tracing package makes entries, either from a job and its
+outcome or from a trace file, so that a page is the same whichever way the records were read.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,16 @@ __all__ = ["ReportClaim", "ReportEntry"]
 
 
 class ReportClaim(Claim):
-    """A claim and what was decided about it."""
+    """A claim with its verdicts."""
 
     label: Label | None = None
-    """Of a response claim: against the chunks. Of a ground-truth claim: against the response."""
+    """A response claim against all chunks, or a ground-truth claim against the response.
+
+    None where the judge was undecided.
+    """
 
     ground_truth_label: Label | None = None
-    """Of a response claim: against the ground truth; None where undecided or without one."""
+    """A response claim against the ground truth; None where undecided or without ground truth."""
 
     supported_by: tuple[str, ...] = ()
     """Ids of the chunks that entail the claim."""
@@ -30,63 +37,67 @@ class ReportClaim(Claim):
 
 
 class ReportEntry(BaseModel):
-    """One record with its claims and scores."""
+    """One record with its claims, its scores and the state in which its evaluation ended.
+
+    Made by the tracing package, from a job and its outcome or from a trace file. Defaults stand
+    for what was not captured.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     trace_id: str
-    """Finds the record again in a tracing backend."""
+    """Hexadecimal id of the trace, for looking up the record in a tracing backend."""
 
     query: str
-    """What the user asked."""
+    """The question of the user."""
 
     response: str
-    """What the pipeline answered."""
+    """The answer that the pipeline gave."""
 
     ground_truth: str | None = None
-    """A response known to be right; None where there is none."""
+    """The correct response; None where it is not known."""
 
     chunks: tuple[Chunk, ...] = ()
-    """What the retriever found, in its order."""
+    """The chunks that the generator read, in its order."""
 
     chunks_left_out: int = 0
-    """Chunks that were retrieved but not recorded, for want of room."""
+    """Number of chunks that were retrieved but did not fit into the limits of a span."""
 
     response_claims: tuple[ReportClaim, ...] = ()
-    """In the order of the response."""
+    """Claims of the response, in its order."""
 
     ground_truth_claims: tuple[ReportClaim, ...] = ()
-    """In the order of the ground truth."""
+    """Claims of the ground truth, in its order."""
 
     claims_left_out: int = 0
-    """Claims that were judged but not recorded, for want of room; they count in the scores."""
+    """Number of claims that did not fit into the limits of a span; the scores include them."""
 
     scores: Mapping[str, float] = Field(default_factory=dict[str, float])
-    """Name to value; an undefined metric is absent."""
+    """Name of a metric to its value; an undefined metric is absent."""
 
     undefined: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """Name to reason, for each metric that has no value."""
+    """Name of a metric without a value to the reason."""
 
     status: str
-    """How the evaluation ended: ``evaluated``, ``timeout``, ``judge_error`` and so on."""
+    """State in which the evaluation ended: ``evaluated``, ``timeout``, ``judge_error``..."""
 
     reason: str | None = None
-    """More about the status; None where it says all."""
+    """Details of the status; None where there are none."""
 
     late: bool = False
-    """The scores came after the record's own spans were ended."""
+    """Whether the scores arrived after the record's own spans had ended."""
 
     judge: str = ""
-    """Name of the judge; empty where none was asked."""
+    """Name of the judge; empty where no judge was called."""
 
     judge_calls: int = 0
-    """Calls that the judge made for this record."""
+    """Number of calls that the judge made for this record."""
 
     cost_usd: float | None = None
-    """What these calls cost; None where unknown."""
+    """Cost of these calls in US dollars; None where the price is not known."""
 
     started: datetime
-    """When the pipeline began to answer, with its time zone."""
+    """Time at which the pipeline started, with a time zone."""
 
     seconds: float = 0.0
-    """How long the pipeline took to answer."""
+    """Duration of the pipeline in seconds, evaluation not included."""

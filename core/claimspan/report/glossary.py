@@ -1,4 +1,4 @@
-"""What each metric means, for people who see its name for the first time."""
+"""Explains each metric in one sentence, for readers who do not know its name."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ __all__ = ["GLOSSARY", "GROUPS", "MAIN_METRICS", "Metric", "describe"]
 
 
 class Metric(NamedTuple):
-    """A metric in words."""
+    """The description of a metric."""
 
     name: str
-    """As in ``evaluation.metrics``."""
+    """The key in ``evaluation.metrics``."""
 
     group: str
-    """The part of the pipeline that it speaks about; one of `GROUPS`."""
+    """The part of the pipeline that the metric measures; one of `GROUPS`."""
 
     lower_is_better: bool | None
-    """None where neither end of the scale is the good one."""
+    """Direction of the scale; None where neither end is better."""
 
     sentence: str
-    """One sentence; empty for a metric that is not ours."""
+    """The definition in one sentence; empty for a metric that is not ours."""
 
 
 OVERALL: Final = "overall"
@@ -31,7 +31,7 @@ FACTS: Final = "ground-truth facts"
 OTHER: Final = "other"
 
 GROUPS: Final = (OVERALL, RETRIEVER, GENERATOR, CONTRADICTIONS, FACTS, OTHER)
-"""In the order in which a reader wants them."""
+"""The groups in the order in which the page shows them."""
 
 _METRICS: Final = (
     Metric(
@@ -123,7 +123,7 @@ _METRICS: Final = (
 )
 
 GLOSSARY: Final = {metric.name: metric for metric in _METRICS}
-"""Name to metric, group by group."""
+"""Name to metric, ordered by group."""
 
 MAIN_METRICS: Final = (
     "faithfulness",
@@ -135,9 +135,9 @@ MAIN_METRICS: Final = (
     "claim_recall",
     "context_precision",
 )
-"""The ones to look at first: first those that need no ground truth."""
+"""The metrics that the page shows first; those that need no ground truth lead."""
 
 
 def describe(name: str) -> Metric:
-    """The metric of that name; one without a sentence where we do not know it."""
+    """Return the metric with this name; a metric that is not ours has no sentence."""
     return GLOSSARY.get(name) or Metric(name, OTHER, None, "")

@@ -1,4 +1,4 @@
-"""Finds claims in the text that they were made from."""
+"""Locates claims in the text from which they were extracted, so that the page can mark them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ _Span = tuple[int, int]
 
 
 class Segment(NamedTuple):
-    """A stretch of text in which the same claims hold."""
+    """A part of a text that belongs to the same claims throughout."""
 
     text: str
-    """Never empty; the texts of all segments, joined, are the whole text."""
+    """Never empty. The texts of all segments, joined, are the whole text."""
 
     claims: tuple[int, ...] = ()
-    """Indices of the claims that were found here; a sentence often says several things."""
+    """Indices of the claims that cover this part; several claims may share a sentence."""
 
 
 def highlight(text: str, claims: Sequence[Claim]) -> list[Segment]:
-    """Split a text where claims begin and end.
+    """Split a text at the beginning and at the end of every claim.
 
-    A claim lies where its sentence is, and inside of that where its own words are; without a
-    sentence, where its own words are. Spaces, line breaks, case and the final full stop do not
-    matter. A claim that is not in the text is in no segment.
+    A claim is located by its own words inside its sentence, else by its whole sentence, else by
+    its own words anywhere. Whitespace, case and the final full stop are ignored.
 
     Args:
-        text: An answer or a ground truth.
+        text: A response or a ground truth.
         claims: The claims of this text, in its order.
+
+    Returns:
+        The segments in the order of the text. A claim that is not found is in none of them.
     """
     spans = _locate(text, claims)
     cuts = sorted({0, len(text), *(cut for span in spans if span for cut in span)})
@@ -52,8 +54,8 @@ def _locate(text: str, claims: Sequence[Claim]) -> list[_Span | None]:
     ends: dict[Claim, int] = {}
     cursor = 0
     for claim in claims:
-        # The same claim again is about the next place that says so. Another claim may share the
-        # sentence of the one before it, so the search for it begins where that one begins.
+        # A repeated claim belongs to the next occurrence. A different claim may share the
+        # sentence of the claim before it, so its search starts where that claim starts.
         words = Claim(text=claim.text, sentence=claim.sentence)
         span = _find(text, words, ends.get(words, cursor))
         if span is not None:

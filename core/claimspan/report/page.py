@@ -1,4 +1,4 @@
-"""Renders entries as one HTML page that needs nothing but itself."""
+"""Renders entries as one HTML page that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from claimspan.report.summary import MetricSummary, summarise
 from claimspan.report.views import (
     UNDECIDED,
     TileView,
-    badness,
+    score_order,
     view_record,
     view_score,
     view_tile,
@@ -41,17 +41,20 @@ _ROW_METRICS: Final = (
     "context_precision",
 )
 _ROW_LIMIT: Final = 4
-"""More bars than this leave no room for the question."""
+"""Number of score columns; more would leave no room for the question."""
 
 
 def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluation") -> str:
-    """Render one self-contained page: no request leaves it, and it opens offline.
+    """Render one self-contained page. It makes no request and opens offline.
 
-    Everything that a record says is shown as text; markup in it stays visible as markup.
+    All content of a record is escaped: markup in a chunk is shown as text and never runs.
 
     Args:
-        entries: The records, in any order; the page shows the worst first.
-        title: Heading of the page.
+        entries: The records, in any order; the page shows those with the lowest scores first.
+        title: The heading of the page.
+
+    Returns:
+        The HTML of the page.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
@@ -63,10 +66,11 @@ def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluatio
         .render(
             title=title,
             script=script,
-            # The page may run this one script and load nothing, whatever a chunk says.
+            # The Content-Security-Policy admits only the script with this hash, so that markup
+            # in a chunk could not run even if it were not escaped.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_read(_STYLE),
-            records=[view_record(i, e) for i, e in enumerate(sorted(entries, key=badness))],
+            records=[view_record(i, e) for i, e in enumerate(sorted(entries, key=score_order))],
             view_score=view_score,
             glossary=[metric for metric in GLOSSARY.values() if _shown(metric.name, summaries)],
             columns=_columns(summaries),

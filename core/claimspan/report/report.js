@@ -12,9 +12,9 @@ const rows = $$(":scope > li", list).map((element, place) => ({
 }));
 const lower = new Set($$(".glossary .lower").map((mark) => mark.closest("div").id.slice(2)));
 
-// --- order: the worst first; a record without the score comes last ---
+// --- order: lowest scores first; a record without the score comes last ---
 
-function badness(row, order) {
+function orderValue(row, order) {
   if (order === "worst") return row.place;
   if (order === "newest") return -row.started;
   if (order === "slowest") return -row.seconds;
@@ -24,8 +24,8 @@ function badness(row, order) {
 }
 
 function arrange(order) {
-  const before = (a, b) => a - b || 0; // two infinities have no difference
-  rows.sort((a, b) => before(badness(a, order), badness(b, order)) || a.place - b.place);
+  const before = (a, b) => a - b || 0; // Infinity - Infinity is NaN
+  rows.sort((a, b) => before(orderValue(a, order), orderValue(b, order)) || a.place - b.place);
   filter();
   $("#order").value = order;
   for (const button of $$("[data-order]")) {
@@ -49,13 +49,13 @@ function filter() {
       labels.every((label) => row.labels.includes(label)) &&
       wanted.every((word) => words(row).includes(word)),
   );
-  // Taking long lists out of the page is several times faster than hiding each row of them.
+  // Removing the rows from the document is several times faster than hiding each of them.
   list.replaceChildren(...shown.map((row) => row.element));
   $("#shown").textContent = `${shown.length} of ${rows.length} records`;
   $("#nothing").hidden = shown.length > 0;
 }
 
-// --- a claim lights its chunks up, a chunk its claims ---
+// --- pointing at a claim highlights its chunks, pointing at a chunk its claims ---
 
 let lit = [];
 
@@ -73,7 +73,7 @@ function light(target) {
   ids.delete("");
   lit = [...ids].flatMap((id) => $$(`[data-id~="${id}"]:not(.chips a)`, record));
   for (const element of lit) element.classList.add("lit");
-  // Nobody wants the other chunks to fade while reading one of them.
+  // Other chunks fade for a claim, but not for a chunk that the user is reading.
   if (!source.matches(".chunk") && lit.some((element) => element.matches(".chunk"))) {
     record.classList.add("focusing");
     lit.push(record);
@@ -83,7 +83,7 @@ function light(target) {
 document.addEventListener("mouseover", (event) => light(event.target));
 document.addEventListener("focusin", (event) => light(event.target));
 
-// --- wire it up: none of these controls does anything without a script ---
+// --- events: without a script the controls stay hidden or disabled ---
 
 $(".tools").hidden = false;
 $(".tools").addEventListener("submit", (event) => event.preventDefault());
@@ -91,7 +91,7 @@ let typing;
 $(".tools").addEventListener("input", (event) => {
   if (event.target.id === "order") return arrange(event.target.value);
   clearTimeout(typing);
-  typing = setTimeout(filter, 120); // not at every key
+  typing = setTimeout(filter, 120); // one filter pass after the typing, not one for each key
 });
 for (const button of $$("button[disabled]")) button.disabled = false;
 for (const button of $$("[data-order]")) {
@@ -103,7 +103,7 @@ for (const button of $$("[data-label]")) {
     filter();
   });
 }
-$("#find").value = $("#status").value = ""; // a reload keeps what was typed
+$("#find").value = $("#status").value = ""; // browsers keep the typed text over a reload
 filter();
 
 function openTarget() {

@@ -1,4 +1,4 @@
-"""Means and distributions of the scores over many records."""
+"""Computes the mean and the distribution of each metric over many records."""
 
 from __future__ import annotations
 
@@ -13,28 +13,35 @@ from claimspan.report.glossary import GLOSSARY, Metric, describe
 __all__ = ["BINS", "MetricSummary", "summarise"]
 
 BINS: Final = 10
-"""Number of equal parts of the scale from 0 to 1."""
+"""Number of equal bins between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """One metric over the records in which it is defined."""
+    """One metric, summarised over the records in which it is defined."""
 
     metric: Metric
-    """Which one."""
+    """The metric."""
 
     mean: float
-    """Over the records in which it is defined."""
+    """Mean over these records."""
 
     n: int
     """Number of these records."""
 
     bins: tuple[int, ...]
-    """Number of records in each tenth of the scale; the last one includes 1."""
+    """Number of records in each tenth of the scale; the last bin includes 1."""
 
 
 def summarise(entries: Sequence[ReportEntry]) -> tuple[MetricSummary, ...]:
-    """Summarise every metric that at least one record has, ours first."""
+    """Summarise every metric that is defined for at least one entry.
+
+    Args:
+        entries: The entries, in any order.
+
+    Returns:
+        One summary a metric: ours in the order of the glossary, then others by name.
+    """
     found = {name for entry in entries for name in entry.scores}
     names = [name for name in GLOSSARY if name in found] + sorted(found - GLOSSARY.keys())
     return tuple(

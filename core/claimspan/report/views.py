@@ -1,4 +1,7 @@
-"""Shapes an entry into what the template shows, so that the template has no logic of its own."""
+"""Converts entries into the values that the template shows.
+
+All decisions are made here, so that they are typed and tested; the template only prints.
+"""
 
 from __future__ import annotations
 
@@ -23,23 +26,24 @@ __all__ = [
     "ScoreView",
     "SegmentView",
     "TileView",
-    "badness",
+    "score_order",
     "view_record",
     "view_score",
     "view_tile",
 ]
 
 UNDECIDED: Final = "undecided"
-"""The word for a label that is None."""
+"""The word that the page shows for a label that is None."""
 
 _TILE_HEIGHT: Final = 30
+"""Height of the tallest bar, in units of the 32-unit-high drawing in the template."""
 
 _WORST_FIRST: Final = (Label.CONTRADICTED, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreView:
-    """A score, or why there is none."""
+    """The score of one metric, or the reason why it has none."""
 
     metric: Metric
     value: float | None
@@ -47,27 +51,27 @@ class ScoreView:
 
     @property
     def fill(self) -> float:
-        """How full its bar is, between 0 and 1."""
+        """The filled share of the bar, between 0 and 1."""
         return round(min(max(self.value or 0.0, 0.0), 1.0), 3)
 
     @property
     def goodness(self) -> float:
-        """1 at the good end of the scale, 0 at the other."""
+        """1 at the better end of the scale, 0 at the other."""
         return round(1.0 - self.fill, 3) if self.metric.lower_is_better else self.fill
 
 
 class BarView(NamedTuple):
-    """One bar of a histogram; empty ones are left out."""
+    """One bar of a histogram. Empty bins have no bar."""
 
     place: int
     n: int
     height: float
     goodness: float | None
-    """As of a score in the middle of the bar; None where neither end is better."""
+    """Position of the bin on the scale from worse (0) to better (1); None without a direction."""
 
 
 class TileView(NamedTuple):
-    """The summary of a metric and its histogram."""
+    """The summary of one metric with its histogram."""
 
     summary: MetricSummary
     bars: tuple[BarView, ...]
@@ -81,78 +85,83 @@ class ClaimView:
     number: int
     claim: ReportClaim
     located: bool
-    supports: tuple[str, ...]
-    """Keys of the chunks that support it."""
+    """Whether the claim was found in its text."""
 
-    denies: tuple[str, ...]
-    """Keys of the chunks that contradict it."""
+    supported_by: tuple[str, ...]
+    """Keys of the chunks that entail the claim."""
+
+    contradicted_by: tuple[str, ...]
+    """Keys of the chunks that contradict the claim."""
 
     @property
     def label(self) -> str:
-        """The label in one word."""
+        """The label, or the word for an undecided one."""
         return self.claim.label or UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A stretch of text with the claims that were found in it."""
+    """A part of a text with the claims that cover it."""
 
     text: str
     claims: tuple[ClaimView, ...]
     ending: tuple[ClaimView, ...]
-    """Those of which this is the last segment."""
+    """The claims whose last segment this is; their numbers are printed after it."""
 
     @property
     def label(self) -> str:
-        """The worst label of its claims."""
+        """The worst label among the claims; it gives the segment its colour."""
         labels = {claim.label for claim in self.claims}
         return next((label for label in _WORST_FIRST if label in labels), UNDECIDED)
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkView:
-    """A chunk (keys ``k0``, ``k1``...) and the claims that it speaks about."""
+    """A chunk (keys ``k0``, ``k1``...) with the claims that it supports or contradicts."""
 
     key: str
     chunk: Chunk
     supports: tuple[ClaimView, ...]
-    denies: tuple[ClaimView, ...]
+    contradicts: tuple[ClaimView, ...]
     relevant: bool | None
-    """It supports a claim of the ground truth; None without ground-truth claims."""
+    """Whether it supports a claim of the ground truth; None without ground-truth claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordView:
-    """Everything that the page says about one record."""
+    """Everything that the page shows about one record."""
 
     key: str
     entry: ReportEntry
-    claims: tuple[ClaimView, ...]
-    truths: tuple[ClaimView, ...]
-    answer: tuple[SegmentView, ...]
+    response_claims: tuple[ClaimView, ...]
+    ground_truth_claims: tuple[ClaimView, ...]
+    response: tuple[SegmentView, ...]
     ground_truth: tuple[SegmentView, ...]
     chunks: tuple[ChunkView, ...]
     groups: Mapping[str, Sequence[ScoreView]] = field(default_factory=dict[str, list[ScoreView]])
 
     @property
     def sortable(self) -> dict[str, float]:
-        """The scores as the page's script sorts by them; nobody sees the fifth decimal."""
+        """The scores by which the script sorts, rounded to keep the page small."""
         return {name: round(value, 4) for name, value in self.entry.scores.items()}
 
     @property
     def labels(self) -> str:
-        """The labels that occur in the response, for filtering."""
-        return " ".join(sorted({claim.label for claim in self.claims}))
+        """The labels of the response claims, by which the script filters."""
+        return " ".join(sorted({claim.label for claim in self.response_claims}))
 
 
-def badness(entry: ReportEntry) -> tuple[float, float]:
-    """Sorts the worst record first: lowest faithfulness or f1, then lowest mean of both."""
+def score_order(entry: ReportEntry) -> tuple[float, float]:
+    """Return a sort key that puts the lowest scores first and records without scores last.
+
+    The key is the lower one of faithfulness and f1, then the mean of both.
+    """
     values = [entry.scores[name] for name in ("faithfulness", "f1") if name in entry.scores]
     return (min(values), sum(values) / len(values)) if values else (float("inf"), 0.0)
 
 
 def view_tile(summary: MetricSummary) -> TileView:
-    """Draw a summary: the fullest bar is as high as the tile allows."""
+    """Compute the histogram of a summary. The highest bar has the height of the tile."""
     peak, lower_is_better = max(summary.bins), summary.metric.lower_is_better
     bars: list[BarView] = []
     for place, n in enumerate(summary.bins):
@@ -165,26 +174,41 @@ def view_tile(summary: MetricSummary) -> TileView:
 
 
 def view_score(entry: ReportEntry, name: str) -> ScoreView:
-    """One score of an entry, with the reason where it has none."""
+    """Return one score of an entry, or the reason why the entry does not have it."""
     reason = entry.undefined.get(name) or entry.reason or entry.status
     return ScoreView(describe(name), entry.scores.get(name), reason)
 
 
 def view_record(index: int, entry: ReportEntry) -> RecordView:
-    """Shape one entry; the index makes the anchors of the page unique."""
-    # The first of two chunks with one id is the one that the claims mean.
+    """Convert one entry.
+
+    Args:
+        index: The position on the page; it makes the anchors of the record unique.
+        entry: The entry.
+    """
+    # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
     keys = {chunk.id: f"k{i}" for i, chunk in reversed(list(enumerate(entry.chunks)))}
-    answer, claims = _view_text("r", entry.response, entry.response_claims, keys)
-    truth, truths = _view_text("g", entry.ground_truth or "", entry.ground_truth_claims, keys)
-    chunks = (_view_chunk(f"k{i}", chunk, claims, truths) for i, chunk in enumerate(entry.chunks))
+    response, claims = _view_text("r", entry.response, entry.response_claims, keys)
+    truth, truth_claims = _view_text("g", entry.ground_truth or "", entry.ground_truth_claims, keys)
     return RecordView(
-        f"e{index}", entry, claims, truths, answer, truth, tuple(chunks), _grouped(entry)
+        key=f"e{index}",
+        entry=entry,
+        response_claims=claims,
+        ground_truth_claims=truth_claims,
+        response=response,
+        ground_truth=truth,
+        chunks=tuple(
+            _view_chunk(f"k{i}", chunk, claims, truth_claims)
+            for i, chunk in enumerate(entry.chunks)
+        ),
+        groups=_scores_by_group(entry),
     )
 
 
 def _view_text(
     prefix: str, text: str, claims: Sequence[ReportClaim], keys: Mapping[str, str]
 ) -> tuple[tuple[SegmentView, ...], tuple[ClaimView, ...]]:
+    """Split a text into segments, and view its claims; claim keys are the prefix and a number."""
     segments = highlight(text, claims)
     last = {claim: place for place, segment in enumerate(segments) for claim in segment.claims}
     views = tuple(
@@ -193,8 +217,8 @@ def _view_text(
             number=i + 1,
             claim=claim,
             located=i in last,
-            supports=_keys_of(claim.supported_by, keys),
-            denies=_keys_of(claim.contradicted_by, keys),
+            supported_by=_keys_of(claim.supported_by, keys),
+            contradicted_by=_keys_of(claim.contradicted_by, keys),
         )
         for i, claim in enumerate(claims)
     )
@@ -213,18 +237,18 @@ def _keys_of(ids: Iterable[str], keys: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _view_chunk(
-    key: str, chunk: Chunk, claims: Sequence[ClaimView], truths: Sequence[ClaimView]
+    key: str, chunk: Chunk, claims: Sequence[ClaimView], truth_claims: Sequence[ClaimView]
 ) -> ChunkView:
     return ChunkView(
         key=key,
         chunk=chunk,
-        supports=tuple(claim for claim in chain(claims, truths) if key in claim.supports),
-        denies=tuple(claim for claim in chain(claims, truths) if key in claim.denies),
-        relevant=any(key in truth.supports for truth in truths) if truths else None,
+        supports=tuple(c for c in chain(claims, truth_claims) if key in c.supported_by),
+        contradicts=tuple(c for c in chain(claims, truth_claims) if key in c.contradicted_by),
+        relevant=any(key in c.supported_by for c in truth_claims) if truth_claims else None,
     )
 
 
-def _grouped(entry: ReportEntry) -> dict[str, list[ScoreView]]:
+def _scores_by_group(entry: ReportEntry) -> dict[str, list[ScoreView]]:
     known = {**entry.scores, **entry.undefined}
     names = [n for n in GLOSSARY if n in known] + sorted(known.keys() - GLOSSARY.keys())
     scores = [view_score(entry, name) for name in names]
