@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from claimspan_tracing.capture.shapes import is_list, is_mapping
+from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["clean", "cut", "encode_json", "json_list", "json_text", "to_json"]
 

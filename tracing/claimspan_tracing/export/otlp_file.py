@@ -16,7 +16,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext
 
 from claimspan.errors import ConfigError
-from claimspan_tracing.capture.shapes import is_list, is_mapping
+from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["OtlpFileExporter", "encode"]
 
