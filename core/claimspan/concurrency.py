@@ -82,6 +82,14 @@ class DaemonPool:
         self._started_queue().put(partial(_execute, future, call))
         return await future
 
+    def start(self) -> None:
+        """Start the threads now, for work that may come when none can be started any more.
+
+        Raises:
+            RuntimeError: The interpreter is shutting down.
+        """
+        self._started_queue()
+
     def close(self) -> None:
         """End the threads once the calls in the queue have run; a later call starts new ones."""
         with self._lock:

@@ -440,3 +440,21 @@ def test_a_source_of_another_type_is_named_by_its_type(source: object) -> None:
         GroundTruth(source)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - the refusal is what is tested
 
     assert PRIVATE not in str(caught.value)
+
+
+def _find(query: str, metadata: Mapping[str, object]) -> str | None:
+    return None
+
+
+async def _find_later(query: str, metadata: Mapping[str, object]) -> str | None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("source", "is_blocking"),
+    [({"q": "a"}, False), (_find, True), (_find_later, False)],
+)
+def test_only_a_synchronous_callable_needs_a_thread(
+    source: Mapping[str, str] | Lookup, is_blocking: bool
+) -> None:
+    assert GroundTruth(source).is_blocking is is_blocking

@@ -112,9 +112,7 @@ class Engine:
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
-        dispatcher = JudgeThread(self._queue, evaluator.evaluate, self.guard)
-        dispatcher.start(self._deliver)
-        return dispatcher
+        return JudgeThread(self._queue, evaluator, self.guard)
 
     # --- on the application's threads ---
 
@@ -180,13 +178,19 @@ class Engine:
             if self._records.take(record.key) is not None:  # else a shutdown has finished it
                 self._refuse(record, tree, Status.QUEUE_FULL)
             return
-        if not self._had_record and self._settings.on_first_record is not None:
-            self._had_record = True
-            self._settings.on_first_record()
         try:
+            if not self._had_record:
+                self._start()
             self._worker.wake()
         except RuntimeError:  # no thread can be started: the interpreter is shutting down
             self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
+
+    def _start(self) -> None:
+        """Get ready for the first record. Two threads may come here at once; it does no harm."""
+        self._had_record = True
+        if self._settings.on_first_record is not None:
+            self._settings.on_first_record()
+        self._dispatcher.start(self._deliver)
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record that cannot be read, with a decision on what is known without reading."""
@@ -259,7 +263,7 @@ class Engine:
 
     def _hold_over(self, job: Job) -> None:
         """The spans cannot be held longer; a job that no judge has begun is not paid for."""
-        held = self._settings.hold_seconds
+        held = DEADLINE_SECONDS if job.root_ended else self._settings.hold_seconds
         if self._dispatcher.withdraw(job.key):
             reason = f"the judge was busy with other records for {held:g} s"
             self._settle(job, Outcome(status=Status.TIMEOUT, reason=reason))

@@ -108,6 +108,11 @@ class GroundTruth:
         """True, also where ``len`` is 0: a callable may know any number of ground truths."""
         return True
 
+    @property
+    def is_blocking(self) -> bool:
+        """Whether ``find`` calls a synchronous callable, which needs a thread to run on."""
+        return self._lookup is not None and not _is_asynchronous(self._lookup)
+
     async def find(
         self,
         query: str,

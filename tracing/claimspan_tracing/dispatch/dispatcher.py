@@ -17,7 +17,17 @@ class Dispatcher(Protocol):
     """Has jobs evaluated somewhere: on a thread of this process, or by workers elsewhere."""
 
     def start(self, deliver: Deliver) -> None:
-        """Set where outcomes go; called once, before the first job."""
+        """Get ready, on the application's thread with the first record.
+
+        Threads have to be started here: from Python 3.12 on none can be started once the
+        interpreter is shutting down, which is when the last records of a script are evaluated.
+
+        Args:
+            deliver: Takes the outcomes.
+
+        Raises:
+            RuntimeError: The interpreter is shutting down already.
+        """
         ...
 
     def dispatch(self, job: Job) -> bool:

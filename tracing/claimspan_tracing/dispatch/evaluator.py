@@ -39,6 +39,11 @@ class Evaluator:
         self._guard = guard
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
 
+    def prepare(self) -> None:
+        """Start the threads of synchronous look-ups; see ``Dispatcher.start``."""
+        if self._ground_truth is not None and self._ground_truth.is_blocking:
+            self._pool.start()
+
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job.
 

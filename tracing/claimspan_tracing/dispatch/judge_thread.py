@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Final
 
 from claimspan_tracing.capture.suppression import suppress
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Deliver
+from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
@@ -36,26 +36,28 @@ class JudgeThread:
     def __init__(
         self,
         queue: RecordQueue,
-        evaluate: Callable[[Job, float], Awaitable[Outcome]],
+        evaluator: Evaluator,
         guard: Guard,
     ) -> None:
-        """Prepare the thread; it starts with the first job.
+        """Prepare the thread; ``start`` starts it.
 
         Args:
             queue: Holds the jobs that wait.
-            evaluate: Evaluates one job within the seconds given.
+            evaluator: Evaluates them.
             guard: Counts what fails.
         """
         self._queue = queue
-        self._evaluate = evaluate
+        self._evaluator = evaluator
         self._guard = guard
         self._thread = LoopThread("claimspan-judge", guard)
         self._tasks: set[asyncio.Task[None]] = set()
         self._deliver: Deliver | None = None
 
     def start(self, deliver: Deliver) -> None:
-        """Set where outcomes go."""
+        """Start the thread, and set where outcomes go."""
         self._deliver = deliver
+        self._evaluator.prepare()
+        self._thread.start()
 
     def dispatch(self, job: Job) -> bool:
         """Put a job into the queue; False where it is full.
@@ -96,7 +98,7 @@ class JudgeThread:
         suppress()
         try:
             # The time for a job counts from when it began to wait.
-            outcome = await self._evaluate(job, DEADLINE_SECONDS - waited)
+            outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
         except asyncio.CancelledError:
             outcome = Outcome(status=Status.SHUTDOWN)
         except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it

@@ -48,8 +48,7 @@ class LoopThread:
             RuntimeError: The thread was stopped, or none can be started any more because the
                 interpreter is shutting down.
         """
-        if self._thread is None:
-            self._start()
+        self.start()
         if self._loop is None or self._stopped:
             raise RuntimeError(f"{self._name} is stopped")
         self._loop.call_soon_threadsafe(callback, *args, context=Context())
@@ -65,7 +64,14 @@ class LoopThread:
             return
         self._thread.join(timeout)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the thread, if it was not started before.
+
+        Raises:
+            RuntimeError: None can be started any more, because the interpreter is shutting down.
+        """
+        if self._thread is not None:
+            return
         with self._lock:
             if self._thread is not None:
                 return

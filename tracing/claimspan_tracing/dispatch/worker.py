@@ -53,9 +53,15 @@ class Worker:
         Raises:
             RuntimeError: The worker was stopped, or the interpreter is shutting down.
         """
-        if not self._woken:
+        if self._woken:
+            return
+        # Set before the call: set after it, it could follow the drain that takes it back.
+        self._woken = True
+        try:
             self._thread.call(self._drain_soon)
-            self._woken = True
+        except RuntimeError:
+            self._woken = False
+            raise
 
     def call(self, callback: Callable[[*_Ts], object], *args: *_Ts) -> None:
         """Run a callback on the worker's thread.
