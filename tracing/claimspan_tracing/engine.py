@@ -90,6 +90,7 @@ class Engine:
         self._ledger = Ledger()
         self._queue = RecordQueue(settings.max_records, settings.max_bytes)
         self._records = OpenRecords()
+        # Touched on the worker's thread alone, but for what ``shutdown`` leaves behind.
         self._dispatched: dict[JobKey, _Dispatched] = {}
         self._writer = self._make_writer()
         self._worker = Worker(self._queue.take, self._process, self.guard)
@@ -195,6 +196,7 @@ class Engine:
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record that cannot be read, with a decision on what is known without reading."""
         span, root = tree.span.get_span_context(), tree.root
+        # On the caller's thread, so only what takes no reading: a full queue is the exception.
         facts = Facts(
             trace_id=span.trace_id,
             span_id=span.span_id,

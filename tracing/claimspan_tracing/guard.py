@@ -28,6 +28,7 @@ class Guard:
     def __init__(self) -> None:
         self.faults = 0
         """Number of exceptions swallowed so far."""
+        # Re-entrant: logging may run code of the user's, which may come back here.
         self._lock = threading.RLock()
         self._next_log = 0.0
 
@@ -49,6 +50,7 @@ class Guard:
         """Count an error, and log its class and place at most once a minute."""
         with self._lock:
             self.faults += 1
+            # Monotonic: a clock that is set back must not silence the log.
             now = time.monotonic()
             if now < self._next_log:
                 return

@@ -140,7 +140,7 @@ class Monitor:
             As ``flush``.
         """
         if self._exit_hook is not None:
-            atexit.unregister(self._exit_hook)
+            atexit.unregister(self._exit_hook)  # else the hook would outlive the monitor
         return self._engine.shutdown(timeout)
 
     def _drain_at_exit(self) -> None:
@@ -149,6 +149,7 @@ class Monitor:
         Exit hooks run in reverse order, and the provider's was registered when it was made.
         """
         if self._exit_hook is None:
+            # Weakly: ``atexit`` would keep every monitor alive until the process ends.
             self._exit_hook = _weakly(weakref.WeakMethod(self._shut_down_at_exit))
             atexit.register(self._exit_hook)
 

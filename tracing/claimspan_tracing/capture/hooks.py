@@ -20,6 +20,7 @@ from claimspan_tracing.guard import Guard
 __all__ = ["Capture", "CaptureHost"]
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
+# Only the exact types: copying a subclass may run code of the user's.
 _CHANGEABLE: Final = (dict, list)
 
 
@@ -96,8 +97,11 @@ class Capture:
         host = self._host()
         with host.guard:
             parent = host.table.get(parent_id)
+            # Known already where two handlers report it, one in the config and one from
+            # ``instrument``.
             if run_id in host.table or not (parent or may_be_root):
                 return
+            # Asked for roots alone: what runs below a captured root belongs to the query.
             if parent is None and is_suppressed():
                 return
             run = Run(
@@ -110,6 +114,7 @@ class Capture:
                 inputs=_shallow(inputs),
                 metadata=metadata or _NO_METADATA,
             )
+            # The table is bounded: a new root may push out the oldest, which ends as abandoned.
             for lost in host.table.add(run):
                 host.submit(lost)
 
@@ -138,6 +143,7 @@ class Capture:
             run.end = time.time_ns()
             run.outputs = _shallow(outputs)
             run.kind = kind or run.kind
+            # The documents of retrievers are by far the largest part of a tree.
             if run.kind is RunKind.RETRIEVER:
                 run.tree.size += self._reader.size(run.outputs)
             if inputs is not None:
@@ -201,6 +207,7 @@ class Capture:
             if run is None:
                 return False
             if run.parent is not None:
+                # Ended for now: it may end again, with what its stream brought.
                 run.end = time.time_ns()
             elif run.outputs is None:
                 run.outputs = outputs
@@ -227,6 +234,7 @@ class Capture:
                 self.fail(run.tree.root.id, error)
 
     def _new_tree(self, host: CaptureHost) -> RunTree:
+        # Copying a context takes constant time; the copy is entered where spans are built.
         return RunTree(host.start_root(), self._reader, contextvars.copy_context())
 
     def _unfinished(self, run_id: Hashable) -> Run | None:
@@ -236,6 +244,7 @@ class Capture:
         return run if run.outputs is None and run.error is None else None
 
     def _close(self, run: Run) -> None:
+        # ``close`` is True for one caller alone: two threads may end the same answer.
         if run.parent is None and self._host().table.close(run.tree):
             self._host().submit(run.tree)
 

@@ -25,6 +25,7 @@ def value_at(value: object, key: Key) -> object:
     """
     if callable(key):
         return key(value)
+    # "messages.0" may be the name of a key, too.
     if is_mapping(value) and key in value:
         return value[key]
     for step in key.split("."):

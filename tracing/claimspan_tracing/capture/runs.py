@@ -88,6 +88,8 @@ class RunTree:
     reader: Reader
     """Reads the framework's objects in the runs."""
 
+    # Context variables, not OpenTelemetry's context alone: span processors of services stamp
+    # tenant or user from variables of their own.
     context: Context = field(default_factory=Context)
     """Context variables of the request. The spans of the query are built in a copy of them."""
 

@@ -31,6 +31,7 @@ def suppress() -> None:
     Nothing switches it on again: call this only in a context that ends with the work, such as
     that of a task or of a ``Context.run``.
     """
+    # Never detached, as the docstring says: a token would have to outlive the task.
     current = otel_context.get_current()
     for key in _KEYS:
         current = otel_context.set_value(key, True, current)

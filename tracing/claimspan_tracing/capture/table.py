@@ -50,6 +50,8 @@ class RunTable:
         Returns:
             The trees that were given up to stay within the bounds.
         """
+        # Without the lock: appending to a list and setting a key are atomic, and this is the
+        # caller's path.
         run.tree.runs.append(run)
         self._runs[run.id] = run
         if run.parent is not None:
@@ -75,6 +77,7 @@ class RunTable:
         too_old = time.time_ns() - self._max_age
         evicted: list[RunTree] = []
         while self._roots:
+            # A dict keeps the order of insertion, so the first root is the oldest.
             oldest = next(iter(self._roots.values()))
             if len(self._roots) <= self._max_trees and oldest.start > too_old:
                 break

@@ -43,6 +43,7 @@ class Ledger:
     """Counts records in and out; safe to use from any thread."""
 
     def __init__(self) -> None:
+        # Re-entrant: the garbage collector may end a user's stream while this thread counts.
         self._changed = threading.Condition(threading.RLock())
         self._produced = 0
         self._finished: Counter[Status] = Counter()
@@ -76,6 +77,7 @@ class Ledger:
         """Wait until nothing is pending; False where something is left after ``timeout`` s."""
         deadline = time.monotonic() + timeout
         with self._changed:
+            # Evaluations may outlast their records: late scores are waited for as well.
             while self._pending() or self._running:
                 if not self._changed.wait(max(0.0, deadline - time.monotonic())):
                     return not (self._pending() or self._running)

@@ -81,6 +81,7 @@ class RateSampler:
         if not _is_share(rate):
             raise ConfigError(f"sample is {rate!r}: give a share between 0.0 and 1.0")
         self.rate: Final = float(rate)
+        # As in OpenTelemetry's threshold rule: what is at least the threshold is taken.
         self._threshold: Final = (1 << _BITS) - round(rate * (1 << _BITS))
 
     def decide(self, facts: Facts) -> Decision:
@@ -107,6 +108,7 @@ def checked_decision(value: object) -> Decision:
 
 def _randomness(facts: Facts) -> int:
     """56 uniformly distributed bits that depend on trace id and span id alone."""
+    # BLAKE2 is uniform, the same in every process and version, and takes about a microsecond.
     ids = facts.trace_id.to_bytes(16, "big") + facts.span_id.to_bytes(8, "big")
     return int.from_bytes(blake2b(ids, digest_size=_BITS // 8).digest(), "big")
 

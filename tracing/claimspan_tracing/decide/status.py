@@ -51,6 +51,7 @@ class Status(StrEnum):
     """The monitor was shut down before the record was evaluated."""
 
 
+# ``over_budget`` and ``throttled`` are no losses: the user has asked for them.
 DROPPED: Final = frozenset({Status.QUEUE_FULL, Status.TIMEOUT, Status.JUDGE_ERROR, Status.SHUTDOWN})
 """States of records that should have been evaluated and were not; all others but ``EVALUATED`` are
 skipped."""

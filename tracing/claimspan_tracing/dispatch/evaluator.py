@@ -65,6 +65,7 @@ class Evaluator:
 
     async def _judge_record(self, job: Job, match: GroundTruthMatch | None, reason: str) -> Outcome:
         record = job.record
+        # The job keeps no ground truth: another worker may look it up in another version.
         if match is not None:
             record = record.model_copy(update={"ground_truth": match.text})
         evaluation = await aevaluate(record, judge=self._judge)
@@ -87,6 +88,7 @@ class Evaluator:
             return None, f"looking up the ground truth raised {type(error).__name__}"
         if match is None:
             return None, ""
+        # The user's look-up may return what no exporter can encode.
         text = clean(match.text)
         return (match.model_copy(update={"text": text}) if text.strip() else None), ""
 

@@ -50,6 +50,7 @@ class JudgeThread:
         self._evaluator = evaluator
         self._guard = guard
         self._thread = LoopThread("claimspan-judge", guard)
+        # The loop itself keeps weak references to tasks only.
         self._tasks: set[asyncio.Task[None]] = set()
         self._deliver: Deliver | None = None
 
@@ -85,6 +86,7 @@ class JudgeThread:
             taken = self._queue.take_job()
             if taken is None:
                 return
+            # An empty context for each task: what one judge call sets, the next must not see.
             task = loop.create_task(self._run(*taken), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._done, context=Context())
@@ -99,7 +101,7 @@ class JudgeThread:
         try:
             # The time for a job counts from when it began to wait.
             outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # by ``stop``: the core turns a judge's own into an error
             outcome = Outcome(status=Status.SHUTDOWN)
         except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
             self._guard.swallow(error)

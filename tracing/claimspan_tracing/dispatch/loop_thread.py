@@ -62,6 +62,7 @@ class LoopThread:
             self._loop.call_soon_threadsafe(self._loop.stop)
         except RuntimeError:  # the thread has just closed its loop
             return
+        # A callback that blocks keeps the thread; it is a daemon, and ends with the process.
         self._thread.join(timeout)
 
     def start(self) -> None:
@@ -80,6 +81,7 @@ class LoopThread:
                 target=Context().run, args=(self._run, loop), name=self._name, daemon=True
             )
             thread.start()
+            # Set after the start: where it fails, the next call tries again.
             self._loop, self._thread = loop, thread
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -65,6 +65,7 @@ class RecordQueue:
 
     def take(self) -> RunTree | None:
         """Return the oldest tree that was not read; None where there is none."""
+        # Without the lock: ``popleft`` is atomic, and one worker takes.
         try:
             return self._trees.popleft()
         except IndexError:
@@ -91,7 +92,7 @@ class RecordQueue:
         with self._lock:
             if not self._jobs:
                 return None
-            _, (job, since) = self._jobs.popitem()
+            _, (job, since) = self._jobs.popitem()  # the last one inserted
         return job, time.monotonic() - since
 
     def withdraw(self, key: JobKey) -> bool:

@@ -84,6 +84,7 @@ class Worker:
 
     def _drain(self) -> None:
         self._woken = False
+        # Taken back before the queue is looked at: what comes from now on wakes the worker again.
         for _ in range(BATCH):
             tree = self._take()
             if tree is None:

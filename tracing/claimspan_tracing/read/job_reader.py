@@ -46,7 +46,7 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
     root, reader = tree.root, tree.reader
     ended = _ended(root)
     retrievers = _retrievers(tree, guard, ended) or _unreported(tree, guard, ended)
-    runs = _with_parents([*retrievers, *_generators(tree, guard, ended)])
+    runs = _with_parents(tree, [*retrievers, *_generators(tree, guard, ended)])
     documents = _try(guard, reader.context, root, None)
     context = None if documents is None else tuple(_chunk(d)[0] for d in documents)
     response = _text(_try(guard, reader.response, root, None))
@@ -97,6 +97,8 @@ def _unreported(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
     """Searches without a retriever run; each set of documents counts where it first came out."""
     seen: set[str] = set()
     parts: list[_Part] = []
+    # By their end, and without the root: documents pass through many runs, and the one that ended
+    # first is where they came from.
     for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
         found = _try(guard, tree.reader.unreported_retrieval, run, None)
         read = None if found is None else _retriever_run(run, found, ended)
@@ -115,6 +117,7 @@ def _generators(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
 
 
 def _retriever_run(run: Run, retrieval: Retrieval, ended: int) -> RetrieverRun:
+    # Cut before anything is cleaned: a retriever may return 10,000 documents.
     kept = [_chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
     return RetrieverRun(
         started=run.start,
@@ -142,9 +145,12 @@ def _generator_run(run: Run, generation: Generation, ended: int) -> GeneratorRun
     )
 
 
-def _with_parents(parts: Sequence[_Part]) -> tuple[RetrieverRun | GeneratorRun, ...]:
+def _with_parents(tree: RunTree, parts: Sequence[_Part]) -> tuple[RetrieverRun | GeneratorRun, ...]:
     """The runs in the order of their start, each with the index of the run that encloses it."""
-    ordered = sorted(parts, key=lambda part: part[0].start)
+    # By their place in the tree, not by their times: clocks are set back, and a parent has to come
+    # before its children.
+    place = {id(run): i for i, run in enumerate(tree.runs)}
+    ordered = sorted(parts, key=lambda part: place[id(part[0])])
     index = {id(run): i for i, (run, _) in enumerate(ordered)}
     return tuple(_with_parent(read, _enclosing(run, index)) for run, read in ordered)
 
@@ -175,6 +181,7 @@ def _status(
 ) -> tuple[Status | None, str]:
     """The state that the pipeline's result leads to, with a reason; None to evaluate."""
     root = tree.root
+    # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
     if interrupted or isinstance(root.error, asyncio.CancelledError):
         return Status.INTERRUPTED, ""
     if root.end is None:

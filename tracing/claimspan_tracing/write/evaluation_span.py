@@ -112,6 +112,7 @@ def _annotations(evaluation: Evaluation) -> Attributes:
     for claims: judge and version are attributes of the same span.
     """
     attributes: Attributes = {}
+    # The annotator kinds of OpenInference; a judge that made no call is a program.
     kind = "LLM" if evaluation.usage.calls else "CODE"
     for index, (name, value) in enumerate(evaluation.metrics.items()):
         attributes |= {
@@ -127,6 +128,7 @@ def _annotations(evaluation: Evaluation) -> Attributes:
 
 def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None:
     """Write as many whole claims as there is room for, those of the response first."""
+    # Whole claims only: a claim without its label would read as undecided.
     ids = [chunk.id for chunk in job.record.chunks]
     recorded = 0
     for claim in _response_claims(ids, evaluation) + _ground_truth_claims(ids, evaluation):

@@ -69,7 +69,7 @@ class OpenRecords:
 
     def take(self, key: JobKey) -> OpenRecord | None:
         """Return a record and remove it; None where somebody else has taken it."""
-        return self._open.pop(key, None)
+        return self._open.pop(key, None)  # atomic: one caller alone gets it
 
     def all_keys(self) -> list[JobKey]:
         """Return the keys of all open records, oldest first."""

@@ -70,6 +70,7 @@ def _placed(
 def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> Mapping[str, float]:
     """The metrics over a retriever's own chunks, where several retrievers ran."""
     matrix = evaluation.ground_truth_vs_chunks
+    # With one retriever its own chunks are all chunks, also after a reranker.
     if matrix is None or len(spans.retrievers) == 1:
         return evaluation.metrics if matrix is not None else {}
     own = {(chunk.id, chunk.text) for chunk in run.chunks}

@@ -29,6 +29,7 @@ class EvaluationEvents:
         evaluation = finished.outcome.evaluation
         if evaluation is None:
             return
+        # The root has ended; an event needs its ids alone.
         context = set_span_in_context(NonRecordingSpan(root_context(finished.job)))
         for name, value in evaluation.metrics.items():
             self._logger.emit(
@@ -52,6 +53,7 @@ class ScoreHistogram:
             semconv.SCORE_HISTOGRAM,
             unit="1",
             description="Scores of evaluated RAG answers.",
+            # The default buckets are made for milliseconds, and all scores would be in the first.
             explicit_bucket_boundaries_advisory=[0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0],
         )
 

@@ -90,6 +90,7 @@ def build_spans(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
         root: The root span that was started for the query; still recording.
         tracer: Starts the other spans.
     """
+    # The SDK drops the oldest attributes past its limit, so query and response come last.
     root.set_attributes(_root_attributes(job))
     _set_error(root, job.error_type)
     spans: list[Span] = []
@@ -114,6 +115,7 @@ def _start(run: RetrieverRun | GeneratorRun, tracer: Tracer, parent: Span) -> Sp
         name, attributes = semconv.SPAN_RETRIEVER, _retriever_attributes(run)
     else:
         name, attributes = semconv.SPAN_GENERATOR, _generator_attributes(run)
+    # On top of the request's context, so that its baggage reaches span processors.
     context = set_span_in_context(parent)
     span = tracer.start_span(name, context, kind=SpanKind.CLIENT, start_time=run.started)
     span.set_attributes(attributes)
@@ -168,6 +170,7 @@ def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
     """Return the texts that fit on one span: 20 chunks, 2 KiB each, 32 KiB in all."""
     texts: list[str] = []
     room = MAX_CHUNKS_BYTES
+    # Shared in order: the first chunks are the ones that the generator reads first.
     for chunk in chunks[:MAX_DOCUMENTS]:
         text = cut(chunk.text, min(MAX_CHUNK_BYTES, room))
         room -= len(text.encode("utf-8"))

@@ -94,7 +94,7 @@ class Writer:
 
     def _settle(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
-        status = Status.JUDGE_ERROR
+        status = Status.JUDGE_ERROR  # should writing fail altogether, the record is counted still
         try:
             # A copy, since a context can be entered only once at a time.
             status = record.context.copy().run(self._write, record, outcome, sinks)
