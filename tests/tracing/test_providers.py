@@ -63,6 +63,19 @@ def test_without_any_provider_spans_go_to_a_file_and_the_process_ends_with_all_o
     assert names_in(tmp_path / "claimspan-traces.jsonl") == OURS
 
 
+def test_the_last_records_of_a_script_find_their_ground_truth_while_the_process_ends(
+    tmp_path: Path,
+) -> None:
+    look_up = "def look_up(query, metadata): return f'Answer to {query}'\n"
+    code = look_up + ONE_QUERY.replace("sample=1.0", "sample=1.0, ground_truth=look_up")
+
+    python(code, tmp_path)
+
+    written = (tmp_path / "claimspan-traces.jsonl").read_text(encoding="utf-8")
+    assert "claimspan.ground_truth.matched_by" in written
+    assert "claimspan.score.recall" in written
+
+
 def test_with_an_endpoint_in_the_environment_spans_go_there_and_to_no_file(tmp_path: Path) -> None:
     with receiver() as backend:
         endpoint = backend.url.removesuffix("/v1/traces")
