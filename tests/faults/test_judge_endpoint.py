@@ -9,6 +9,7 @@ import logging
 import resource
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Final
@@ -19,13 +20,8 @@ import pytest
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.breaker import (
-    FAILURES,
-    PAUSE_SECONDS,
-    Breaker,
-    asked_to_wait,
-    pause_before,
-)
+from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
+from claimspan.judges.llm.client import retry_after_seconds
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge
@@ -170,21 +166,34 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(server: JudgeServer) -> N
 
 
 def test_a_wait_is_read_in_every_form() -> None:
-    assert asked_to_wait({"retry-after": "3"}) == 3.0
-    assert asked_to_wait({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
-    assert asked_to_wait({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
-    assert asked_to_wait({"retry-after": "soon"}) is None
-    assert asked_to_wait({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) is None
-    assert asked_to_wait({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) is None
-    assert asked_to_wait({}) is None
+    assert retry_after_seconds({"retry-after": "3"}) == 3.0
+    assert retry_after_seconds({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
+    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
+    assert retry_after_seconds({"retry-after": "soon"}) is None
+    assert retry_after_seconds({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) is None
+    assert retry_after_seconds({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) is None
+    assert retry_after_seconds({}) is None
 
 
-def test_pauses_grow_and_differ() -> None:
-    first = {pause_before(0) for _ in range(20)}
+async def test_pauses_grow_and_calls_that_failed_together_do_not_come_back_together(
+    server: JudgeServer,
+) -> None:
+    moments: defaultdict[str, list[float]] = defaultdict(list)
 
-    assert len(first) > 1
-    assert all(0.25 <= pause <= 0.5 for pause in first)
-    assert all(4.0 <= pause_before(9) <= 8.0 for _ in range(20))
+    async def behave(exchange: Exchange) -> None:
+        moments[exchange.messages[1].partition('"call"')[0]].append(time.monotonic())
+        await exchange.send(b"{}", status=503)
+
+    server.behave = behave
+    judges = [make_judge(server.url) for _ in range(8)]  # one circuit breaker each
+    calls = [extract(judge, f"It is {i}.") for i, judge in enumerate(judges)]
+    await asyncio.gather(*calls, return_exceptions=True)
+
+    pauses = [(second - first, third - second) for first, second, third in moments.values()]
+    assert len(pauses) == 8
+    assert all(0.25 <= first < second for first, second in pauses)
+    firsts = [first for first, _ in pauses]
+    assert max(firsts) - min(firsts) > 0.01
 
 
 @pytest.mark.parametrize("size", [0, 1, 40, 120])
@@ -221,34 +230,34 @@ async def test_a_dead_endpoint_is_left_alone_after_five_failures() -> None:
 
 def test_the_breaker_lets_one_probe_through_every_thirty_seconds() -> None:
     now = 0.0
-    breaker = Breaker(clock=lambda: now)
-    for _ in range(FAILURES):
-        breaker.enter()
-        breaker.failed()
+    breaker = CircuitBreaker(clock=lambda: now)
+    for _ in range(MAX_FAILURES):
+        breaker.before_request()
+        breaker.record_failure()
     with pytest.raises(JudgeError, match="no request for another 30 s"):
-        breaker.enter()
+        breaker.before_request()
 
-    now = PAUSE_SECONDS
-    breaker.enter()  # the probe
+    now = OPEN_SECONDS
+    breaker.before_request()  # the probe
     with pytest.raises(JudgeError):
-        breaker.enter()
-    breaker.succeeded()
-    breaker.enter()
-    breaker.enter()
+        breaker.before_request()
+    breaker.record_success()
+    breaker.before_request()
+    breaker.before_request()
 
 
 def test_the_breaker_stays_open_when_the_probe_fails() -> None:
     now = 0.0
-    breaker = Breaker(clock=lambda: now)
-    for _ in range(FAILURES):
-        breaker.failed()
-    now = PAUSE_SECONDS
-    breaker.enter()
-    breaker.failed()
+    breaker = CircuitBreaker(clock=lambda: now)
+    for _ in range(MAX_FAILURES):
+        breaker.record_failure()
+    now = OPEN_SECONDS
+    breaker.before_request()
+    breaker.record_failure()
 
-    now += PAUSE_SECONDS - 1
+    now += OPEN_SECONDS - 1
     with pytest.raises(JudgeError, match="another 1 s"):
-        breaker.enter()
+        breaker.before_request()
 
 
 async def test_refused_requests_do_not_open_the_breaker(server: JudgeServer) -> None:

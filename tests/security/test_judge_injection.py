@@ -60,7 +60,7 @@ class Recorder:
 
 def prompt_for(claim: str, references: list[str], question: str | None = None) -> Prompt:
     recorder = Recorder()
-    judge = OpenAIJudge("stub", base_url="http://127.0.0.1:9/v1").rehearsed_by(recorder)
+    judge = OpenAIJudge("stub", base_url="http://127.0.0.1:9/v1").with_chat_model(recorder)
     asyncio.run(judge.check([Claim(text=claim)], references, question=question))
     (prompt,) = recorder.prompts
     return prompt

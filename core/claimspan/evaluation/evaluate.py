@@ -12,7 +12,7 @@ from typing import Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from claimspan.concurrency import together
+from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.verdict_matrices import check, ground_truth_of, guarded
@@ -319,7 +319,7 @@ async def _extract(
 ) -> tuple[tuple[list[Claim], list[Claim]], int]:
     """The claims of response and ground truth, and how many were beyond the cap."""
     texts = (record.response, ground_truth_of(record) or "")
-    found = await together([_claims_of(judge, text, record.query) for text in texts])
+    found = await gather_or_cancel([_claims_of(judge, text, record.query) for text in texts])
     kept = [claims[:max_claims] for claims in found]
     return (kept[0], kept[1]), sum(len(claims) for claims in found) - sum(map(len, kept))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from claimspan.concurrency import together
+from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import JudgeError
 from claimspan.judges.protocol import Judge, SparseJudge
 from claimspan.records import RagRecord
@@ -42,7 +42,7 @@ async def check(
         "ground_truth_vs_response": (ground_truth_claims, [record.response]),
         "ground_truth_vs_chunks": (ground_truth_claims, chunks),
     }
-    matrices = await together(
+    matrices = await gather_or_cancel(
         [_matrix(judge, claims, texts, record.query) for claims, texts in wanted.values()]
     )
     return dict(zip(wanted, matrices, strict=True))

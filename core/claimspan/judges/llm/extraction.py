@@ -1,4 +1,4 @@
-"""Claims out of a text by a model: the call, and what its reply says."""
+"""Extraction of claims by a language model: batches of sentences, prompts, and replies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.completion import Completer, Prompt
+from claimspan.judges.llm.completion import ChatModel, Prompt
 from claimspan.judges.llm.encoding import call_id, encode
 from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
 from claimspan.judges.llm.replies import (
@@ -24,45 +24,55 @@ from claimspan.verdicts import Claim
 __all__ = ["Extraction", "extract", "sentences_of"]
 
 Extraction = Literal["direct", "reasoned"]
-"""Claims at once, or after a chain of thought."""
+"""How claims are extracted: directly, or after a chain of thought."""
 
-_SENTENCES_A_CALL: Final = 40
-"""A longer text is taken apart in several calls, so that no reply grows without end."""
+_MAX_SENTENCES: Final = 40
+"""Sentences in one call, so that the reply to a long text stays short enough to be complete."""
 
 
 def sentences_of(text: str) -> list[str]:
-    """All of a text, sentence by sentence."""
+    """The sentences of a text, none left out."""
     return [each.strip() for each in every_sentence(text, "en") if each.strip()]
 
 
 def batches_of(sentences: Sequence[str]) -> list[Sequence[str]]:
-    """The sentences of each call."""
-    starts = range(0, len(sentences), _SENTENCES_A_CALL)
-    return [sentences[start : start + _SENTENCES_A_CALL] for start in starts]
+    """Distributes sentences over calls, in their order."""
+    starts = range(0, len(sentences), _MAX_SENTENCES)
+    return [sentences[start : start + _MAX_SENTENCES] for start in starts]
 
 
 async def extract(
-    completer: Completer,
+    model: ChatModel,
     sentences: Sequence[str],
     *,
     question: str | None,
     reasoned: bool,
     exact: bool,
 ) -> list[Claim]:
-    """The claims of some sentences, in order; a reply that cannot be used is asked for once more.
+    """Extracts the claims of some sentences; an unusable reply is requested once more.
+
+    Args:
+        model: The model to ask.
+        sentences: The sentences of one call.
+        question: The question that the text answers, where known.
+        reasoned: Whether the model first writes a chain of thought.
+        exact: Whether the JSON schema holds the id and the sentence numbers of the call.
+
+    Returns:
+        The claims in the order of the text.
 
     Raises:
-        ReplyError: The second reply cannot be used either.
+        ReplyError: The second reply is unusable as well.
         JudgeError: No reply came.
     """
     try:
-        return await _extract_once(completer, sentences, question, reasoned, exact)
+        return await _extract_once(model, sentences, question, reasoned, exact)
     except ReplyError:
-        return await _extract_once(completer, sentences, question, reasoned, exact)
+        return await _extract_once(model, sentences, question, reasoned, exact)
 
 
 async def _extract_once(
-    completer: Completer,
+    model: ChatModel,
     sentences: Sequence[str],
     question: str | None,
     reasoned: bool,
@@ -79,9 +89,9 @@ async def _extract_once(
         user=encode({"question": question, "sentences": numbered, "call": call}),
         schema_name="claims",
         schema=schema,
-        max_tokens=_most_tokens(sentences, reasoned=reasoned, exact=exact),
+        max_tokens=_max_tokens(sentences, reasoned=reasoned, exact=exact),
     )
-    completion = await completer.complete(prompt)
+    completion = await model.complete(prompt)
     reply = read_reply(completion.content, ClaimsReply, call)
     return [
         _claim(entry.text, entry.sentence, sentences)
@@ -97,15 +107,16 @@ def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:
 
 
 def _longest_claim(sentences: Sequence[str]) -> int:
-    """Characters of a claim at most: half as much again as the longest sentence, for names."""
+    """Limit on the characters of a claim: a claim has names where its sentence has pronouns."""
     return 40 + 3 * max(map(len, sentences)) // 2
 
 
-def _most_tokens(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
-    """Room for the reply.
+def _max_tokens(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
+    """Limit on the completion tokens of the reply.
 
-    Three times the text, a third of its bytes taken as its tokens, and the JSON. What an exact
-    schema allows in characters is given in tokens, so that it is never the tokens that end first.
+    Without an exact schema: the JSON, and one token for each byte of the text, which is about
+    three times the text. With one: a token for each character that the schema allows, so that the
+    reply ends by the schema and is never cut.
     """
     if exact:
         claims = CLAIMS_A_SENTENCE * len(sentences)

@@ -1,0 +1,205 @@
+"""A chat model behind an OpenAI-compatible endpoint.
+
+The openai package sends, retries and reports errors. This module adds what it does not have: one
+deadline over all tries, a budget and a circuit breaker for each request, and errors that hold
+neither the prompt nor the reply nor the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Final
+
+from openai import APIStatusError, AsyncOpenAI, OpenAIError
+from pydantic import JsonValue
+
+from claimspan.cost.budget import Budget
+from claimspan.cost.pricing import Price
+from claimspan.cost.usage import Usage, add_usage
+from claimspan.errors import JudgeError
+from claimspan.judges.llm.call import Call
+from claimspan.judges.llm.circuit_breaker import CircuitBreaker
+from claimspan.judges.llm.client import GuardedOpenAI, current_call
+from claimspan.judges.llm.completion import (
+    Completion,
+    Prompt,
+    read_completion,
+    read_envelope,
+    usage_of,
+)
+from claimspan.judges.llm.sessions import SessionSource
+from claimspan.text.tokens import most_tokens
+
+__all__ = ["LENGTH_OPTIONS", "ChatEndpoint"]
+
+LENGTH_OPTIONS: Final = ("max_tokens", "max_completion_tokens")
+"""Names of the limit on completion tokens; each endpoint knows one of them, or both."""
+
+_ENVELOPE_TOKENS: Final = 256  # names of fields and the chat template, generously
+_LOGPROBS_REFUSED: Final = frozenset({400, 403, 422})
+_ADVICE: Final = {
+    **dict.fromkeys((301, 302, 307, 308), "redirects are not followed, give the final base_url"),
+    400: "it does not know an option, or the texts are too long for the model",
+    401: "check the key",
+    403: "check what the key may do",
+    404: "check base_url and model",
+    422: "it does not know an option",
+}
+
+
+class ChatEndpoint:
+    """A ``ChatModel`` behind an endpoint, usable from any event loop."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        sessions: SessionSource,
+        options: Mapping[str, JsonValue],
+        length_option: str,
+        reasoning_tokens: int,
+        top_logprobs: int,
+        call_seconds: float,
+        price: Price | None,
+        budget: Budget | None,
+    ) -> None:
+        self._model = model
+        self._sessions = sessions
+        self._options = options
+        self._length_option = length_option
+        self._reasoning_tokens = reasoning_tokens
+        self._top_logprobs = top_logprobs
+        self._call_seconds = call_seconds
+        self._price = price or Price(input=0.0, output=0.0)
+        self._budget = budget or Budget()
+        self._breaker = CircuitBreaker()
+        self._refuses_logprobs = False
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The reply to a prompt, after retries if need be.
+
+        Raises:
+            ReplyError: It came, and is not a complete reply.
+            BudgetExceededError: The next request could cost more than the budget has left.
+            JudgeError: None came in time.
+        """
+        session = await self._sessions.session()
+        async with session.semaphore:
+            deadline = asyncio.timeout(self._call_seconds)
+            call = Call(self._maximum(prompt), deadline, self._breaker, self._budget)
+            try:
+                async with deadline:
+                    return await self._complete(session.client, prompt, call)
+            except TimeoutError:
+                if call.status is None:
+                    self._breaker.record_failure()
+            finally:
+                await call.settle()
+        last = "" if call.status is None else f" (the last answer was HTTP {call.status})"
+        raise JudgeError(f"no reply within {self._call_seconds:g} s{last}")
+
+    async def _complete(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> Completion:
+        if prompt.logprobs and not self._refuses_logprobs:
+            try:
+                return await self._request(client, prompt, call)
+            except JudgeError:
+                if call.status not in _LOGPROBS_REFUSED:
+                    raise
+        completion = await self._request(client, prompt._replace(logprobs=False), call)
+        self._refuses_logprobs |= prompt.logprobs
+        return completion
+
+    async def _request(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> Completion:
+        envelope = read_envelope(await self._send(client, prompt, call))
+        usage = self._priced(usage_of(envelope, prompt))
+        add_usage(usage)
+        await call.settle(usage)
+        return read_completion(envelope)
+
+    async def _send(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> bytes:
+        """The body of a successful response."""
+        try:
+            return await self._create(client, prompt, call)
+        except JudgeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the package lets errors of its client through
+            # A client of the user's makes its retries unseen.
+            is_guarded = isinstance(client, GuardedOpenAI)
+            failure = _failure(error, call.n_requests if is_guarded else None)
+        raise failure  # out of the handler: the error of the package holds the request and the key
+
+    async def _create(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> bytes:
+        # A guarded client guards each request by itself, retries included.
+        is_guarded = isinstance(client, GuardedOpenAI)
+        current_call.set(call)
+        async with nullcontext() if is_guarded else call.request():
+            response = await client.chat.completions.with_raw_response.create(
+                model=self._model,
+                messages=[
+                    {"role": "system", "content": prompt.system},
+                    {"role": "user", "content": prompt.user},
+                ],
+                response_format={
+                    "type": "json_schema",
+                    "json_schema": {
+                        "name": prompt.schema_name,
+                        "strict": True,
+                        "schema": {**prompt.schema},
+                    },
+                },
+                stream=False,  # some servers stream where nothing is said
+                extra_body=self._parameters(prompt),
+            )
+        if not is_guarded:
+            add_usage(Usage(calls=response.retries_taken))
+        return response.content
+
+    def _parameters(self, prompt: Prompt) -> dict[str, JsonValue]:
+        logprobs: dict[str, JsonValue] = {"logprobs": True, "top_logprobs": self._top_logprobs}
+        return {
+            self._length_option: prompt.max_tokens + self._reasoning_tokens,
+            **(logprobs if prompt.logprobs else {}),
+            **self._options,
+        }
+
+    def _maximum(self, prompt: Prompt) -> Usage:
+        """Upper bound of what one request can cost: a token for each byte, and a full reply."""
+        parameters = self._parameters(prompt)
+        sent = json.dumps([*prompt.texts, dict(prompt.schema), parameters], ensure_ascii=False)
+        return self._priced(
+            Usage(
+                calls=1,
+                input_tokens=most_tokens(sent) + _ENVELOPE_TOKENS,
+                output_tokens=_max_output_tokens(parameters),
+            )
+        )
+
+    def _priced(self, usage: Usage) -> Usage:
+        cost = self._price.of(usage.input_tokens, usage.output_tokens)
+        return usage.model_copy(update={"cost_usd": cost})
+
+
+def _max_output_tokens(parameters: Mapping[str, JsonValue]) -> int:
+    """Completion tokens that a request allows; the user's options may have raised them."""
+    limits = [parameters.get(name) for name in LENGTH_OPTIONS]
+    replies = parameters.get("n")
+    longest = max((limit for limit in limits if isinstance(limit, int)), default=0)
+    return longest * (replies if isinstance(replies, int) else 1)
+
+
+def _failure(error: Exception, n_requests: int | None) -> JudgeError:
+    """What the user is told: the text of the error may hold the prompt or the key."""
+    made = "" if n_requests is None else f"; requests made: {n_requests}"
+    if isinstance(error, APIStatusError):
+        status = error.status_code
+        detail = f": {_ADVICE[status]}" if status in _ADVICE else made
+        return JudgeError(f"the endpoint answered with HTTP {status}{detail}")
+    cause: BaseException = error
+    while isinstance(cause, OpenAIError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, JudgeError):  # openai before 3.0 wraps every error of its HTTP client
+        return cause
+    return JudgeError(f"the connection failed ({type(cause).__name__}){made}")
