@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import json
 import logging
 import resource
@@ -23,7 +24,7 @@ from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
 from claimspan.judges.llm.client import retry_after_seconds
 
-from judge_server import Exchange, JudgeServer, judge_server, reply_to
+from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge
 
 CANARY: Final = "sk-canary-4711"
@@ -210,7 +211,21 @@ async def test_a_connection_that_breaks_off_is_tried_again(server: JudgeServer, 
     assert await extract(make_judge(server.url)) == 2
 
 
-# --- the breaker ---
+async def test_a_deadline_between_two_tries_is_reported_with_the_last_answer(
+    server: JudgeServer,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=503)
+
+    server.behave = behave
+
+    with pytest.raises(
+        JudgeError, match=r"no reply within 0\.2 s \(the last answer was HTTP 503\)"
+    ):
+        await extract(make_judge(server.url, call_seconds=0.2))
+
+
+# --- the circuit breaker ---
 
 
 async def test_a_dead_endpoint_is_left_alone_after_five_failures() -> None:
@@ -291,6 +306,30 @@ async def test_an_endless_response_is_not_read(server: JudgeServer, status: int)
         await extract(make_judge(server.url))
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KiB
+
+
+async def test_a_response_that_is_too_large_is_not_requested_again_by_the_client(
+    server: JudgeServer,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b" " * (8 * 2**20 + 1))
+
+    server.behave = behave
+
+    with pytest.raises(JudgeError, match="larger than 8 MiB"):
+        await extract(make_judge(server.url))
+
+    assert server.calls == 2  # an unusable reply is requested once more, as any other
+
+
+async def test_a_response_is_read_though_it_is_compressed_unasked(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        body = gzip.compress(json.dumps(completion(reply_to(exchange.asked))).encode())
+        await exchange.send(body, headers={"Content-Encoding": "gzip"})
+
+    server.behave = behave
+
+    assert await extract(make_judge(server.url)) == 2
 
 
 # --- what it must not do ---

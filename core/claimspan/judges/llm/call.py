@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
-from openai import APIStatusError
+from openai import APIStatusError, OpenAIError
 
 from claimspan.cost.budget import Budget, Reservation
 from claimspan.cost.usage import Usage, add_usage
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 
-__all__ = ["Call"]
+__all__ = ["Call", "root_cause"]
 
 _REQUEST: Final = Usage(calls=1)
 
@@ -56,7 +56,7 @@ class Call:
     async def request(self) -> AsyncGenerator[None]:
         """Surrounds one request: admits it, and accounts for how it ends.
 
-        The block sets ``status`` as soon as there is one. The reservation of a request that
+        The block sets ``status`` once it has read a response. The reservation of a request that
         succeeds stays open until ``settle``, because its cost is in the reply.
 
         Raises:
@@ -70,12 +70,13 @@ class Call:
         add_usage(_REQUEST)
         try:
             yield
-        except Exception as error:
-            if isinstance(error, APIStatusError):
-                self.status = error.status_code
-            await self._account_for(error)
+        except APIStatusError as error:
+            await self._answered(error.status_code)
             raise
-        await self._account_for(None)
+        except Exception as error:
+            await self._failed(error)
+            raise
+        await self._answered(self.status or 200)
 
     async def settle(self, usage: Usage | None = None) -> None:
         """Books the last request.
@@ -98,12 +99,27 @@ class Call:
         finally:
             self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
 
-    async def _account_for(self, error: Exception | None) -> None:
-        if self.status is None or self.status >= 500:
+    async def _answered(self, status: int) -> None:
+        self.status = status
+        if status >= 500:
             self._breaker.record_failure()
         else:
             self._breaker.record_success()
+        if status >= 300:
+            await self.settle(Usage())  # a request that is refused costs nothing
+
+    async def _failed(self, error: Exception) -> None:
+        self._breaker.record_failure()
         # ConnectError and ConnectTimeout of the HTTP client: the request was never sent.
-        is_unsent = self.status is None and type(error).__name__.startswith("Connect")
-        if is_unsent or (self.status or 0) >= 300:
+        if root_cause(error).startswith("Connect"):
             await self.settle(Usage())
+
+
+def root_cause(error: BaseException) -> str:
+    """The class name of the error behind those of the openai package.
+
+    The text of an error may hold the address, the prompt or the key.
+    """
+    while isinstance(error, OpenAIError) and error.__cause__ is not None:
+        error = error.__cause__
+    return type(error).__name__

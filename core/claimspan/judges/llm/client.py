@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Final
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 from pydantic import SecretStr
 
-from claimspan.errors import ReplyError
+from claimspan.errors import JudgeError, ReplyError
 from claimspan.judges.llm.call import Call
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response  # of whichever client the openai package brings
 
-__all__ = ["GuardedOpenAI", "current_call", "guarded_client", "retry_after_seconds"]
+__all__ = [
+    "GuardedOpenAI",
+    "StopRetryingError",
+    "current_call",
+    "guarded_client",
+    "retry_after_seconds",
+]
 
 MAX_RETRIES: Final = 2
 """Repetitions of a request that failed for a while, such as one beyond the rate limit."""
@@ -43,14 +49,23 @@ class GuardedOpenAI(AsyncOpenAI):
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
-        """The headers of every request, but for the key."""
+        """The headers of every request."""
         return {
             "Accept": "application/json",
             "Accept-Encoding": "identity",  # the limit on a reply counts the bytes on the wire
             "Content-Type": "application/json",
             "User-Agent": self.user_agent,
+            **self.auth_headers,  # the package adds them by itself from 3.0 on
             **self.own_headers,
         }
+
+
+class StopRetryingError(BaseException):
+    """Carries an error past the package, which before 3.0 retries after every ``Exception``."""
+
+    def __init__(self, error: JudgeError) -> None:
+        super().__init__(str(error))
+        self.error: Final = error
 
 
 class GuardedHttpClient(DefaultAsyncHttpxClient):
@@ -71,10 +86,15 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
         """The response to one request; a redirect is never followed.
 
         Raises:
-            ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
-            JudgeError: The circuit breaker or the budget refuses the request.
+            StopRetryingError: The body is larger than ``MAX_REPLY_BYTES``, or the circuit breaker
+                or the budget refuses the request.
         """
-        call = current_call.get()
+        try:
+            return await self._send_guarded(request, current_call.get())
+        except JudgeError as error:
+            raise StopRetryingError(error) from None
+
+    async def _send_guarded(self, request: Request, call: Call) -> Response:
         async with call.request():
             # A redirect would send the prompt to another host.
             response = await super().send(request, stream=True, follow_redirects=False)
@@ -85,7 +105,7 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
             finally:
                 await response.aclose()
             call.status = response.status_code
-        headers = {name: response.headers[name] for name in _KEPT_HEADERS & response.headers.keys()}
+        headers = {name: each for name, each in response.headers.items() if name in _KEPT_HEADERS}
         if (retry_after_seconds(headers) or 0.0) >= call.seconds_left:
             headers["x-should-retry"] = "false"  # how a server keeps the package from a retry
         status = response.status_code
