@@ -13,6 +13,8 @@ import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Final
 from weakref import ReferenceType, ref
 
@@ -167,13 +169,16 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(server: JudgeServer) -> N
 
 
 def test_a_wait_is_read_in_every_form() -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+
     assert retry_after_seconds({"retry-after": "3"}) == 3.0
     assert retry_after_seconds({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
-    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
-    assert retry_after_seconds({"retry-after": "soon"}) is None
-    assert retry_after_seconds({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) is None
-    assert retry_after_seconds({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) is None
-    assert retry_after_seconds({}) is None
+    assert 50 < retry_after_seconds({"retry-after": soon}) <= 60
+    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) <= 0
+    assert retry_after_seconds({"retry-after": "soon"}) == 0
+    assert retry_after_seconds({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) > 1e9
+    assert retry_after_seconds({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) == 0
+    assert retry_after_seconds({}) == 0
 
 
 async def test_pauses_grow_and_calls_that_failed_together_do_not_come_back_together(
@@ -457,6 +462,33 @@ def test_one_judge_serves_one_event_loop_after_the_other(server: JudgeServer) ->
 
     assert first.metrics == second.metrics
     assert server.calls == 6
+
+
+async def wait_for_connections(server: JudgeServer, count: int) -> None:
+    async with asyncio.timeout(5):
+        while server.connections != count:
+            await asyncio.sleep(0.01)
+
+
+async def test_calls_of_one_loop_share_a_connection_that_ends_with_the_judge(
+    server: JudgeServer,
+) -> None:
+    judge = make_judge(server.url)
+    await extract(judge, "It is 1.")
+    await extract(judge, "It is 2.")
+    assert server.connections == 1
+
+    del judge
+
+    await wait_for_connections(server, 0)
+
+
+def test_a_judge_that_ends_with_its_loop_leaves_no_connection(server: JudgeServer) -> None:
+    for i in range(20):
+        asyncio.run(extract(make_judge(server.url), f"It is {i}."))
+    gc.collect()  # an open connection would be a warning, and so an error
+
+    asyncio.run(wait_for_connections(server, 0))
 
 
 def abandoned_loop(call: Coroutine[object, None, int]) -> ReferenceType[asyncio.AbstractEventLoop]:

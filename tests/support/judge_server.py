@@ -167,6 +167,8 @@ class JudgeServer:
         self.url = ""
         self.exchanges: list[Exchange] = []
         self.active = 0
+        self.connections = 0
+        """Connections that are open."""
         self.reset()
 
     def reset(self) -> None:
@@ -210,11 +212,13 @@ class JudgeServer:
         await exchange.send_json(body)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             with suppress(asyncio.IncompleteReadError, ConnectionError):
                 while True:
                     await self._exchange(reader, writer)
         finally:
+            self.connections -= 1
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()

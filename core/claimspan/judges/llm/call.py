@@ -111,15 +111,12 @@ class Call:
     async def _failed(self, error: Exception) -> None:
         self._breaker.record_failure()
         # ConnectError and ConnectTimeout of the HTTP client: the request was never sent.
-        if root_cause(error).startswith("Connect"):
+        if type(root_cause(error)).__name__.startswith("Connect"):
             await self.settle(Usage())
 
 
-def root_cause(error: BaseException) -> str:
-    """The class name of the error behind those of the openai package.
-
-    The text of an error may hold the address, the prompt or the key.
-    """
+def root_cause(error: BaseException) -> BaseException:
+    """The error of the HTTP client behind the errors of the openai package."""
     while isinstance(error, OpenAIError) and error.__cause__ is not None:
         error = error.__cause__
-    return type(error).__name__
+    return error

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 from pydantic import SecretStr
 
-from claimspan.errors import JudgeError, ReplyError
+from claimspan.errors import ReplyError
 from claimspan.judges.llm.call import Call
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response  # of whichever client the openai package brings
 
-__all__ = [
-    "GuardedOpenAI",
-    "StopRetryingError",
-    "current_call",
-    "guarded_client",
-    "retry_after_seconds",
-]
+__all__ = ["GuardedOpenAI", "current_call", "guarded_client", "retry_after_seconds"]
 
 MAX_RETRIES: Final = 2
 """Repetitions of a request that failed for a while, such as one beyond the rate limit."""
@@ -60,14 +55,6 @@ class GuardedOpenAI(AsyncOpenAI):
         }
 
 
-class StopRetryingError(BaseException):
-    """Carries an error past the package, which before 3.0 retries after every ``Exception``."""
-
-    def __init__(self, error: JudgeError) -> None:
-        super().__init__(str(error))
-        self.error: Final = error
-
-
 class GuardedHttpClient(DefaultAsyncHttpxClient):
     """Sends each request under the guard of its call, and reads only what is worth reading.
 
@@ -86,15 +73,10 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
         """The response to one request; a redirect is never followed.
 
         Raises:
-            StopRetryingError: The body is larger than ``MAX_REPLY_BYTES``, or the circuit breaker
-                or the budget refuses the request.
+            ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
+            JudgeError: The circuit breaker or the budget refuses the request.
         """
-        try:
-            return await self._send_guarded(request, current_call.get())
-        except JudgeError as error:
-            raise StopRetryingError(error) from None
-
-    async def _send_guarded(self, request: Request, call: Call) -> Response:
+        call = current_call.get()
         async with call.request():
             # A redirect would send the prompt to another host.
             response = await super().send(request, stream=True, follow_redirects=False)
@@ -106,7 +88,7 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
                 await response.aclose()
             call.status = response.status_code
         headers = {name: each for name, each in response.headers.items() if name in _KEPT_HEADERS}
-        if (retry_after_seconds(headers) or 0.0) >= call.seconds_left:
+        if retry_after_seconds(headers) >= call.seconds_left:
             headers["x-should-retry"] = "false"  # how a server keeps the package from a retry
         status = response.status_code
         return type(response)(status, headers=headers, content=body, request=request)
@@ -138,23 +120,19 @@ def guarded_client(
     return client
 
 
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a response asks to wait in ``retry-after-ms`` or ``retry-after``, if any.
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """Seconds that a response asks to wait before a retry; 0 or less where it does not.
 
     Args:
         headers: Headers of the response, names in lower case.
     """
-    milliseconds, after = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
-    for text, unit in ((milliseconds, 1e-3), (after, 1.0)):
-        try:
-            return max(0.0, float(text) * unit)
-        except ValueError:
-            continue
-    try:
-        moment = parsedate_to_datetime(after).astimezone(UTC)
-    except (ValueError, OverflowError):  # no date, or none of any calendar
-        return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after-ms"]) / 1000
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after"])
+    with suppress(KeyError, ValueError, OverflowError):
+        return parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+    return 0.0
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:

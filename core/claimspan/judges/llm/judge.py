@@ -7,8 +7,10 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Final, Self, get_args
 
+from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
 
 from claimspan.concurrency import SingleFlight, gather_or_cancel
@@ -16,13 +18,14 @@ from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.base_url import is_openai
+from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url, is_openai
 from claimspan.judges.llm.chat_endpoint import LENGTH_OPTIONS, ChatEndpoint
 from claimspan.judges.llm.checking import CheckBatch, ReplyFormat, check_batch, plan_batches
+from claimspan.judges.llm.client import guarded_client
 from claimspan.judges.llm.completion import ChatModel
-from claimspan.judges.llm.connection import ClientOrFactory, own_connection, users_connection
 from claimspan.judges.llm.extraction import Extraction, batches_of, extract, sentences_of
 from claimspan.judges.llm.replies import claims_schema, verdicts_schema
+from claimspan.judges.llm.sessions import Sessions
 from claimspan.judges.llm.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.judges.protocol import Cell
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
@@ -60,11 +63,11 @@ class OpenAIJudge:
 
     **A client of your own.** ``client`` takes an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``,
     for Azure AD, a gateway, a proxy or certificates of your own. It decides on address, key,
-    headers, environment variables, redirects, proxies, retries and the size of a reply; the
-    deadline of a call, the circuit breaker, the budget and the error messages stay the judge's.
-    With a budget its retries are off, because each request has to be reserved. Its connections
-    belong to one event loop: for more than one ``evaluate()``, give a function that makes a client
-    (``client=lambda: AsyncOpenAI(...)``); the judge then makes and closes one for each loop.
+    headers, environment variables, redirects, proxies, retries and the size of a reply, and stays
+    open. The deadline of a call, the circuit breaker (which counts calls here), the budget and
+    the error messages stay the judge's. With a budget the retries of the client are off, because
+    the judge reserves each request. A client with HTTP/2 serves one event loop, any other serves
+    all.
 
     Args:
         model: Name of the model at the endpoint; for Azure, of the deployment.
@@ -72,7 +75,7 @@ class OpenAIJudge:
         base_url: Address under which ``/chat/completions`` is; None is OpenAI.
         headers: Headers of every request, such as Azure's ``api-key``.
         query: Query parameters of every request, such as Azure's ``api-version``.
-        client: A client, or a function that makes one; not together with the four above.
+        client: A client to use in place of the four above.
         options: Further fields in the body of every request, such as ``{"seed": 1}``.
         extraction: ``"direct"``, or ``"reasoned"`` for claims after a chain of thought.
         chunks_per_call: Texts in one check; 1 is the most careful, None as many as fit.
@@ -104,7 +107,7 @@ class OpenAIJudge:
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
-        client: ClientOrFactory | None = None,
+        client: AsyncOpenAI | None = None,
         options: Mapping[str, JsonValue] | None = None,
         extraction: Extraction = "direct",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
@@ -121,26 +124,22 @@ class OpenAIJudge:
         if extraction not in get_args(Extraction):
             raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
         if client is None:
-            connection = own_connection(
-                base_url=base_url,
-                api_key=api_key,
-                headers=headers,
-                query=query,
-                concurrency=concurrency,
+            url = check_base_url(base_url or OPENAI_URL)
+            connect = partial(
+                guarded_client,
+                base_url=url,
+                api_key=_secret(api_key, url),
+                headers=headers or {},
+                query=query or {},
                 read_seconds=call_seconds,
             )
+            sessions = Sessions(connect, concurrency)
         else:
-            connection = users_connection(
-                client,
-                concurrency=concurrency,
-                retries=budget is None,
-                unused={
-                    "base_url": base_url,
-                    "api_key": api_key,
-                    "headers": headers,
-                    "query": query,
-                },
-            )
+            _check_client(client, base_url=base_url, api_key=api_key, headers=headers, query=query)
+            url = str(client.base_url)
+            # The judge reserves each request by itself, and sees no retries of the client.
+            users = client if budget is None else client.with_options(max_retries=0)
+            sessions = Sessions(lambda: users, concurrency)
         self.model: Final = model
         self.price: Final = price or price_of(model)
         self._check_budget(budget, options or {})
@@ -152,13 +151,13 @@ class OpenAIJudge:
         self._cache = VerdictCache() if cache is None else cache
         self._extractions = SingleFlight[list[Claim]]()
         self.version: Final = f"{model}/{self._digest()[:8]}"
-        self._scope = content_key(self.version, connection.url)
+        self._scope = content_key(self.version, url)
         self._chat_model: ChatModel = ChatEndpoint(
             model=model,
-            sessions=connection.sessions,
+            sessions=sessions,
             options=self._options,
             top_logprobs=top_logprobs,
-            length_option=_length_option(connection.url),
+            length_option=_length_option(url),
             reasoning_tokens=_reasoning_tokens(model),
             call_seconds=call_seconds,
             price=self.price,
@@ -357,3 +356,18 @@ def _length_option(url: str) -> str:
 def _reasoning_tokens(model: str) -> int:
     # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
     return _REASONING_TOKENS if _REASONING_MODEL.match(model) and "-chat" not in model else 0
+
+
+def _secret(key: str | SecretStr | None, url: str) -> SecretStr | None:
+    if not key and is_openai(url):
+        raise ConfigError("OpenAI needs a key: give api_key, or use OpenAIJudge.from_environment")
+    return key if isinstance(key, SecretStr) or key is None else SecretStr(key)
+
+
+def _check_client(client: object, **others: object) -> None:
+    if not isinstance(client, AsyncOpenAI):
+        kind = type(client).__name__
+        raise ConfigError(f"client is of type {kind!r}: give an openai.AsyncOpenAI")
+    for name, value in others.items():
+        if value is not None:
+            raise ConfigError(f"client and {name} are both given: set {name} on the client")
