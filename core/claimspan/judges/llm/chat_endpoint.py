@@ -36,7 +36,7 @@ from claimspan.text.tokens import most_tokens
 __all__ = ["LENGTH_OPTIONS", "ChatEndpoint"]
 
 LENGTH_OPTIONS: Final = ("max_tokens", "max_completion_tokens")
-"""Names of the limit on completion tokens; each endpoint knows one of them, or both."""
+"""Fields of a request that limit its completion tokens; endpoints know one of them, or both."""
 
 _TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
 _LOGPROBS_REFUSED: Final = frozenset({400, 403, 422})
@@ -54,7 +54,7 @@ _ADVICE: Final = {
 
 
 class ChatEndpoint:
-    """A ``ChatModel`` behind an endpoint, usable from any event loop."""
+    """A chat model behind an endpoint; implements ``ChatModel`` for any event loop."""
 
     def __init__(
         self,
@@ -82,12 +82,12 @@ class ChatEndpoint:
         self._refuses_logprobs = False
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The reply to a prompt, after retries if need be.
+        """Gets the reply to a prompt, with retries where a failure may pass.
 
         Raises:
-            ReplyError: It came, and is not a complete reply.
-            BudgetExceededError: The next request could cost more than the budget has left.
-            JudgeError: None came in time.
+            ReplyError: A response came, without a complete reply.
+            BudgetExceededError: The next request could exceed the budget.
+            JudgeError: No response came in time; the message says what came last.
         """
         session = await self._sessions.of_running_loop()
         async with session.semaphore:
@@ -129,20 +129,21 @@ class ChatEndpoint:
         except JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - the package lets errors of its client through
-            # A client of the user's makes its retries unseen.
+            # The retries of a user's client are not counted.
             is_guarded = isinstance(client, GuardedOpenAI)
             failure = _failure(error, call.n_requests if is_guarded else None)
-        raise failure  # out of the handler: the error of the package holds the request and the key
+        # Outside of the handler, so that no context leads to the request, which holds the key.
+        raise failure
 
     async def _create(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> bytes:
-        # A guarded client guards each request by itself, retries included.
+        # GuardedHttpClient passes each request through the call, retries included.
         is_guarded = isinstance(client, GuardedOpenAI)
         current_call.set(call)
         async with nullcontext() if is_guarded else call.request():
             response = await client.chat.completions.with_raw_response.create(
                 model=self._model,
                 messages=[],
-                stream=False,  # some servers stream where nothing is said
+                stream=False,  # some servers stream by default
                 extra_headers=None if is_guarded else _CLOSE_CONNECTION,
                 # Typed arguments go through a conversion that takes a quarter of a call's CPU time.
                 extra_body=self._body(prompt),
@@ -191,7 +192,7 @@ def _max_output_tokens(body: Mapping[str, JsonValue]) -> int:
 
 
 def _failure(error: Exception, n_requests: int | None) -> JudgeError:
-    """What the user is told: the text of the error may hold the prompt or the key."""
+    """The error for the user, without the text of the original: it may hold the prompt or the key."""
     made = "" if n_requests is None else f"; requests made: {n_requests}"
     if isinstance(error, APIStatusError):
         status = error.status_code

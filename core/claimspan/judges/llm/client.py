@@ -22,25 +22,26 @@ if TYPE_CHECKING:
 __all__ = ["GuardedOpenAI", "current_call", "guarded_client", "retry_after_seconds"]
 
 MAX_RETRIES: Final = 2
-"""Repetitions of a request that failed for a while, such as one beyond the rate limit."""
+"""Retries of a request that failed for a passing reason, such as a rate limit."""
 
 MAX_REPLY_BYTES: Final = 8 * 2**20
-"""A reply with log probabilities of 5,000 tokens has 2 MiB."""
+"""Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB."""
 
 _KEPT_HEADERS: Final = ("retry-after", "retry-after-ms", "x-should-retry")
 
 current_call: Final[ContextVar[Call]] = ContextVar("claimspan_judge_call")
-"""The call that a request belongs to: the openai package has no way to hand it through."""
+"""The call that a request belongs to; the openai package has no argument to pass it through."""
 
 
 class GuardedOpenAI(AsyncOpenAI):
-    """Sends its requests under the guard of their calls, with headers of the judge alone.
+    """The judge's own client: it ignores the ``OPENAI_*`` variables of the application.
 
-    The package takes headers, organisation and project from ``OPENAI_*`` variables. They belong to
-    the application, which is not asked to pay, and may hold its key.
+    The package takes headers, organisation and project from them, which may hold the key of the
+    application and make its account pay. ``default_headers`` replaces all of them.
     """
 
     own_headers: Mapping[str, str] = {}
+    """Headers that the user has given to the judge."""
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
@@ -56,10 +57,10 @@ class GuardedOpenAI(AsyncOpenAI):
 
 
 class GuardedHttpClient(DefaultAsyncHttpxClient):
-    """Sends each request under the guard of its call, and reads only what is worth reading.
+    """Passes each request through ``Call.request``, and limits what is read of a response.
 
-    It reads replies whole, so that the retries of the openai package cover a connection that
-    breaks in the middle of one, and no reply beyond ``MAX_REPLY_BYTES``.
+    A response is read here and not by the openai package, so that its retries cover a connection
+    that breaks in the middle of a body, and that no body exceeds ``MAX_REPLY_BYTES``.
     """
 
     async def send(
@@ -70,7 +71,7 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
         auth: object = None,
         follow_redirects: object = None,
     ) -> Response:
-        """The response to one request; a redirect is never followed.
+        """Sends one request and reads its response; never follows a redirect.
 
         Raises:
             ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
@@ -82,14 +83,14 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
             response = await super().send(request, stream=True, follow_redirects=False)
             try:
                 body = b""
-                if response.is_success:  # the text of an error may hold the key, and never end
+                if response.is_success:  # the body of an error may hold the key, and may never end
                     body = await _read_at_most(response.aiter_bytes(), MAX_REPLY_BYTES)
             finally:
                 await response.aclose()
             call.status = response.status_code
         headers = {name: each for name, each in response.headers.items() if name in _KEPT_HEADERS}
         if retry_after_seconds(headers) >= call.seconds_left:
-            headers["x-should-retry"] = "false"  # how a server keeps the package from a retry
+            headers["x-should-retry"] = "false"  # the header that the package obeys first
         status = response.status_code
         return type(response)(status, headers=headers, content=body, request=request)
 
@@ -102,7 +103,15 @@ def guarded_client(
     query: Mapping[str, str],
     read_seconds: float,
 ) -> GuardedOpenAI:
-    """A client of one endpoint; proxies and credentials of the environment are ignored."""
+    """Creates the judge's own client of an endpoint, which ignores all environment variables.
+
+    Args:
+        base_url: Address of the endpoint.
+        api_key: Its key; None where it needs none.
+        headers: Headers of every request.
+        query: Query parameters of every request.
+        read_seconds: Timeout of one read, connect or write.
+    """
     is_plain = base_url.startswith("http://")
     client = GuardedOpenAI(
         api_key=api_key.get_secret_value() if api_key else "none",
@@ -112,7 +121,7 @@ def guarded_client(
         default_query=dict(query),
         http_client=GuardedHttpClient(
             trust_env=False,
-            # The usual certificates take 70 ms to load; plain HTTP needs none.
+            # Certificates take 40 to 70 ms to load; plain HTTP needs none.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True,
         ),
     )

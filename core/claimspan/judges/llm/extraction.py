@@ -10,8 +10,8 @@ from claimspan.judges.llm.completion import ChatModel, Prompt
 from claimspan.judges.llm.encoding import call_id, encode
 from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
 from claimspan.judges.llm.replies import (
-    CLAIMS_A_SENTENCE,
-    LONGEST_NOTES,
+    MAX_CLAIMS_PER_SENTENCE,
+    MAX_NOTES_LENGTH,
     ClaimsReply,
     claims_schema,
     exact_claims_schema,
@@ -47,7 +47,7 @@ async def extract(
     *,
     question: str | None,
     reasoned: bool,
-    exact: bool,
+    exact_schema: bool,
 ) -> list[Claim]:
     """Extracts the claims of some sentences; an unusable reply is requested once more.
 
@@ -56,7 +56,7 @@ async def extract(
         sentences: The sentences of one call.
         question: The question that the text answers, where known.
         reasoned: Whether the model first writes a chain of thought.
-        exact: Whether the JSON schema holds the id and the sentence numbers of the call.
+        exact_schema: Whether the JSON schema holds the id and the sentence numbers of the call.
 
     Returns:
         The claims in the order of the text.
@@ -66,9 +66,9 @@ async def extract(
         JudgeError: No reply came.
     """
     try:
-        return await _extract_once(model, sentences, question, reasoned, exact)
+        return await _extract_once(model, sentences, question, reasoned, exact_schema)
     except ReplyError:
-        return await _extract_once(model, sentences, question, reasoned, exact)
+        return await _extract_once(model, sentences, question, reasoned, exact_schema)
 
 
 async def _extract_once(
@@ -76,20 +76,22 @@ async def _extract_once(
     sentences: Sequence[str],
     question: str | None,
     reasoned: bool,
-    exact: bool,
+    exact_schema: bool,
 ) -> list[Claim]:
     call = call_id()
     numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
     schema = claims_schema(reasoned=reasoned)
-    if exact:
-        longest = _longest_claim(sentences)
-        schema = exact_claims_schema(call, len(sentences), longest_claim=longest, reasoned=reasoned)
+    if exact_schema:
+        length = _max_claim_length(sentences)
+        schema = exact_claims_schema(
+            call, len(sentences), max_claim_length=length, reasoned=reasoned
+        )
     prompt = Prompt(
         system=EXTRACT_REASONED if reasoned else EXTRACT,
         user=encode({"question": question, "sentences": numbered, "call": call}),
         schema_name="claims",
         schema=schema,
-        max_tokens=_max_tokens(sentences, reasoned=reasoned, exact=exact),
+        max_tokens=_max_tokens(sentences, reasoned=reasoned, exact_schema=exact_schema),
     )
     completion = await model.complete(prompt)
     reply = read_reply(completion.content, ClaimsReply, call)
@@ -106,21 +108,21 @@ def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:
     return Claim(text=text.strip(), sentence=sentences[number - 1])
 
 
-def _longest_claim(sentences: Sequence[str]) -> int:
+def _max_claim_length(sentences: Sequence[str]) -> int:
     """Limit on the characters of a claim: a claim has names where its sentence has pronouns."""
     return 40 + 3 * max(map(len, sentences)) // 2
 
 
-def _max_tokens(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
+def _max_tokens(sentences: Sequence[str], *, reasoned: bool, exact_schema: bool) -> int:
     """Limit on the completion tokens of the reply.
 
     Without an exact schema: the JSON, and one token for each byte of the text, which is about
     three times the text. With one: a token for each character that the schema allows, so that the
     reply ends by the schema and is never cut.
     """
-    if exact:
-        claims = CLAIMS_A_SENTENCE * len(sentences)
-        notes = LONGEST_NOTES if reasoned else 0
-        return 100 + notes + claims * (30 + _longest_claim(sentences))
+    if exact_schema:
+        claims = MAX_CLAIMS_PER_SENTENCE * len(sentences)
+        notes = MAX_NOTES_LENGTH if reasoned else 0
+        return 100 + notes + claims * (30 + _max_claim_length(sentences))
     size = sum(most_tokens(sentence) for sentence in sentences)
     return 200 + size + 40 * len(sentences) + (400 + size if reasoned else 0)

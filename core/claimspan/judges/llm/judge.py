@@ -291,7 +291,7 @@ class OpenAIJudge:
                     sentences,
                     question=question,
                     reasoned=self._reasoned,
-                    exact=self._format.exact_schema,
+                    exact_schema=self._format.exact_schema,
                 )
                 for sentences in batches_of(sentences_of(text))
             ]
