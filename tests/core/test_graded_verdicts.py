@@ -1,4 +1,4 @@
-"""From log probabilities to graded verdicts, and from those to context coverage."""
+"""Graded verdicts from log probabilities, and context coverage from graded verdicts."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_log_probability_above_zero_is_certainty() -> None:
 
 
 def test_an_unlikely_label_is_graded_where_its_rivals_are_listed() -> None:
-    """Grammars change what is written, but not the probabilities that are reported."""
+    """A grammar changes the token that is chosen, not the probabilities that are reported."""
     verdict = graded_verdict(token("C", {"To": 0.9, "C": 0.003, "E": 0.002, "N": 0.001}), "C")
 
     assert verdict.contradicted == pytest.approx(1 / 2)
@@ -129,7 +129,7 @@ def test_tokens_of_another_text_say_nothing() -> None:
 
 
 def with_logprobs(content: str) -> JsonValue:
-    """One token a character; a label is 70 % what it is, 20 % and 10 % the others."""
+    """One token per character; a label has 70 %, the other two 20 % and 10 %."""
     tokens: list[JsonValue] = []
     for i, character in enumerate(content):
         found = {character: 0.999}
@@ -229,7 +229,7 @@ def probable(p: float) -> Verdict:
 
 
 def test_eleven_of_fourteen_facts_are_a_coverage_of_0_7857() -> None:
-    """The example of the retrieval-accuracy method."""
+    """The worked example of the retrieval-accuracy method."""
     found = [0, 1, 0, 2, 1, 0, 2, 3, 0, 1, 3]  # the context that holds each of eleven facts
     labels = [[j == held for j in range(7)] for held in found] + [[False] * 7] * 3
     rows = [

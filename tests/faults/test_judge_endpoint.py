@@ -1,4 +1,4 @@
-"""What an endpoint may do to a client: every call ends in time, and nothing leaks."""
+"""Endpoints that misbehave: every call ends in time, and neither keys nor prompts leak."""
 
 from __future__ import annotations
 
@@ -391,7 +391,7 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(
         await extract(judge, "The secret sentence is here.")
 
     seen = f"{caught.value!r} {judge!r} {vars(judge)} {caplog.text}"
-    # The package's own error holds the request with its headers; nothing leads to it.
+    # The error of the openai package holds the request with the key: nothing may lead to it.
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert CANARY in server.exchanges[0].headers["authorization"]
@@ -492,7 +492,7 @@ def test_a_judge_that_ends_with_its_loop_leaves_no_connection(server: JudgeServe
 
 
 def abandoned_loop(call: Coroutine[object, None, int]) -> ReferenceType[asyncio.AbstractEventLoop]:
-    """A loop that has run a call, and is closed without having closed its generators."""
+    """A loop that has run a call and was closed without closing its generators."""
     loop = asyncio.new_event_loop()
     loop.run_until_complete(call)
     loop.close()

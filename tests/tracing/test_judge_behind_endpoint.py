@@ -1,4 +1,4 @@
-"""A monitor whose judge is behind an endpoint: budgets, and connections that end with it."""
+"""A monitor with a judge behind an endpoint: budgets, and connections that end with the monitor."""
 
 from __future__ import annotations
 

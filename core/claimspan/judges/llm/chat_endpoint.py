@@ -192,7 +192,7 @@ def _max_output_tokens(body: Mapping[str, JsonValue]) -> int:
 
 
 def _failure(error: Exception, n_requests: int | None) -> JudgeError:
-    """The error for the user, without the text of the original: it may hold the prompt or the key."""
+    """The error for the user, without the text of the original, which may hold prompt or key."""
     made = "" if n_requests is None else f"; requests made: {n_requests}"
     if isinstance(error, APIStatusError):
         status = error.status_code
