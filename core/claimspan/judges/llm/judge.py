@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial
 from typing import Final, Self, get_args
@@ -120,12 +120,10 @@ class OpenAIJudge:
         budget: Budget | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        _check_numbers(chunks_per_call, concurrency, call_seconds)
-        if extraction not in get_args(Extraction):
-            raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
+        _check_settings(extraction, chunks_per_call, concurrency, call_seconds)
         if client is None:
             url = check_base_url(base_url or OPENAI_URL)
-            connect = partial(
+            connect: Callable[[], AsyncOpenAI] = partial(
                 guarded_client,
                 base_url=url,
                 api_key=_secret(api_key, url),
@@ -133,13 +131,10 @@ class OpenAIJudge:
                 query=query or {},
                 read_seconds=call_seconds,
             )
-            sessions = Sessions(connect, concurrency)
         else:
             _check_client(client, base_url=base_url, api_key=api_key, headers=headers, query=query)
             url = str(client.base_url)
-            # The judge reserves each request by itself, and sees no retries of the client.
-            users = client if budget is None else client.with_options(max_retries=0)
-            sessions = Sessions(lambda: users, concurrency)
+            connect = partial(_users_client, client, budget)
         self.model: Final = model
         self.price: Final = price or price_of(model)
         self._check_budget(budget, options or {})
@@ -154,7 +149,7 @@ class OpenAIJudge:
         self._scope = content_key(self.version, url)
         self._chat_model: ChatModel = ChatEndpoint(
             model=model,
-            sessions=sessions,
+            sessions=Sessions(connect, concurrency),
             options=self._options,
             top_logprobs=top_logprobs,
             length_option=_length_option(url),
@@ -335,7 +330,11 @@ class OpenAIJudge:
         return content_key(*said, schemas, settings)
 
 
-def _check_numbers(chunks_per_call: int | None, concurrency: int, call_seconds: float) -> None:
+def _check_settings(
+    extraction: str, chunks_per_call: int | None, concurrency: int, call_seconds: float
+) -> None:
+    if extraction not in get_args(Extraction):
+        raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
     if chunks_per_call is not None and chunks_per_call < 1:
         raise ConfigError(f"chunks_per_call is {chunks_per_call!r}: give 1 or more, or None")
     if concurrency < 1:
@@ -362,6 +361,11 @@ def _secret(key: str | SecretStr | None, url: str) -> SecretStr | None:
     if not key and is_openai(url):
         raise ConfigError("OpenAI needs a key: give api_key, or use OpenAIJudge.from_environment")
     return key if isinstance(key, SecretStr) or key is None else SecretStr(key)
+
+
+def _users_client(client: AsyncOpenAI, budget: Budget | None) -> AsyncOpenAI:
+    # A budget reserves each request; the judge does not see the retries of the client.
+    return client if budget is None else client.with_options(max_retries=0)
 
 
 def _check_client(client: object, **others: object) -> None:
