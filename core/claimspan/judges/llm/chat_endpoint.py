@@ -22,7 +22,7 @@ from claimspan.cost.usage import Usage, add_usage
 from claimspan.errors import JudgeError
 from claimspan.judges.llm.call import Call, root_cause
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
-from claimspan.judges.llm.client import GuardedOpenAI, current_call
+from claimspan.judges.llm.client import GuardedOpenAI, StopRetryingError, current_call
 from claimspan.judges.llm.completion import (
     Completion,
     Prompt,
@@ -126,6 +126,8 @@ class ChatEndpoint:
         """The body of a successful response."""
         try:
             return await self._create(client, prompt, call)
+        except StopRetryingError as stop:
+            failure = stop.error
         except JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - the package lets errors of its client through
@@ -198,7 +200,4 @@ def _failure(error: Exception, n_requests: int | None) -> JudgeError:
         status = error.status_code
         detail = f": {_ADVICE[status]}" if status in _ADVICE else made
         return JudgeError(f"the endpoint answered with HTTP {status}{detail}")
-    cause = root_cause(error)
-    if isinstance(cause, JudgeError):  # openai before 3.0 wraps every error of its HTTP client
-        return cause
-    return JudgeError(f"the connection failed ({type(cause).__name__}){made}")
+    return JudgeError(f"the connection failed ({type(root_cause(error)).__name__}){made}")

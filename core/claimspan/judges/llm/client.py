@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Final
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 from pydantic import SecretStr
 
-from claimspan.errors import ReplyError
+from claimspan.errors import JudgeError, ReplyError
 from claimspan.judges.llm.call import Call
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response  # of whichever client the openai package brings
 
-__all__ = ["GuardedOpenAI", "current_call", "guarded_client", "retry_after_seconds"]
+__all__ = [
+    "GuardedOpenAI",
+    "StopRetryingError",
+    "current_call",
+    "guarded_client",
+    "retry_after_seconds",
+]
 
 MAX_RETRIES: Final = 2
 """Retries of a request that failed for a passing reason, such as a rate limit."""
@@ -56,6 +62,14 @@ class GuardedOpenAI(AsyncOpenAI):
         }
 
 
+class StopRetryingError(BaseException):
+    """Carries an error past the package, which before 3.0 retries after every ``Exception``."""
+
+    def __init__(self, error: JudgeError) -> None:
+        super().__init__(str(error))
+        self.error: Final = error
+
+
 class GuardedHttpClient(DefaultAsyncHttpxClient):
     """Passes each request through ``Call.request``, and limits what is read of a response.
 
@@ -74,10 +88,15 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
         """Sends one request and reads its response; never follows a redirect.
 
         Raises:
-            ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
-            JudgeError: The circuit breaker or the budget refuses the request.
+            StopRetryingError: The circuit breaker or the budget refuses the request, or the body
+                is larger than ``MAX_REPLY_BYTES``.
         """
-        call = current_call.get()
+        try:
+            return await self._send_guarded(request, current_call.get())
+        except JudgeError as error:
+            raise StopRetryingError(error) from None
+
+    async def _send_guarded(self, request: Request, call: Call) -> Response:
         async with call.request():
             # A redirect would send the prompt to another host.
             response = await super().send(request, stream=True, follow_redirects=False)
