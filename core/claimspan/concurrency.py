@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from claimspan.errors import ConfigError
 
-__all__ = ["DaemonPool", "Flights", "together"]
+__all__ = ["DaemonPool", "SingleFlight", "gather_or_cancel"]
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -164,8 +164,18 @@ def _deliverable(error: BaseException) -> BaseException:
     return substitute
 
 
-async def together(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
-    """Run the calls at once; when one fails, the others are cancelled and awaited."""
+async def gather_or_cancel(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
+    """Runs the calls concurrently; when one fails, cancels the others and waits for their end.
+
+    Args:
+        calls: Coroutines that have not started.
+
+    Returns:
+        Their results in the order of the calls.
+
+    Raises:
+        Exception: The first exception of a call.
+    """
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return list(await asyncio.gather(*tasks))
@@ -175,29 +185,37 @@ async def together(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class Flights(Generic[_T]):
-    """Calls under way, so that whoever wants the same at the same time waits for the same."""
+class SingleFlight(Generic[_T]):
+    """Merges concurrent calls with the same key into one; each event loop has its own calls."""
 
     def __init__(self) -> None:
         self._loops: WeakKeyDictionary[AbstractEventLoop, dict[str, asyncio.Task[_T]]]
         self._loops = WeakKeyDictionary()
 
-    async def join(self, key: str, start: Callable[[], Coroutine[object, None, _T]]) -> _T:
-        """The result of the call under way with this key, or of a new one.
+    async def run(self, key: str, start: Callable[[], Coroutine[object, None, _T]]) -> _T:
+        """Waits for the call in flight with this key, or starts one.
 
-        A call is cancelled with whoever started it. Who waits for a call of another and does not
-        get its result makes a call of one's own: the other's budget may have been the reason.
+        A call is cancelled with the task that started it. A task that waited for a call which
+        failed or was cancelled starts its own, because the reason may be the other task's, such as
+        its budget.
+
+        Args:
+            key: Equal for calls with equal results.
+            start: Makes the coroutine of the call.
+
+        Returns:
+            The result of the call.
         """
-        flights = self._loops.setdefault(asyncio.get_running_loop(), {})
-        other = flights.get(key)
+        in_flight = self._loops.setdefault(asyncio.get_running_loop(), {})
+        other = in_flight.get(key)
         if other is not None:
             await asyncio.wait([other])
             if not other.cancelled() and other.exception() is None:
                 return other.result()
-        call = flights[key] = asyncio.ensure_future(start())
+        call = in_flight[key] = asyncio.ensure_future(start())
         try:
             return await call
         finally:
             call.cancel()
-            if flights.get(key) is call:
-                del flights[key]
+            if in_flight.get(key) is call:
+                del in_flight[key]

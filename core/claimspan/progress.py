@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for work that takes a while."""
+"""A progress bar on standard error for long work; a no-op where rich is not installed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Callable[[], None]]:
-    """Show a bar while the block runs; yields what advances it by one.
+    """Shows a progress bar while the block runs.
 
     Args:
-        what: One word before the bar.
+        what: Word before the bar.
         total: Number of steps.
-        show: True always, False never, None on a terminal where rich is installed.
+        show: True shows it always, False never, None on a terminal where rich is installed.
+
+    Yields:
+        A function that advances the bar by one step.
 
     Raises:
         MissingExtraError: ``show`` is True and rich is not installed.

@@ -1,4 +1,4 @@
-"""What an evaluation costs with OpenAIJudge, beside the peers: calls, tokens, time, CPU.
+"""Cost of an evaluation with OpenAIJudge, compared with other tools: calls, tokens, time, CPU.
 
     python tests/benchmarks/judge_cost.py
 
@@ -42,14 +42,14 @@ LATENCY: Final = 0.3
 
 
 class Row(NamedTuple):
-    """What one tool took for a sample; None where it was not measured."""
+    """Cost of one sample with one tool; None where it was not measured."""
 
     tool: str
     calls: float
     prompt: float
     completion: float
     together: float | None
-    """Seconds a sample, 20 samples together."""
+    """Seconds per sample, for 20 samples evaluated concurrently."""
     alone: float | None
     """Seconds for one sample alone."""
 
@@ -68,7 +68,7 @@ PEERS: Final = (
 
 @contextmanager
 def stub() -> Generator[str]:
-    """The stub's base URL, in a process of its own."""
+    """Runs the stub in a process of its own; yields its base URL."""
     command = [sys.executable, str(ROOT / "tests" / "support" / "judge_server.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -79,7 +79,7 @@ def stub() -> Generator[str]:
 
 
 def control(url: str, path: str) -> dict[str, float]:
-    """Counts of the stub; ``reset/LATENCY/MALFORMED_EVERY`` begins anew."""
+    """The counts of the stub; ``reset/LATENCY/MALFORMED_EVERY`` also resets them."""
     with urlopen(url.removesuffix("/v1") + path, timeout=10) as response:  # noqa: S310 - loopback
         counts: dict[str, float] = json.load(response)
     return counts
@@ -98,7 +98,7 @@ def judge_of(url: str, chunks_per_call: int | None, cache: VerdictCache | None) 
 
 
 async def know_ground_truths(judge: OpenAIJudge, records: list[RagRecord]) -> None:
-    """Have the claims of every ground truth in the judge's cache."""
+    """Puts the claims of every ground truth into the cache of the judge."""
     for record in records:
         await judge.extract_claims(str(record.ground_truth), question=record.query)
 
@@ -132,7 +132,7 @@ async def measure(
 
 
 async def malformed(url: str, records: list[RagRecord]) -> str:
-    """What 5 % of malformed replies do."""
+    """Measures the effect of 5 % malformed replies."""
     control(url, "/reset/0.05/0")
     good = await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
     control(url, "/reset/0.05/20")
@@ -147,13 +147,13 @@ async def malformed(url: str, records: list[RagRecord]) -> str:
 
 
 def moved(good: list[Evaluation], bad: list[Evaluation]) -> int:
-    """Scores that have another value."""
+    """Number of scores that differ."""
     pairs = zip(good, bad, strict=True)
     return sum(a.metrics[name] != b.metrics[name] for a, b in pairs for name in b.metrics)
 
 
 async def cpu_of_a_call(url: str, records: list[RagRecord], rounds: int) -> float:
-    """Milliseconds of this process for a judge call, evaluation and all."""
+    """CPU milliseconds of this process per judge call, evaluation included."""
     control(url, "/reset/0/0")
     started = time.process_time()
     for _ in range(rounds):
@@ -162,7 +162,7 @@ async def cpu_of_a_call(url: str, records: list[RagRecord], rounds: int) -> floa
 
 
 async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
-    """Milliseconds of this process for a call of the openai package alone, as large as a check."""
+    """CPU milliseconds of this process per call of the openai package with a check's prompt."""
     asked = {
         "call": "123456789",
         "claims": {str(100 + i): record.response[:100] for i in range(15)},
@@ -193,7 +193,7 @@ async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
 
 
 async def run(url: str, records: list[RagRecord]) -> None:
-    """Print everything."""
+    """Prints all measurements."""
     await aevaluate(records[0], judge=judge_of(url, 6, None))  # loads the client
     head = f"{'a sample, n = 20':<40}{'calls':>8}{'prompt':>9}{'compl.':>8}{'s, 20':>8}{'s, 1':>7}"
     print(head)
@@ -227,7 +227,7 @@ async def run(url: str, records: list[RagRecord]) -> None:
 
 
 def line(row: Row) -> str:
-    """One line of the table."""
+    """One row of the table."""
     times = ("-" if s is None else f"{s:.2f}" for s in (row.together, row.alone))
     together, alone = times
     counts = f"{row.calls:>8.1f}{row.prompt:>9,.0f}{row.completion:>8,.0f}"
@@ -235,7 +235,7 @@ def line(row: Row) -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     parser = argparse.ArgumentParser(description="Cost of an evaluation, beside the peers.")
     parser.add_argument("--samples", type=Path, default=SAMPLES)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""A budget stops before it is passed, whatever the calls under way turn out to cost."""
+"""A budget is never exceeded, whatever the calls under way turn out to cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def budgeted(server: JudgeServer, budget: Budget) -> OpenAIJudge:
     return OpenAIJudge("stub", base_url=server.url, price=PRICE, budget=budget, concurrency=4)
 
 
-async def test_a_day_stops_before_its_budget_is_passed(server: JudgeServer) -> None:
+async def test_no_call_exceeds_the_budget_of_a_day(server: JudgeServer) -> None:
     budget = Budget(per_day=0.2)
     records = [RECORD.model_copy(update={"query": f"Where? ({i})"}) for i in range(12)]
 
@@ -47,7 +47,7 @@ async def test_a_day_stops_before_its_budget_is_passed(server: JudgeServer) -> N
     assert budget.spent_today.cost_usd == pytest.approx(spent)
 
 
-async def test_a_record_stops_before_its_budget_is_passed(server: JudgeServer) -> None:
+async def test_no_call_exceeds_the_budget_of_a_record(server: JudgeServer) -> None:
     for budget, unit in (
         (Budget(per_record=0.05), "dollars"),
         (Budget(calls_per_record=2), "calls"),
@@ -60,7 +60,7 @@ async def test_a_record_stops_before_its_budget_is_passed(server: JudgeServer) -
         )
 
         assert f"{unit} a record" in str(first.error)
-        assert f"{unit} a record" in str(second.error)  # its own account, as short as the other
+        assert f"{unit} a record" in str(second.error)  # each record has an account of its own
         assert server.calls <= 4
 
 
@@ -74,14 +74,14 @@ async def test_a_budget_that_is_enough_changes_nothing(server: JudgeServer) -> N
     assert budget.spent_today == evaluation.usage.model_copy(update={"seconds": 0.0})
 
 
-async def test_calls_under_way_count_for_the_most_that_they_can_cost() -> None:
+async def test_calls_under_way_count_with_their_upper_bound() -> None:
     budget = Budget(per_day=1.0)
-    most = Usage(calls=1, cost_usd=0.6)
+    maximum = Usage(calls=1, cost_usd=0.6)
 
     order: list[str] = []
 
     async def call(name: str) -> None:
-        async with budget.reserve(most) as reservation:
+        async with budget.reserve(maximum) as reservation:
             order.append(f"{name} begins")
             await asyncio.sleep(0.01)
             order.append(f"{name} ends")
@@ -107,7 +107,7 @@ async def test_a_new_day_has_a_new_budget() -> None:
         pass
 
 
-async def test_a_call_that_dies_on_its_way_is_booked_at_its_most(server: JudgeServer) -> None:
+async def test_a_call_without_a_response_is_booked_at_its_upper_bound(server: JudgeServer) -> None:
     async def behave(exchange: Exchange) -> None:
         await asyncio.sleep(60)
 
@@ -141,7 +141,7 @@ async def test_waiting_for_the_budget_is_no_failure_of_the_endpoint(server: Judg
     assert server.most_active == 1
 
 
-async def test_what_a_model_may_think_is_set_aside(server: JudgeServer) -> None:
+async def test_the_reserve_for_reasoning_is_part_of_the_reservation(server: JudgeServer) -> None:
     async def behave(exchange: Exchange) -> None:
         await asyncio.sleep(60)
 
@@ -171,7 +171,9 @@ async def test_a_refused_request_is_booked_as_a_call_without_a_cost(
     assert budget.spent_today == Usage(calls=1)
 
 
-async def test_a_response_that_cannot_be_read_is_booked_at_its_most(server: JudgeServer) -> None:
+async def test_a_response_that_cannot_be_read_is_booked_at_its_upper_bound(
+    server: JudgeServer,
+) -> None:
     async def behave(exchange: Exchange) -> None:
         await exchange.send(b"Sorry.")
 
@@ -187,7 +189,7 @@ async def test_a_response_that_cannot_be_read_is_booked_at_its_most(server: Judg
 @pytest.mark.parametrize(
     "options", [{"max_tokens": 20_000}, {"max_completion_tokens": 20_000}, {"n": 100}]
 )
-async def test_options_do_not_lead_past_a_budget(
+async def test_options_that_raise_the_length_of_a_reply_count_in_the_reservation(
     server: JudgeServer, options: dict[str, JsonValue]
 ) -> None:
     budget = Budget(per_day=1.0)
@@ -210,7 +212,7 @@ def test_options_that_allow_a_call_any_cost_are_refused_with_a_budget(
 
 
 @pytest.mark.parametrize(("status", "is_paid"), [(503, False), (None, True)])
-async def test_a_failure_is_booked_at_its_most_where_it_may_have_been_paid(
+async def test_a_failure_is_booked_at_its_upper_bound_where_it_may_have_been_paid(
     server: JudgeServer, status: int | None, is_paid: bool
 ) -> None:
     async def behave(exchange: Exchange) -> None:

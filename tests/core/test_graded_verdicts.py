@@ -1,4 +1,4 @@
-"""From log probabilities to graded verdicts, and from those to context coverage."""
+"""Graded verdicts from log probabilities, and context coverage from graded verdicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.logprobs import ReadToken, graded, grades_of
+from claimspan.judges.llm.logprobs import Token, graded_verdict, graded_verdicts
 from claimspan.judges.llm.verdict_cache import VerdictCache
 from claimspan.metrics.coverage import coverage, coverage_of_set
 
@@ -27,13 +27,13 @@ def server() -> Iterator[JudgeServer]:
         yield server
 
 
-def token(text: str, probabilities: Mapping[str, float]) -> ReadToken:
+def token(text: str, probabilities: Mapping[str, float]) -> Token:
     logs = {each: math.log(p) for each, p in probabilities.items()}
-    return ReadToken(text, logs.get(text, -9.0), logs)
+    return Token(text, logs.get(text, -9.0), logs)
 
 
 def test_a_labels_alternatives_are_renormalised_over_the_three_labels() -> None:
-    verdict = graded(token("E", {"E": 0.6, "N": 0.2, "C": 0.1, "the": 0.1}), "E")
+    verdict = graded_verdict(token("E", {"E": 0.6, "N": 0.2, "C": 0.1, "the": 0.1}), "E")
 
     assert verdict.label is Label.ENTAILED
     assert (verdict.entailed, verdict.neutral, verdict.contradicted) == pytest.approx(
@@ -43,7 +43,7 @@ def test_a_labels_alternatives_are_renormalised_over_the_three_labels() -> None:
 
 def test_every_spelling_of_a_label_counts_for_it() -> None:
     found = {":E": 0.3, "E": 0.1, " E": 0.1, "ent": 0.05, "Entailed": 0.05, ":N": 0.2, '12:C"': 0.2}
-    verdict = graded(token(":E", found), "E")
+    verdict = graded_verdict(token(":E", found), "E")
 
     assert verdict.entailed == pytest.approx(0.6)
     assert verdict.neutral == pytest.approx(0.2)
@@ -52,7 +52,7 @@ def test_every_spelling_of_a_label_counts_for_it() -> None:
 
 @pytest.mark.parametrize("other", ["Ed", "not", "Even", "Can", "e12x", "1", "", "Con", "x"])
 def test_other_words_count_for_no_label(other: str) -> None:
-    verdict = graded(token("E", {"E": 0.5, "N": 0.2, "C": 0.1, other: 0.2}), "E")
+    verdict = graded_verdict(token("E", {"E": 0.5, "N": 0.2, "C": 0.1, other: 0.2}), "E")
 
     if other == "Con":  # of "contradicted"
         assert verdict.contradicted == pytest.approx(0.3)
@@ -61,37 +61,39 @@ def test_other_words_count_for_no_label(other: str) -> None:
 
 
 def test_a_label_that_is_not_ahead_is_left_without_probabilities() -> None:
-    assert graded(token("E", {"N": 0.6, "E": 0.3, "C": 0.1}), "E") == Verdict(label=Label.ENTAILED)
+    assert graded_verdict(token("E", {"N": 0.6, "E": 0.3, "C": 0.1}), "E") == Verdict(
+        label=Label.ENTAILED
+    )
 
 
 def test_a_label_that_is_not_listed_may_not_weigh_much() -> None:
     likely = {"E": 0.98, "N": 0.015, "e.": 0.001}  # C is below a thousandth
     unlikely = {"To": 0.5, "The": 0.3, "E": 0.1, "N": 0.05}  # C may be as likely as N
 
-    assert graded(token("E", likely), "E").contradicted == 0.0
-    assert graded(token("E", unlikely), "E").entailed is None
+    assert graded_verdict(token("E", likely), "E").contradicted == 0.0
+    assert graded_verdict(token("E", unlikely), "E").entailed is None
 
 
 def test_a_label_without_listed_alternatives_is_as_sure_as_its_own_token() -> None:
-    assert graded(ReadToken("E", math.log(0.99), {}), "E").entailed == 1.0
-    assert graded(ReadToken("E", math.log(0.6), {}), "E") == Verdict(label=Label.ENTAILED)
+    assert graded_verdict(Token("E", math.log(0.99), {}), "E").entailed == 1.0
+    assert graded_verdict(Token("E", math.log(0.6), {}), "E") == Verdict(label=Label.ENTAILED)
 
 
 @pytest.mark.parametrize("logprob", [math.nan, -math.inf])
 def test_a_log_probability_that_says_nothing_leaves_the_label_alone(logprob: float) -> None:
     for listed in ({}, {"E": logprob}, {"E": logprob, "N": -1.0, "C": -1.0}):
-        assert graded(ReadToken("E", logprob, listed), "E") == Verdict(label=Label.ENTAILED)
+        assert graded_verdict(Token("E", logprob, listed), "E") == Verdict(label=Label.ENTAILED)
 
 
 def test_a_log_probability_above_zero_is_certainty() -> None:
-    verdict = graded(ReadToken("E", 800.0, {"E": 800.0, "N": -9.0, "C": -9.0}), "E")
+    verdict = graded_verdict(Token("E", 800.0, {"E": 800.0, "N": -9.0, "C": -9.0}), "E")
 
     assert verdict.entailed == pytest.approx(1.0, abs=0.001)
 
 
 def test_an_unlikely_label_is_graded_where_its_rivals_are_listed() -> None:
-    """Grammars change what is written, but not the probabilities that are reported."""
-    verdict = graded(token("C", {"To": 0.9, "C": 0.003, "E": 0.002, "N": 0.001}), "C")
+    """A grammar changes the token that is chosen, not the probabilities that are reported."""
+    verdict = graded_verdict(token("C", {"To": 0.9, "C": 0.003, "E": 0.002, "N": 0.001}), "C")
 
     assert verdict.contradicted == pytest.approx(1 / 2)
 
@@ -111,23 +113,23 @@ def test_every_label_finds_its_own_token() -> None:
         )
     ]
 
-    verdicts = grades_of(content, tokens)
+    verdicts = graded_verdicts(content, tokens)
 
     assert verdicts is not None
     assert [v.label for v in verdicts] == [Label.ENTAILED, Label.NEUTRAL]
     assert [v.entailed for v in verdicts] == pytest.approx([0.7, 0.3])
-    assert grades_of(f" {content}\n", tokens) == verdicts  # trimmed by some servers
+    assert graded_verdicts(f" {content}\n", tokens) == verdicts  # trimmed by some servers
 
 
 def test_tokens_of_another_text_say_nothing() -> None:
     tokens = [token('{"labels":["12:', {}), token("E", {"E": 1.0}), token('"]}', {})]
 
-    assert grades_of('{"labels":["12:N"]}', tokens) is None
-    assert grades_of('{"labels":["12:N"]}', []) is None
+    assert graded_verdicts('{"labels":["12:N"]}', tokens) is None
+    assert graded_verdicts('{"labels":["12:N"]}', []) is None
 
 
 def with_logprobs(content: str) -> JsonValue:
-    """One token a character; a label is 70 % what it is, 20 % and 10 % the others."""
+    """One token per character; a label has 70 %, the other two 20 % and 10 %."""
     tokens: list[JsonValue] = []
     for i, character in enumerate(content):
         found = {character: 0.999}
@@ -173,7 +175,7 @@ async def test_an_endpoint_without_logprobs_gives_labels_and_says_so(server: Jud
 async def test_logprobs_are_asked_for_only_where_they_are_wanted(server: JudgeServer) -> None:
     claims = [Claim(text="The river is long.")]
     await make_judge(server.url).check(claims, ["The river is long."])
-    await make_judge(server.url, graded=False).check(claims, ["The river is long."])
+    await make_judge(server.url, logprobs=False).check(claims, ["The river is long."])
 
     assert [e.request.get("logprobs") for e in server.exchanges] == [True, None]
     assert server.exchanges[0].request["temperature"] == 0
@@ -227,7 +229,7 @@ def probable(p: float) -> Verdict:
 
 
 def test_eleven_of_fourteen_facts_are_a_coverage_of_0_7857() -> None:
-    """The example of the retrieval-accuracy method."""
+    """The worked example of the retrieval-accuracy method."""
     found = [0, 1, 0, 2, 1, 0, 2, 3, 0, 1, 3]  # the context that holds each of eleven facts
     labels = [[j == held for j in range(7)] for held in found] + [[False] * 7] * 3
     rows = [

@@ -1,4 +1,4 @@
-"""What an evaluation asks and costs: calls, tokens, caches, estimates, budgets."""
+"""What an evaluation with a language model takes: calls, tokens, caches and estimates."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_a_file_that_fails_later_is_left_for_memory(tmp_path: Path) -> None:
         file.execute("DROP TABLE cache")
     file.close()
 
-    with pytest.warns(RuntimeWarning, match="going on in memory"):
+    with pytest.warns(RuntimeWarning, match="it goes on in memory"):
         cache.add_verdicts({"a": Verdict(label=Label.NEUTRAL)})
 
     assert set(cache.verdicts(["a"])) == {"a"}
@@ -297,7 +297,7 @@ async def test_the_prefix_of_every_call_is_the_same(server: JudgeServer) -> None
     stable = {
         ("sentences" in e.asked, e.messages[0], json.dumps(e.schema)) for e in server.exchanges
     }
-    assert len(stable) == 2  # one to take apart, one to check
+    assert len(stable) == 2  # one of an extraction, one of a check
 
 
 async def test_every_claim_has_the_sentence_that_it_came_from(server: JudgeServer) -> None:
@@ -348,7 +348,7 @@ async def test_chunks_that_are_too_much_for_one_call_are_shared_out(server: Judg
     await make_judge(server.url).check([Claim(text="So?")], [huge, large, small, large + "."])
 
     packed = sorted(len(e.asked["references"]) for e in server.exchanges)
-    assert packed == [1, 1, 2]  # 20,000, 8,000 and 8,000 tokens; the small one fits beside a large
+    assert packed == [1, 1, 2]  # 20,000 tokens alone, 8,000 alone, 8,000 with the small one
 
 
 async def test_an_empty_chunk_is_neutral_and_costs_nothing(server: JudgeServer) -> None:
@@ -382,7 +382,7 @@ async def test_a_reasoning_model_has_room_to_think_before_it_answers(
     async def behave(exchange: Exchange) -> None:
         allowed = exchange.request["max_tokens"]
         assert isinstance(allowed, int)
-        if allowed < 10_000:  # all of it is thought away
+        if allowed < 10_000:  # the model spends all of it on reasoning
             await exchange.reply("", finish_reason="length")
         else:
             await exchange.reply(reply_to(exchange.asked))

@@ -1,16 +1,20 @@
-"""What an endpoint may do to a client: every call ends in time, and nothing leaks."""
+"""Endpoints that misbehave: every call ends in time, and neither keys nor prompts leak."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import json
 import logging
 import resource
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Final
 from weakref import ReferenceType, ref
 
@@ -19,15 +23,10 @@ import pytest
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.breaker import (
-    FAILURES,
-    PAUSE_SECONDS,
-    Breaker,
-    asked_to_wait,
-    pause_before,
-)
+from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
+from claimspan.judges.llm.client import retry_after_seconds
 
-from judge_server import Exchange, JudgeServer, judge_server, reply_to
+from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge
 
 CANARY: Final = "sk-canary-4711"
@@ -170,21 +169,37 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(server: JudgeServer) -> N
 
 
 def test_a_wait_is_read_in_every_form() -> None:
-    assert asked_to_wait({"retry-after": "3"}) == 3.0
-    assert asked_to_wait({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
-    assert asked_to_wait({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) == 0.0
-    assert asked_to_wait({"retry-after": "soon"}) is None
-    assert asked_to_wait({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) is None
-    assert asked_to_wait({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) is None
-    assert asked_to_wait({}) is None
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+
+    assert retry_after_seconds({"retry-after": "3"}) == 3.0
+    assert retry_after_seconds({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
+    assert 50 < retry_after_seconds({"retry-after": soon}) <= 60
+    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) <= 0
+    assert retry_after_seconds({"retry-after": "soon"}) == 0
+    assert retry_after_seconds({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) > 1e9
+    assert retry_after_seconds({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) == 0
+    assert retry_after_seconds({}) == 0
 
 
-def test_pauses_grow_and_differ() -> None:
-    first = {pause_before(0) for _ in range(20)}
+async def test_pauses_grow_and_calls_that_failed_together_do_not_come_back_together(
+    server: JudgeServer,
+) -> None:
+    moments: defaultdict[str, list[float]] = defaultdict(list)
 
-    assert len(first) > 1
-    assert all(0.25 <= pause <= 0.5 for pause in first)
-    assert all(4.0 <= pause_before(9) <= 8.0 for _ in range(20))
+    async def behave(exchange: Exchange) -> None:
+        moments[exchange.messages[1].partition('"call"')[0]].append(time.monotonic())
+        await exchange.send(b"{}", status=503)
+
+    server.behave = behave
+    judges = [make_judge(server.url) for _ in range(8)]  # one circuit breaker each
+    calls = [extract(judge, f"It is {i}.") for i, judge in enumerate(judges)]
+    await asyncio.gather(*calls, return_exceptions=True)
+
+    pauses = [(second - first, third - second) for first, second, third in moments.values()]
+    assert len(pauses) == 8
+    assert all(0.25 <= first < second for first, second in pauses)
+    firsts = [first for first, _ in pauses]
+    assert max(firsts) - min(firsts) > 0.01
 
 
 @pytest.mark.parametrize("size", [0, 1, 40, 120])
@@ -201,7 +216,21 @@ async def test_a_connection_that_breaks_off_is_tried_again(server: JudgeServer, 
     assert await extract(make_judge(server.url)) == 2
 
 
-# --- the breaker ---
+async def test_a_deadline_between_two_tries_is_reported_with_the_last_answer(
+    server: JudgeServer,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=503)
+
+    server.behave = behave
+
+    with pytest.raises(
+        JudgeError, match=r"no reply within 0\.2 s \(the last answer was HTTP 503\)"
+    ):
+        await extract(make_judge(server.url, call_seconds=0.2))
+
+
+# --- the circuit breaker ---
 
 
 async def test_a_dead_endpoint_is_left_alone_after_five_failures() -> None:
@@ -221,34 +250,34 @@ async def test_a_dead_endpoint_is_left_alone_after_five_failures() -> None:
 
 def test_the_breaker_lets_one_probe_through_every_thirty_seconds() -> None:
     now = 0.0
-    breaker = Breaker(clock=lambda: now)
-    for _ in range(FAILURES):
-        breaker.enter()
-        breaker.failed()
+    breaker = CircuitBreaker(clock=lambda: now)
+    for _ in range(MAX_FAILURES):
+        breaker.before_request()
+        breaker.record_failure()
     with pytest.raises(JudgeError, match="no request for another 30 s"):
-        breaker.enter()
+        breaker.before_request()
 
-    now = PAUSE_SECONDS
-    breaker.enter()  # the probe
+    now = OPEN_SECONDS
+    breaker.before_request()  # the probe
     with pytest.raises(JudgeError):
-        breaker.enter()
-    breaker.succeeded()
-    breaker.enter()
-    breaker.enter()
+        breaker.before_request()
+    breaker.record_success()
+    breaker.before_request()
+    breaker.before_request()
 
 
 def test_the_breaker_stays_open_when_the_probe_fails() -> None:
     now = 0.0
-    breaker = Breaker(clock=lambda: now)
-    for _ in range(FAILURES):
-        breaker.failed()
-    now = PAUSE_SECONDS
-    breaker.enter()
-    breaker.failed()
+    breaker = CircuitBreaker(clock=lambda: now)
+    for _ in range(MAX_FAILURES):
+        breaker.record_failure()
+    now = OPEN_SECONDS
+    breaker.before_request()
+    breaker.record_failure()
 
-    now += PAUSE_SECONDS - 1
+    now += OPEN_SECONDS - 1
     with pytest.raises(JudgeError, match="another 1 s"):
-        breaker.enter()
+        breaker.before_request()
 
 
 async def test_refused_requests_do_not_open_the_breaker(server: JudgeServer) -> None:
@@ -282,6 +311,30 @@ async def test_an_endless_response_is_not_read(server: JudgeServer, status: int)
         await extract(make_judge(server.url))
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KiB
+
+
+async def test_a_response_that_is_too_large_is_not_requested_again_by_the_client(
+    server: JudgeServer,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b" " * (8 * 2**20 + 1))
+
+    server.behave = behave
+
+    with pytest.raises(JudgeError, match="larger than 8 MiB"):
+        await extract(make_judge(server.url))
+
+    assert server.calls == 2  # an unusable reply is requested once more, as any other
+
+
+async def test_a_response_is_read_though_it_is_compressed_unasked(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        body = gzip.compress(json.dumps(completion(reply_to(exchange.asked))).encode())
+        await exchange.send(body, headers={"Content-Encoding": "gzip"})
+
+    server.behave = behave
+
+    assert await extract(make_judge(server.url)) == 2
 
 
 # --- what it must not do ---
@@ -338,7 +391,7 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(
         await extract(judge, "The secret sentence is here.")
 
     seen = f"{caught.value!r} {judge!r} {vars(judge)} {caplog.text}"
-    # The package's own error holds the request with its headers; nothing leads to it.
+    # The error of the openai package holds the request with the key: nothing may lead to it.
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert CANARY in server.exchanges[0].headers["authorization"]
@@ -411,8 +464,35 @@ def test_one_judge_serves_one_event_loop_after_the_other(server: JudgeServer) ->
     assert server.calls == 6
 
 
+async def wait_for_connections(server: JudgeServer, count: int) -> None:
+    async with asyncio.timeout(5):
+        while server.connections != count:
+            await asyncio.sleep(0.01)
+
+
+async def test_calls_of_one_loop_share_a_connection_that_ends_with_the_judge(
+    server: JudgeServer,
+) -> None:
+    judge = make_judge(server.url)
+    await extract(judge, "It is 1.")
+    await extract(judge, "It is 2.")
+    assert server.connections == 1
+
+    del judge
+
+    await wait_for_connections(server, 0)
+
+
+def test_a_judge_that_ends_with_its_loop_leaves_no_connection(server: JudgeServer) -> None:
+    for i in range(20):
+        asyncio.run(extract(make_judge(server.url), f"It is {i}."))
+    gc.collect()  # an open connection would be a warning, and so an error
+
+    asyncio.run(wait_for_connections(server, 0))
+
+
 def abandoned_loop(call: Coroutine[object, None, int]) -> ReferenceType[asyncio.AbstractEventLoop]:
-    """A loop that has run a call, and is closed without having closed its generators."""
+    """A loop that has run a call and was closed without closing its generators."""
     loop = asyncio.new_event_loop()
     loop.run_until_complete(call)
     loop.close()

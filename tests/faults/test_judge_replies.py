@@ -1,4 +1,4 @@
-"""What a model may say instead of an answer: never a number, always a reason."""
+"""Unusable replies of a model: they give no score, but a reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL_CELLS: Final = 16
 """Verdicts of RECORD: two claims against three chunks, twice, and two against the other text."""
 
 LONGEST_REPLY: Final = 260
-"""Characters of the reply to the check of RECORD, and some more."""
+"""More characters than the reply to the check of RECORD has."""
 
 Change = Callable[[dict[str, JsonValue]], object]
 
@@ -41,7 +41,7 @@ def undecided(evaluation: Evaluation) -> int:
 
 
 def change_checks(server: JudgeServer, change: Change, *, times: int = 10**6) -> None:
-    """Replies to checks are what they should be, but for ``change``, so many times."""
+    """Applies ``change`` to the replies to the next checks; all other replies are right."""
 
     async def behave(exchange: Exchange) -> None:
         nonlocal times
@@ -135,7 +135,7 @@ async def test_ids_that_never_match_stay_undecided_and_are_counted(
     assert 0 < missing < ALL_CELLS
     assert sum(evaluation.undecided.values()) == missing
     assert evaluation.undecided_claims > 0
-    assert server.kinds == {}  # nothing but the behaviour above has answered
+    assert server.kinds == {}  # only the changed behaviour has answered
 
 
 async def test_verdicts_that_came_stay_where_asking_for_the_rest_fails(
@@ -277,12 +277,12 @@ async def test_a_response_without_a_reply_is_an_error_with_its_reason(
 
 async def test_a_reply_cut_at_any_byte_is_never_taken_for_an_answer(server: JudgeServer) -> None:
     good = await aevaluate(RECORD, judge=make_judge(server.url))
-    judge = make_judge(server.url)  # keeps the claims; what stays undecided is never kept
+    judge = make_judge(server.url)  # caches the claims, and no undecided cell
     ends: Iterator[int] = iter(())
 
     async def behave(exchange: Exchange) -> None:
         reply = reply_to(exchange.asked)
-        # Ids are renewed, but not longer: every position comes up.
+        # Ids change from call to call, but not their length: every position is cut once.
         await exchange.reply(reply[: next(ends)] if "claims" in exchange.asked else reply)
 
     server.behave = behave
@@ -319,7 +319,7 @@ async def test_five_per_cent_of_malformed_replies_move_no_score(server: JudgeSer
     evaluations = await aevaluate_many(records, judge=make_judge(server.url))
 
     assert server.malformed == server.calls // 20 > 0
-    assert server.calls == 60 + server.malformed  # each was asked for again
+    assert server.calls == 60 + server.malformed  # each was requested once more
     assert [e.metrics for e in evaluations] == [e.metrics for e in good]
     assert all(cell.label in Label for e in evaluations for cell in cells(e))
 

@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's protocol and answers as a judge model would, or as it should not.
+"""A server with OpenAI's protocol that replies as a judge model does, or misbehaves.
 
 Claims are the sentences of a text, and a claim is supported where a reference has 60 % of its long
 words: as the stub of the peers' measurements does it, so that counts compare. A test can put its
@@ -31,7 +31,7 @@ Json = dict[str, JsonValue]
 
 
 class Exchange:
-    """One request, and what is written for it."""
+    """One request and the connection that its response goes to."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Exchange:
         out: asyncio.StreamWriter,
     ) -> None:
         self.number: Final = number
-        """Of the request at this server, from 1."""
+        """Number of the request at this server, from 1."""
         self.path: Final = path
         self.headers: Final = headers
         self.text: Final = body.decode()
@@ -51,20 +51,20 @@ class Exchange:
 
     @property
     def messages(self) -> list[str]:
-        """The contents of the messages, system first."""
+        """Contents of the messages, system prompt first."""
         messages = self.request["messages"]
         assert isinstance(messages, list)
         return [str(each["content"]) for each in messages if isinstance(each, dict)]
 
     @property
     def asked(self) -> dict[str, dict[str, str]]:
-        """The material of the user message."""
+        """The JSON object of the user message."""
         material: dict[str, dict[str, str]] = json.loads(self.messages[1])
         return material
 
     @property
     def schema(self) -> Json:
-        """The JSON schema that the reply has to keep to."""
+        """The JSON schema of the reply."""
         form = self.request["response_format"]
         assert isinstance(form, dict)
         inner = form["json_schema"]
@@ -76,7 +76,7 @@ class Exchange:
     async def send(
         self, body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> None:
-        """A complete HTTP response."""
+        """Sends a complete HTTP response."""
         lines = {"Content-Type": "application/json", "Content-Length": str(len(body))}
         lines |= headers or {}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
@@ -87,7 +87,7 @@ class Exchange:
         await self.send(json.dumps(value).encode(), **options)  # type: ignore[arg-type] # status only
 
     async def reply(self, content: str | None, **choice: JsonValue) -> None:
-        """A chat completion with this content."""
+        """Sends a chat completion with this content."""
         await self.send_json(completion(content, **choice))
 
 
@@ -95,7 +95,7 @@ Behaviour = Callable[[Exchange], Awaitable[None]]
 
 
 def completion(content: str | None, **choice: JsonValue) -> Json:
-    """A chat completion as the protocol has it."""
+    """A chat completion in the form of the protocol."""
     message: Json = {"role": "assistant", "content": content}
     return {
         "id": "chatcmpl-1",
@@ -109,7 +109,7 @@ def completion(content: str | None, **choice: JsonValue) -> Json:
 
 
 def reply_to(asked: Mapping[str, Mapping[str, str]]) -> str:
-    """What a model that does as it is told says to a user message."""
+    """The right reply to a user message."""
     return json.dumps({"call": asked["call"], **_answer(asked)}, separators=(",", ":"))
 
 
@@ -139,7 +139,7 @@ def _long_words(text: str) -> set[str]:
 
 
 def _cl100k() -> Callable[[str], int] | None:
-    """The tokenizer of the peers' measurements, where its tables are: LlamaIndex ships them."""
+    """The tokenizer of the peers' measurements, if its tables are there: LlamaIndex ships them."""
     tables = os.environ.get("TIKTOKEN_CACHE_DIR")
     if tables is None and (found := find_spec("llama_index")) and found.submodule_search_locations:
         root = Path(next(iter(found.submodule_search_locations)))
@@ -157,20 +157,22 @@ TOKENIZER: Final = _cl100k()
 
 
 class JudgeServer:
-    """Answers on loopback, and counts."""
+    """A server on loopback that counts requests and tokens."""
 
     def __init__(self, *, latency: float = 0.0, malformed_every: int = 0) -> None:
         self.latency = latency
         self.malformed_every = malformed_every
-        """Every so many replies are a refusal in prose; 0 for none."""
+        """Every n-th reply is a refusal in prose; 0 for none."""
         self.behave: Behaviour = self.answer
         self.url = ""
         self.exchanges: list[Exchange] = []
         self.active = 0
+        self.connections = 0
+        """Connections that are open."""
         self.reset()
 
     def reset(self) -> None:
-        # Not ``active``: a call whose reply has arrived may still be on its way out.
+        # ``active`` stays: the handler of a request whose response has arrived may still run.
         self.calls = self.malformed = self.most_active = 0
         self.prompt_tokens = self.completion_tokens = 0
         self.kinds: collections.Counter[str] = collections.Counter()
@@ -188,7 +190,7 @@ class JudgeServer:
         }
 
     async def answer(self, exchange: Exchange) -> None:
-        """As a model would, after the latency."""
+        """Sends the right reply after the latency."""
         begin = time.monotonic()
         count = TOKENIZER or count_tokens
         sent = count("\n".join(exchange.messages)) + count(json.dumps(exchange.schema))
@@ -210,11 +212,13 @@ class JudgeServer:
         await exchange.send_json(body)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             with suppress(asyncio.IncompleteReadError, ConnectionError):
                 while True:
                     await self._exchange(reader, writer)
         finally:
+            self.connections -= 1
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
@@ -242,7 +246,7 @@ class JudgeServer:
             self.active -= 1
 
     async def _control(self, path: str, writer: asyncio.StreamWriter) -> None:
-        """``/stats``; ``/reset/LATENCY/MALFORMED_EVERY``."""
+        """Serves ``/stats`` and ``/reset/LATENCY/MALFORMED_EVERY``; both return the counts."""
         stats = self.stats
         if path.startswith("/reset"):
             _, _, latency, every = path.split("/")
@@ -253,7 +257,7 @@ class JudgeServer:
 
 @contextmanager
 def judge_server(*, latency: float = 0.0, malformed_every: int = 0) -> Generator[JudgeServer]:
-    """A server in a thread of this process, for as long as the block runs."""
+    """Runs a server in a thread of this process during the block."""
     server = JudgeServer(latency=latency, malformed_every=malformed_every)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="judge-server", daemon=True)

@@ -1,4 +1,4 @@
-"""A monitor whose judge is behind an endpoint: budgets, and connections that end with it."""
+"""A monitor with a judge behind an endpoint: budgets, and connections that end with the monitor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_record_beyond_the_budget_ends_as_over_budget(
 
     root = attributes(spans.root)
     assert root["claimspan.evaluation.status"] == "over_budget"
-    assert "dollars a day could be passed" in str(root["claimspan.evaluation.reason"])
+    assert "dollars a day could be exceeded" in str(root["claimspan.evaluation.reason"])
     assert score_names(spans.root) == set()
     assert monitor.stats.skipped == {"over_budget": 1}
     assert server.calls == 0

@@ -1,4 +1,4 @@
-"""What judging costs, what it may cost, and what models charge."""
+"""Cost of judging: usage (what was spent), pricing (what models charge), budget (limits)."""
 
 from __future__ import annotations
 

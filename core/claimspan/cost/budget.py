@@ -1,4 +1,4 @@
-"""A limit on what judging may cost, that stops before it is passed."""
+"""Limits on what judging may cost; a call that could exceed one is not made."""
 
 from __future__ import annotations
 
@@ -17,37 +17,38 @@ __all__ = ["Budget", "Reservation"]
 
 DAY_SECONDS: Final = 86_400
 
-_LOOK_AGAIN_SECONDS: Final = 0.02  # calls take ten times as long; they may be in other threads
+# Polled because calls in other threads cannot wake a task; a call takes at least ten times as long.
+_POLL_SECONDS: Final = 0.02
 
 
 class Reservation:
-    """The most that one call can cost, set aside until it is known what it did cost."""
+    """The upper bound of what one call can cost, reserved until its cost is known."""
 
-    def __init__(self, most: Usage) -> None:
-        self.most: Final = most
-        self.spent = most
-        """What is booked when the call ends; the most, until the endpoint says less."""
+    def __init__(self, maximum: Usage) -> None:
+        self.maximum: Final = maximum
+        self.spent = maximum
+        """Usage to book when the call ends; the upper bound until the caller sets another."""
 
 
 class _Account:
-    """What was spent in one scope, and what calls under way may still spend."""
+    """Usage of a day or of a record: what was spent, and what is reserved."""
 
     def __init__(self) -> None:
         self.spent = Usage()
         self.reserved: list[Reservation] = []
 
-    def with_one_more(self, most: Usage) -> Usage:
-        return sum((each.most for each in self.reserved), self.spent + most)
+    def total_with(self, maximum: Usage) -> Usage:
+        return sum((each.maximum for each in self.reserved), self.spent + maximum)
 
 
 class Budget:
-    """Limits in US dollars for a day and a record, and in calls and tokens for a record.
+    """Limits the US dollars of a day and of a record, and the calls and tokens of a record.
 
-    Before each call the most that it can cost is set aside: one token for each byte of the prompt,
-    and every completion token that is allowed. A call that could pass a limit is not made. A
-    request that the endpoint refuses is a call that costs nothing. A record is one evaluation; a
-    day begins at 00:00 UTC. One budget may serve many judges and threads; it counts within one
-    process, and a new process starts at nothing.
+    Before each request the judge reserves the upper bound of its cost: one token for each byte of
+    the prompt, and all completion tokens that it allows. A request that could exceed a limit is
+    not made. A request that the endpoint refuses counts as a call without a cost. A record is one
+    evaluation; a day starts at 00:00 UTC. One budget may serve many judges and threads. It counts
+    within one process, from zero.
     """
 
     def __init__(
@@ -59,21 +60,21 @@ class Budget:
         tokens_per_record: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Set the limits; None is no limit.
+        """Set the limits; None sets none.
 
         Args:
-            per_day: US dollars a day.
-            per_record: US dollars a record.
-            calls_per_record: Requests a record, retries and re-asks included.
-            tokens_per_record: Prompt and completion tokens a record.
-            clock: Seconds since 1970.
+            per_day: US dollars per day.
+            per_record: US dollars per record.
+            calls_per_record: Requests per record, retries included.
+            tokens_per_record: Prompt and completion tokens per record.
+            clock: Returns the seconds since 1970-01-01 UTC.
 
         Raises:
             ConfigError: A limit is negative.
         """
         limits = (per_day, per_record, calls_per_record, tokens_per_record)
         if any(limit is not None and limit < 0 for limit in limits):
-            raise ConfigError("a limit of a Budget is negative: give 0 or more, or None")
+            raise ConfigError("a limit of Budget is negative: give 0 or more, or None")
         self.per_day: Final = per_day
         self.per_record: Final = per_record
         self.calls_per_record: Final = calls_per_record
@@ -86,28 +87,33 @@ class Budget:
 
     @property
     def needs_price(self) -> bool:
-        """Whether a limit is in dollars, so that the price of the model must be known."""
+        """Whether a limit is in dollars, so that a judge needs the price of its model."""
         return self.per_day is not None or self.per_record is not None
 
     @property
     def spent_today(self) -> Usage:
-        """What was spent since 00:00 UTC, calls under way not counted."""
+        """Usage since 00:00 UTC, without the calls under way."""
         with self._lock:
             return self._account_of_today().spent
 
     @asynccontextmanager
-    async def reserve(self, most: Usage) -> AsyncGenerator[Reservation]:
-        """Set aside the most that a call can cost; at the end of the block its cost is booked.
+    async def reserve(self, maximum: Usage) -> AsyncGenerator[Reservation]:
+        """Reserves the upper bound of what a call can cost, and books its cost after the block.
 
-        Where only calls under way stand in the way, their end is awaited. The block says what the
-        call did cost in ``reservation.spent``.
+        Waits while reservations of other calls leave no room.
+
+        Args:
+            maximum: Upper bound of what the call can cost.
+
+        Yields:
+            The reservation; the block sets its ``spent`` to what the call has cost.
 
         Raises:
-            BudgetExceededError: A limit could be passed.
+            BudgetExceededError: The call could exceed a limit.
         """
-        reservation = Reservation(most)
+        reservation = Reservation(maximum)
         while (accounts := self._open(reservation)) is None:
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         try:
             yield reservation
         finally:
@@ -117,15 +123,15 @@ class Budget:
                     account.spent += reservation.spent
 
     def _open(self, reservation: Reservation) -> list[_Account] | None:
-        """The accounts that the reservation stands in; None while others leave it no room."""
+        """Enters the reservation into its accounts; None while others leave it no room."""
         meter = current_meter()
         with self._lock:
             today = self._account_of_today()
             record = _Account() if meter is None else self._records.setdefault(meter, _Account())
-            most = reservation.most
-            self._check(today.spent + most, record.spent + most)
+            maximum = reservation.maximum
+            self._check(today.spent + maximum, record.spent + maximum)
             try:
-                self._check(today.with_one_more(most), record.with_one_more(most))
+                self._check(today.total_with(maximum), record.total_with(maximum))
             except BudgetExceededError:
                 return None
             for account in (today, record):
@@ -133,8 +139,8 @@ class Budget:
             return [today, record]
 
     def _check(self, today: Usage, record: Usage) -> None:
-        _refuse_beyond("a day", today, dollars=self.per_day)
-        _refuse_beyond(
+        _check_limits("a day", today, dollars=self.per_day)
+        _check_limits(
             "a record",
             record,
             dollars=self.per_record,
@@ -149,22 +155,22 @@ class Budget:
         return self._today
 
 
-def _refuse_beyond(
+def _check_limits(
     scope: str,
-    most: Usage,
+    total: Usage,
     *,
     dollars: float | None = None,
     calls: int | None = None,
     tokens: int | None = None,
 ) -> None:
     limits = (
-        (dollars, most.cost_usd, "dollars"),
-        (calls, most.calls, "calls"),
-        (tokens, most.input_tokens + most.output_tokens, "tokens"),
+        (dollars, total.cost_usd, "dollars"),
+        (calls, total.calls, "calls"),
+        (tokens, total.input_tokens + total.output_tokens, "tokens"),
     )
     for limit, needed, unit in limits:
         if limit is not None and needed > limit:
             raise BudgetExceededError(
-                f"the budget of {limit:g} {unit} {scope} could be passed by the next call "
-                f"(to {needed:g}): it was not made; raise the budget or wait"
+                f"the budget of {limit:g} {unit} {scope} could be exceeded by the next call "
+                f"(to {needed:g}), which was not made: raise the budget or wait"
             )

@@ -1,4 +1,4 @@
-"""What models cost: a small table to start from, and a price of one's own where that is better."""
+"""Prices of models: a small table of list prices, and a type for prices of the user's own."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["PRICES", "Price", "price_of"]
 
 
 class Price(BaseModel):
-    """US dollars for a million tokens."""
+    """Price of a model in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: float = Field(ge=0.0)
-    """Of a million prompt tokens that no cache held."""
+    """Price of a million prompt tokens that are not cached."""
 
     output: float = Field(ge=0.0)
-    """Of a million completion tokens."""
+    """Price of a million completion tokens."""
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
-        """The price of one call in US dollars."""
+        """The price of so many tokens in US dollars."""
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
 
-# List prices of the makers for calls that are not batched, as known in 2025. They change: give
-# `price=` where money matters.
+# List prices of OpenAI for calls that are not batched, as of 2025. They change: pass `price=` where
+# money matters.
 PRICES: Final = {
     "gpt-4o": Price(input=2.5, output=10.0),
     "gpt-4o-mini": Price(input=0.15, output=0.6),
@@ -40,11 +40,11 @@ PRICES: Final = {
     "o3": Price(input=2.0, output=8.0),
     "o4-mini": Price(input=1.1, output=4.4),
 }
-"""Model to price; a dated version costs what its model does."""
+"""Prices by model; a dated version costs as much as its model."""
 
 _DATE: Final = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 def price_of(model: str) -> Price | None:
-    """The price of a model, or None where the table does not know it."""
+    """The price of a model, or None where the table does not have it."""
     return PRICES.get(_DATE.sub("", model))

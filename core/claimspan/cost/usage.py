@@ -1,4 +1,4 @@
-"""What an evaluation has cost: calls, tokens, money, time."""
+"""Usage of judges in calls, tokens, price and time, and the meter that collects it per record."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["Meter", "Usage", "add_note", "add_undecided", "add_usage", "current_
 
 
 class Usage(BaseModel):
-    """What was spent on judging; usages add up with ``+``."""
+    """Calls, tokens, price and time spent on judging; ``+`` adds field by field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     calls: int = Field(default=0, ge=0)
-    """Requests sent to a model; 0 for a judge that needs none."""
+    """Requests sent to a model; 0 for a judge without a model behind an endpoint."""
 
     input_tokens: int = Field(default=0, ge=0)
-    """Prompt tokens, as the endpoint counted them."""
+    """Prompt tokens as counted by the endpoint."""
 
     output_tokens: int = Field(default=0, ge=0)
-    """Completion tokens, as the endpoint counted them."""
+    """Completion tokens as counted by the endpoint."""
 
     cost_usd: float = Field(default=0.0, ge=0.0)
     """Price of the tokens in US dollars."""
 
     seconds: float = Field(default=0.0, ge=0.0)
-    """Wall-clock time from start to end of the evaluation."""
+    """Wall-clock time of the evaluation in seconds."""
 
     def __add__(self, other: Usage) -> Usage:
         """The sum, field by field."""
@@ -45,14 +45,14 @@ class Usage(BaseModel):
 
 
 class Meter:
-    """Adds up what the judge reports while it is in force."""
+    """Collects what judges report during the evaluation of one record."""
 
     def __init__(self) -> None:
         self.usage = Usage()
         self.undecided: Counter[str] = Counter()
-        """Verdicts that were left undecided, by reason."""
+        """Number of undecided verdicts by reason."""
         self.notes: Counter[str] = Counter()
-        """Verdicts that came about otherwise than usual, by how."""
+        """Number of verdicts that were decided in another way than usual, by note."""
 
 
 _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", default=None)
@@ -60,9 +60,12 @@ _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", de
 
 @contextmanager
 def metered() -> Generator[Meter]:
-    """Collect what judges report with ``add_usage`` inside the block, tasks included.
+    """Collects what judges report inside the block, and in tasks that start there.
 
-    Blocks nest: what an inner one has collected counts in the outer one too.
+    Blocks nest: the outer meter also counts what an inner one has collected.
+
+    Yields:
+        The meter; complete when the block has ended.
     """
     meter, outer = Meter(), _meter.get()
     token = _meter.set(meter)
@@ -77,26 +80,26 @@ def metered() -> Generator[Meter]:
 
 
 def add_usage(usage: Usage) -> None:
-    """Called by a judge after each request, so that the evaluation knows what it has cost."""
+    """Reports what a request of a judge has used."""
     meter = _meter.get()
     if meter is not None:
         meter.usage += usage
 
 
 def add_undecided(reason: str, verdicts: int) -> None:
-    """Called by a judge that leaves verdicts undecided, so that the evaluation can say why."""
+    """Reports that a judge has left so many verdicts undecided, and why."""
     meter = _meter.get()
     if meter is not None:
         meter.undecided[reason] += verdicts
 
 
 def add_note(note: str, verdicts: int) -> None:
-    """Called by a judge that decides otherwise than it usually does, so that the scores say so."""
+    """Reports that a judge has decided so many verdicts in another way than usual."""
     meter = _meter.get()
     if meter is not None:
         meter.notes[note] += verdicts
 
 
 def current_meter() -> Meter | None:
-    """The innermost meter in force, which stands for the record under evaluation."""
+    """The meter of the innermost block, which stands for the record under evaluation."""
     return _meter.get()

@@ -75,7 +75,7 @@ async def aestimate(
     """
     if not claims_per_sentence > 0:
         raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
-    rehearsed = judge.rehearsed_by(_Rehearsal(claims_per_sentence))
+    rehearsed = judge.with_chat_model(_Rehearsal(claims_per_sentence))
     total = Usage()
     with progress_bar("estimating", total=len(records), show=progress) as advance:
         for record in records:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeGuard, TypeVar
 
-from claimspan.concurrency import together
+from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
@@ -250,7 +250,7 @@ def _version(judge: Judge) -> str:
 async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
     # Both texts at once: each extraction may be a call over the network.
     texts = (record.response, ground_truth_of(record) or "")
-    found = await together([_claims_of(judge, text, record.query) for text in texts])
+    found = await gather_or_cancel([_claims_of(judge, text, record.query) for text in texts])
     response, ground_truth = (claims[:max_claims] for claims in found)
     dropped = sum(map(len, found)) - len(response) - len(ground_truth)
     return _Claims(response, ground_truth, dropped)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from claimspan.concurrency import together
+from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import JudgeError
 from claimspan.judges.protocol import Judge, SparseJudge
 from claimspan.records import RagRecord
@@ -84,7 +84,7 @@ async def _matrices_one_by_one(
     areas: Collection[_Area],
     question: str,
 ) -> list[VerdictMatrix]:
-    return await together(
+    return await gather_or_cancel(
         [
             _matrix(judge, [claims[i] for i in rows], [texts[j] for j in columns], question)
             for rows, columns in areas

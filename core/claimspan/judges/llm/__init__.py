@@ -1,4 +1,8 @@
-"""The judge that asks a language model behind an OpenAI-compatible endpoint."""
+"""The judge that asks a language model behind an OpenAI-compatible endpoint.
+
+``judge`` plans and caches, ``extraction`` and ``checking`` write prompts and read replies,
+``chat_endpoint`` gets a reply to a prompt by means of the openai package.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""One chat completion: what is sent, what comes back, and what is wrong with it."""
+"""One chat completion: the prompt, the response, and the reply in it.
+
+The openai package builds its models from a response without validating them, so that a field may
+hold anything. Endpoints leave out fields that the protocol requires. ``Envelope`` is validated,
+and requires nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from claimspan.cost.usage import Usage
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.logprobs import ReadToken
+from claimspan.judges.llm.logprobs import Token
 from claimspan.text.tokens import count_tokens
 
 __all__ = [
-    "Completer",
+    "ChatModel",
     "Completion",
     "Envelope",
     "Prompt",
@@ -24,7 +29,7 @@ __all__ = [
 
 
 class Prompt(NamedTuple):
-    """What one call asks."""
+    """The messages of one call, and the form of the reply to them."""
 
     system: str
     user: str
@@ -33,34 +38,34 @@ class Prompt(NamedTuple):
     """JSON schema of the reply."""
 
     max_tokens: int
-    """Completion tokens that the reply may take, without those that a model thinks in."""
+    """Limit on the completion tokens of the reply, without those of a model's reasoning."""
 
-    graded: bool = False
-    """Whether log probabilities are wanted."""
+    logprobs: bool = False
+    """Whether the reply comes with log probabilities."""
 
     @property
     def texts(self) -> tuple[str, str]:
-        """All that the model reads, but for the schema."""
+        """The texts that the model reads, without the schema."""
         return self.system, self.user
 
 
 class Completion(NamedTuple):
-    """A complete reply."""
+    """A complete reply of a model."""
 
     content: str
-    tokens: tuple[ReadToken, ...] = ()
-    """Empty where the endpoint gives no log probabilities."""
+    tokens: tuple[Token, ...] = ()
+    """Tokens of the reply; empty where the endpoint gives no log probabilities."""
 
 
-class Completer(Protocol):
-    """Who answers prompts: an endpoint, or a rehearsal of one."""
+class ChatModel(Protocol):
+    """Answers prompts: an endpoint, or a stand-in that sends nothing."""
 
     async def complete(self, prompt: Prompt) -> Completion:
         """The reply to a prompt.
 
         Raises:
-            ReplyError: It came, and is not a complete reply.
-            JudgeError: None came.
+            ReplyError: A response came, without a complete reply.
+            JudgeError: No response came.
         """
         ...
 
@@ -99,7 +104,7 @@ class _Usage(_Loose):
 
 
 class Envelope(_Loose):
-    """What the protocol puts around a reply; everything may be missing."""
+    """The response around a reply; every field may be missing."""
 
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
@@ -109,10 +114,10 @@ _FINISHED: Final = frozenset({"stop", None, "eos", "end_turn"})
 
 
 def read_envelope(body: bytes) -> Envelope:
-    """Read the body of a successful response.
+    """Reads the body of a successful response.
 
     Raises:
-        ReplyError: It is HTML, no JSON, or JSON of another kind.
+        ReplyError: The body is HTML, not JSON, or not a chat completion.
     """
     try:
         return Envelope.model_validate_json(body)
@@ -125,10 +130,10 @@ def read_envelope(body: bytes) -> Envelope:
 
 
 def read_completion(envelope: Envelope) -> Completion:
-    """The reply of a model out of its envelope.
+    """The reply in a response.
 
     Raises:
-        ReplyError: There is none, it is a refusal, or it was cut.
+        ReplyError: The response holds no reply, a refusal, or a reply that was cut.
     """
     choice = envelope.choices[0] if envelope.choices else None
     if choice is None or choice.message is None:
@@ -144,18 +149,16 @@ def read_completion(envelope: Envelope) -> Completion:
     return Completion(choice.message.content, tuple(_read_tokens(choice.logprobs)))
 
 
-def _read_tokens(logprobs: _Logprobs | None) -> list[ReadToken]:
+def _read_tokens(logprobs: _Logprobs | None) -> list[Token]:
     tokens = (logprobs.content if logprobs else None) or []
     return [
-        ReadToken(
-            token.token, token.logprob, {each.token: each.logprob for each in token.top_logprobs}
-        )
+        Token(token.token, token.logprob, {each.token: each.logprob for each in token.top_logprobs})
         for token in tokens
     ]
 
 
 def usage_of(envelope: Envelope, prompt: Prompt) -> Usage:
-    """Tokens as the endpoint has counted them, and by our own estimate where it has not."""
+    """Tokens as the endpoint has counted them, or an estimate where it has not."""
     counted = envelope.usage or _Usage()
     content = "".join(
         choice.message.content or "" for choice in envelope.choices or [] if choice.message

@@ -1,4 +1,8 @@
-"""Texts as data: encoded in one pass, behind ids that nobody could know before the call."""
+"""Encoding of texts as data for a prompt, with ids that are random in each call.
+
+A text can forge no id, no delimiter and no role, because it cannot know the ids, and JSON escapes
+the rest.
+"""
 
 from __future__ import annotations
 
@@ -12,35 +16,38 @@ __all__ = ["call_id", "claim_ids", "encode", "reference_ids"]
 
 _random: Final = secrets.SystemRandom()
 
-# Some servers read these in a message as the start of another role. Within JSON the escape
-# means the same character; elsewhere in the object none of them can stand.
+# Some servers read these sequences in a message as the start of another role. They occur in JSON
+# strings alone, where an escape means the same character.
 _ROLE_TOKEN: Final = re.compile(r"<(?=[|｜/!a-zA-Z<])|\[(?=/?[A-Z_]{3,}\])")
 
 
-def encode(material: Mapping[str, str | Mapping[str, str] | None]) -> str:
-    """The material as one JSON object, in order, without what is None.
+def encode(texts: Mapping[str, str | Mapping[str, str] | None]) -> str:
+    """Encodes texts as one JSON object, in their order, without values that are None.
 
-    Text goes in as it is, but for lone surrogates, which cannot be sent, and the openings of
-    role tokens, which are escaped.
+    Lone surrogates, which cannot be sent, become question marks. The first characters of role
+    tokens are escaped.
+
+    Args:
+        texts: Texts, or mappings of ids to texts, by the name of their field.
     """
-    given = {key: value for key, value in material.items() if value is not None}
+    given = {key: value for key, value in texts.items() if value is not None}
     text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
     sendable = text.encode("utf-8", "replace").decode("utf-8")
     return _ROLE_TOKEN.sub(lambda match: f"\\u{ord(match.group()):04x}", sendable)
 
 
 def call_id() -> str:
-    """What a reply has to repeat: nine digits, so that a text cannot hold them by chance."""
+    """A random id that the reply has to repeat: nine digits, which no text holds by chance."""
     return str(_random.randrange(10**8, 10**9))
 
 
 def claim_ids(count: int) -> list[str]:
-    """Ids of three digits (one token), or more where there are many, in no order."""
+    """Random ids of claims, of three digits (one token), or of more where there are many."""
     return _ids(count, start=100)
 
 
 def reference_ids(count: int) -> list[str]:
-    """Ids of two digits, or more where there are many, in no order."""
+    """Random ids of references, of two digits, or of more where there are many."""
     return _ids(count, start=10)
 
 

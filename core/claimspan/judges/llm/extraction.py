@@ -1,4 +1,4 @@
-"""Claims out of a text by a model: the call, and what its reply says."""
+"""Extraction of claims by a language model: batches of sentences, prompts, and replies."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.completion import Completer, Prompt
+from claimspan.judges.llm.completion import ChatModel, Prompt
 from claimspan.judges.llm.encoding import call_id, encode
 from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
 from claimspan.judges.llm.replies import (
-    CLAIMS_A_SENTENCE,
-    LONGEST_NOTES,
+    MAX_CLAIMS_PER_SENTENCE,
+    MAX_NOTES_LENGTH,
     ClaimsReply,
     claims_schema,
     exact_claims_schema,
@@ -24,64 +24,76 @@ from claimspan.verdicts import Claim
 __all__ = ["Extraction", "extract", "sentences_of"]
 
 Extraction = Literal["direct", "reasoned"]
-"""Claims at once, or after a chain of thought."""
+"""How claims are extracted: directly, or after a chain of thought."""
 
-_SENTENCES_A_CALL: Final = 40
-"""A longer text is taken apart in several calls, so that no reply grows without end."""
+_MAX_SENTENCES: Final = 40
+"""Sentences in one call, so that the reply to a long text stays short enough to be complete."""
 
 
 def sentences_of(text: str) -> list[str]:
-    """All of a text, sentence by sentence."""
+    """The sentences of a text, none left out."""
     return [each.strip() for each in every_sentence(text, "en") if each.strip()]
 
 
 def batches_of(sentences: Sequence[str]) -> list[Sequence[str]]:
-    """The sentences of each call."""
-    starts = range(0, len(sentences), _SENTENCES_A_CALL)
-    return [sentences[start : start + _SENTENCES_A_CALL] for start in starts]
+    """Distributes sentences over calls, in their order."""
+    starts = range(0, len(sentences), _MAX_SENTENCES)
+    return [sentences[start : start + _MAX_SENTENCES] for start in starts]
 
 
 async def extract(
-    completer: Completer,
+    model: ChatModel,
     sentences: Sequence[str],
     *,
     question: str | None,
     reasoned: bool,
-    exact: bool,
+    exact_schema: bool,
 ) -> list[Claim]:
-    """The claims of some sentences, in order; a reply that cannot be used is asked for once more.
+    """Extracts the claims of some sentences; an unusable reply is requested once more.
+
+    Args:
+        model: The model to ask.
+        sentences: The sentences of one call.
+        question: The question that the text answers, where known.
+        reasoned: Whether the model first writes a chain of thought.
+        exact_schema: Whether the JSON schema holds the id and the sentence numbers of the call.
+
+    Returns:
+        The claims in the order of the text.
 
     Raises:
-        ReplyError: The second reply cannot be used either.
+        ReplyError: The second reply is unusable as well.
         JudgeError: No reply came.
     """
     try:
-        return await _extract_once(completer, sentences, question, reasoned, exact)
+        return await _extract_once(model, sentences, question, reasoned, exact_schema)
     except ReplyError:
-        return await _extract_once(completer, sentences, question, reasoned, exact)
+        return await _extract_once(model, sentences, question, reasoned, exact_schema)
 
 
 async def _extract_once(
-    completer: Completer,
+    model: ChatModel,
     sentences: Sequence[str],
     question: str | None,
     reasoned: bool,
-    exact: bool,
+    exact_schema: bool,
 ) -> list[Claim]:
     call = call_id()
     numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
     schema = claims_schema(reasoned=reasoned)
-    if exact:
-        longest = _longest_claim(sentences)
-        schema = exact_claims_schema(call, len(sentences), longest_claim=longest, reasoned=reasoned)
+    if exact_schema:
+        length = _max_claim_length(sentences)
+        schema = exact_claims_schema(
+            call, len(sentences), max_claim_length=length, reasoned=reasoned
+        )
     prompt = Prompt(
         system=EXTRACT_REASONED if reasoned else EXTRACT,
         user=encode({"question": question, "sentences": numbered, "call": call}),
         schema_name="claims",
         schema=schema,
-        max_tokens=_token_upper_bound(sentences, reasoned=reasoned, exact=exact),
+        max_tokens=_max_tokens(sentences, reasoned=reasoned, exact_schema=exact_schema),
     )
-    completion = await completer.complete(prompt)
+    completion = await model.complete(prompt)
     reply = read_reply(completion.content, ClaimsReply, call)
     return [
         _claim(entry.text, entry.sentence, sentences)
@@ -96,20 +108,21 @@ def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:
     return Claim(text=text.strip(), sentence=sentences[number - 1])
 
 
-def _longest_claim(sentences: Sequence[str]) -> int:
-    """Characters of a claim at most: half as much again as the longest sentence, for names."""
+def _max_claim_length(sentences: Sequence[str]) -> int:
+    """Limit on the characters of a claim: a claim has names where its sentence has pronouns."""
     return 40 + 3 * max(map(len, sentences)) // 2
 
 
-def _token_upper_bound(sentences: Sequence[str], *, reasoned: bool, exact: bool) -> int:
-    """Room for the reply.
+def _max_tokens(sentences: Sequence[str], *, reasoned: bool, exact_schema: bool) -> int:
+    """Limit on the completion tokens of the reply.
 
-    Three times the text, a third of its bytes taken as its tokens, and the JSON. What an exact
-    schema allows in characters is given in tokens, so that it is never the tokens that end first.
+    Without an exact schema: the JSON, and one token for each byte of the text, which is about
+    three times the text. With one: a token for each character that the schema allows, so that the
+    reply ends by the schema and is never cut.
     """
-    if exact:
-        claims = CLAIMS_A_SENTENCE * len(sentences)
-        notes = LONGEST_NOTES if reasoned else 0
-        return 100 + notes + claims * (30 + _longest_claim(sentences))
+    if exact_schema:
+        claims = MAX_CLAIMS_PER_SENTENCE * len(sentences)
+        notes = MAX_NOTES_LENGTH if reasoned else 0
+        return 100 + notes + claims * (30 + _max_claim_length(sentences))
     size = sum(token_upper_bound(sentence) for sentence in sentences)
     return 200 + size + 40 * len(sentences) + (400 + size if reasoned else 0)

@@ -1,28 +1,31 @@
-"""A judge behind any endpoint that speaks OpenAI's protocol."""
+"""``OpenAIJudge``: extracts claims and checks them with a language model behind an endpoint."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Final, Self, get_args
 
+from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
 
-from claimspan.concurrency import Flights, together
+from claimspan.concurrency import SingleFlight, gather_or_cancel
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.checking import Pack, Style, check_pack, packs_of
-from claimspan.judges.llm.client import LENGTH_OPTIONS, Endpoint
-from claimspan.judges.llm.completion import Completer
-from claimspan.judges.llm.connections import Connections
-from claimspan.judges.llm.endpoint_url import OPENAI_URL, check_base_url, is_openai
+from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url, is_openai
+from claimspan.judges.llm.chat_endpoint import LENGTH_OPTIONS, ChatEndpoint
+from claimspan.judges.llm.checking import CheckBatch, ReplyFormat, check_batch, plan_batches
+from claimspan.judges.llm.client import guarded_client
+from claimspan.judges.llm.completion import ChatModel
 from claimspan.judges.llm.extraction import Extraction, batches_of, extract, sentences_of
 from claimspan.judges.llm.replies import claims_schema, verdicts_schema
+from claimspan.judges.llm.sessions import Sessions
 from claimspan.judges.llm.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.judges.protocol import Cell
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
@@ -33,57 +36,67 @@ CHUNKS_PER_CALL: Final = 6
 """Two calls for the 12 texts of a record with 10 chunks; see ``tests/benchmarks/judge_cost.py``."""
 
 TOP_LOGPROBS: Final = 10
-"""Three labels, each in some spellings."""
+"""Alternatives of a token: three labels, each in several spellings."""
 
-# They think in tokens of their own: a fixed temperature and log probabilities are refused.
+# Reasoning models refuse a fixed temperature and log probabilities.
 _REASONING_MODEL: Final = re.compile(r"o\d|gpt-[5-9]")
-_THINKING_TOKENS: Final = 25_000  # what OpenAI's guide to reasoning says to leave them at first
+_REASONING_TOKENS: Final = 25_000  # the reserve that OpenAI's guide to reasoning recommends
 _EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 
 
 class OpenAIJudge:
-    """Claims and verdicts from a language model: OpenAI, Azure, vLLM, Ollama, llama.cpp, ...
+    """Extracts and checks claims with a language model: OpenAI, Azure, vLLM, Ollama, llama.cpp.
 
-    A record takes one call for the claims of each text, and one for every ``chunks_per_call``
-    texts, with all claims in it. What was decided once is not asked again: claims and verdicts
-    are cached by content. Verdicts come back by ids that are random for each call; what is
-    missing, doubled or malformed is asked for once more, and then left undecided.
+    A record takes one call for the claims of each text, and one check for every
+    ``chunks_per_call`` texts with all claims. Claims and verdicts are cached by content. The
+    verdicts of a reply are matched by ids that are random in each call; a verdict that is missing,
+    given twice or malformed is requested once more, and then left undecided.
 
-    No call lasts longer than ``call_seconds`` once it has begun, retries included. After five
-    failures in a row no request is made for 30 s. Redirects, proxies and every setting of the
-    environment are ignored.
+    A call never takes longer than ``call_seconds``, retries included. After five failures in a row
+    no request is made for 30 s. A reply larger than 8 MiB is not read. Redirects, proxies and all
+    settings of the environment are ignored, so that neither the prompts nor the key go elsewhere
+    and the application's account does not pay.
 
-    What a model thinks counts towards the length of its reply: OpenAI's reasoning models (``o1``
-    and later, ``gpt-5`` and later) are allowed 25,000 tokens more for it in every call. Where
-    others think aloud as well, allow it by ``options={"max_tokens": ...}``.
+    OpenAI's reasoning models (``o1`` and later, ``gpt-5`` and later) may use 25,000 tokens more in
+    every call, since their reasoning counts towards the length of a reply. For other models that
+    reason, raise the limit with ``options={"max_tokens": ...}``.
+
+    **A client of your own.** ``client`` takes an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``,
+    for Azure AD, a gateway, a proxy or certificates of your own. It decides on address, key,
+    headers, environment variables, redirects, proxies, retries and the size of a reply, and stays
+    open. The deadline of a call, the circuit breaker (which counts calls here), the budget and
+    the error messages stay the judge's. With a budget the retries of the client are off, because
+    the judge reserves each request. A client with HTTP/2 serves one event loop, any other serves
+    all.
 
     Args:
-        model: As the endpoint calls it.
-        api_key: Needed for OpenAI itself; local servers take none.
-        base_url: Where ``/chat/completions`` is; None is OpenAI.
-        headers: Sent with every request, such as Azure's ``api-key``.
-        query: Appended to every request, such as Azure's ``api-version``.
-        options: Added to the body of every request, such as ``{"seed": 1}``.
-        extraction: ``"direct"``, or ``"reasoned"``: after a chain of thought.
-        chunks_per_call: Texts in one check; 1 is the careful way, None as many as fit.
-        graded: Ask for log probabilities, where the endpoint gives them.
-        top_logprobs: Alternatives of each token that are asked for then; OpenAI gives 20 at most.
-        exact_schema: Put the ids of each call into its schema. Small models need it; OpenAI
-            compiles every new schema, which takes seconds.
-        concurrency: Requests under way at once, in each event loop.
-        call_seconds: Deadline of one call, retries and the waits between them included, but not
-            the waits for a free slot or for the budget.
-        price: Of the model; None takes it from ``claimspan.cost.pricing``.
-        budget: Stops before it is passed; what ``options`` allow in tokens and replies counts.
-        cache: Shared, or with a file; None keeps what this judge has found in memory.
+        model: Name of the model at the endpoint; for Azure, of the deployment.
+        api_key: Needed for OpenAI itself; local servers need none.
+        base_url: Address under which ``/chat/completions`` is; None is OpenAI.
+        headers: Headers of every request, such as Azure's ``api-key``.
+        query: Query parameters of every request, such as Azure's ``api-version``.
+        client: A client to use in place of the four above.
+        options: Further fields in the body of every request, such as ``{"seed": 1}``.
+        extraction: ``"direct"``, or ``"reasoned"`` for claims after a chain of thought.
+        chunks_per_call: Texts in one check; 1 is the most careful, None as many as fit.
+        logprobs: Request log probabilities for graded verdicts, where the endpoint gives them.
+        top_logprobs: Alternatives of each token in them; at most 20 at OpenAI.
+        exact_schema: Put the ids of each call into its JSON schema. Small models need it; OpenAI
+            compiles each new schema, which takes seconds.
+        concurrency: Requests at the same time in each event loop.
+        call_seconds: Deadline of one call in seconds, with its retries and the waits between them,
+            without the waits for a free slot or for the budget.
+        price: Price of the model; None looks it up in ``claimspan.cost.pricing``.
+        budget: Stops calls that could exceed it.
+        cache: A cache to share, or one with a file; None caches in memory.
 
     Raises:
-        ConfigError: Something of this cannot work.
+        ConfigError: An argument cannot work as given.
     """
 
     @property
     def name(self) -> str:
-        """What stands on the trace."""
+        """The name of the judge on the trace."""
         return "openai"
 
     def __init__(
@@ -94,10 +107,11 @@ class OpenAIJudge:
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
+        client: AsyncOpenAI | None = None,
         options: Mapping[str, JsonValue] | None = None,
         extraction: Extraction = "direct",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
-        graded: bool = True,
+        logprobs: bool = True,
         top_logprobs: int = TOP_LOGPROBS,
         exact_schema: bool = False,
         concurrency: int = 16,
@@ -106,10 +120,21 @@ class OpenAIJudge:
         budget: Budget | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        url = check_base_url(base_url or OPENAI_URL)
-        _check_numbers(chunks_per_call, concurrency, call_seconds)
-        if extraction not in get_args(Extraction):
-            raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
+        _check_settings(extraction, chunks_per_call, concurrency, call_seconds)
+        if client is None:
+            url = check_base_url(base_url or OPENAI_URL)
+            connect: Callable[[], AsyncOpenAI] = partial(
+                guarded_client,
+                base_url=url,
+                api_key=_secret(api_key, url),
+                headers=headers or {},
+                query=query or {},
+                read_seconds=call_seconds,
+            )
+        else:
+            _check_client(client, base_url=base_url, api_key=api_key, headers=headers, query=query)
+            url = str(client.base_url)
+            connect = partial(_users_client, client, budget)
         self.model: Final = model
         self.price: Final = price or price_of(model)
         self._check_budget(budget, options or {})
@@ -117,25 +142,18 @@ class OpenAIJudge:
         self._chunks_per_call = chunks_per_call
         self._options = {**_fixed_options(model), **(options or {})}
         self._top_logprobs = top_logprobs
-        self._style = Style(graded and not _REASONING_MODEL.match(model), exact_schema)
+        self._format = ReplyFormat(logprobs and not _REASONING_MODEL.match(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
-        self._flights = Flights[list[Claim]]()
+        self._extractions = SingleFlight[list[Claim]]()
         self.version: Final = f"{model}/{self._digest()[:8]}"
         self._scope = content_key(self.version, url)
-        self._completer: Completer = Endpoint(
+        self._chat_model: ChatModel = ChatEndpoint(
             model=model,
-            connections=Connections(
-                base_url=url,
-                api_key=_secret(api_key, url),
-                headers=headers or {},
-                query=query or {},
-                concurrency=concurrency,
-                read_seconds=call_seconds,
-            ),
+            sessions=Sessions(connect, concurrency),
             options=self._options,
             top_logprobs=top_logprobs,
-            length_option="max_completion_tokens" if is_openai(url) else "max_tokens",
-            thinking_tokens=_thinking_tokens(model),
+            length_option=_length_option(url),
+            reasoning_tokens=_reasoning_tokens(model),
             call_seconds=call_seconds,
             price=self.price,
             budget=budget,
@@ -143,12 +161,17 @@ class OpenAIJudge:
 
     @classmethod
     def from_environment(cls, model: str) -> Self:
-        """A judge with the key and address of ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
+        """A judge with the key and the address of ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
 
-        The one way in which these are read: a key of the application is not spent unasked.
+        Nothing else reads these variables: the judge never spends the key of the application
+        unless it is told to.
+
+        Args:
+            model: Name of the model at the endpoint.
 
         Raises:
-            ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server.
+            ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server
+                that needs none.
         """
         return cls(
             model,
@@ -156,32 +179,48 @@ class OpenAIJudge:
             base_url=os.environ.get("OPENAI_BASE_URL"),
         )
 
-    def rehearsed_by(self, completer: Completer) -> Self:
-        """The same judge with an empty cache, that asks ``completer`` and sends nothing."""
+    def with_chat_model(self, chat_model: ChatModel) -> Self:
+        """A copy of the judge that sends its prompts to ``chat_model``, with an empty cache."""
         other = copy(self)
-        other._cache, other._flights = VerdictCache(), Flights[list[Claim]]()
-        other._completer = completer
+        other._cache, other._extractions = VerdictCache(), SingleFlight[list[Claim]]()
+        other._chat_model = chat_model
         return other
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """The claims of a text, from one call for every 40 sentences.
+        """Extracts the claims of a text with one call for every 40 sentences.
+
+        Args:
+            text: A response or a ground truth.
+            question: The question that it answers, where known.
+
+        Returns:
+            The claims in the order of the text.
 
         Raises:
-            JudgeError: No reply came, or two that cannot be used; the message says why.
+            JudgeError: No reply came, or two replies in a row are unusable.
         """
         key = content_key(self._scope, "claims", question, text)
         known = self._cache.claims(key)
         if known is not None:
             return known
-        return await self._flights.join(key, lambda: self._extract(key, text, question))
+        return await self._extractions.run(key, lambda: self._extract(key, text, question))
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """A verdict for every claim against every reference, in as few calls as allowed.
+        """Checks every claim against every reference.
+
+        Args:
+            claims: Claims to check.
+            references: Texts to check them against, each on its own.
+            question: The question behind both, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``, None where the replies left a
+            cell undecided.
 
         Raises:
-            JudgeError: No reply came to a call that had decided nothing yet; the message says why.
+            JudgeError: A call got no reply before it had decided any cell.
         """
         cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
         return await self.check_cells(claims, references, cells, question=question)
@@ -194,23 +233,34 @@ class OpenAIJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Verdicts on some cells of the matrix; see ``SparseJudge``.
+        """Checks some cells of the matrix alone; see ``SparseJudge``.
+
+        Args:
+            claims: Claims of the matrix.
+            references: References of the matrix.
+            cells: Cells to check, as (index of the claim, index of the reference).
+            question: The question behind both, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``, None in all other cells and where
+            the replies left a cell undecided.
 
         Raises:
-            JudgeError: No reply came to a call that had decided nothing yet; the message says why.
+            JudgeError: A call got no reply before it had decided any cell.
         """
         keys = self._keys(claims, references, cells, question)
         known = self._cache.verdicts(list(set(keys.values())))
         known |= {keys[i, j]: _EMPTY for i, j in keys if not references[j].strip()}
-        # Two cells of the same content are one to ask for.
+        # Cells with equal texts share a key and are checked once.
         first = {key: cell for cell, key in keys.items() if key not in known}
         texts = [claim.text for claim in claims]
-        packs = packs_of(
+        batches = plan_batches(
             texts, references, first.values(), references_per_call=self._chunks_per_call
         )
-        found = await together([self._check(pack, keys, question) for pack in packs])
-        for some in found:
-            known |= some
+        for found in await gather_or_cancel(
+            [self._check(each, keys, question) for each in batches]
+        ):
+            known |= found
         rows = [
             [known.get(keys.get((i, j), "")) for j in range(len(references))]
             for i in range(len(claims))
@@ -218,23 +268,25 @@ class OpenAIJudge:
         return VerdictMatrix.of(rows, len(references))
 
     async def _check(
-        self, pack: Pack, keys: Mapping[Cell, str], question: str | None
+        self, batch: CheckBatch, keys: Mapping[Cell, str], question: str | None
     ) -> dict[str, Verdict]:
-        """Kept pack by pack: what was paid for stays when another pack fails."""
-        found = await check_pack(self._completer, pack, question=question, style=self._style)
+        """Verdicts of one batch by key, cached at once: another batch that fails loses none."""
+        found = await check_batch(
+            self._chat_model, batch, question=question, reply_format=self._format
+        )
         verdicts = {keys[cell]: verdict for cell, verdict in found.items()}
         self._cache.add_verdicts(verdicts)
         return verdicts
 
     async def _extract(self, key: str, text: str, question: str | None) -> list[Claim]:
-        parts = await together(
+        parts = await gather_or_cancel(
             [
                 extract(
-                    self._completer,
+                    self._chat_model,
                     sentences,
                     question=question,
                     reasoned=self._reasoned,
-                    exact=self._style.exact,
+                    exact_schema=self._format.exact_schema,
                 )
                 for sentences in batches_of(sentences_of(text))
             ]
@@ -250,7 +302,7 @@ class OpenAIJudge:
         cells: Collection[Cell],
         question: str | None,
     ) -> dict[Cell, str]:
-        """What each cell is about: model, prompt, question, claim and reference."""
+        """Cache key of each cell: model, prompt, question, claim and reference."""
         about = content_key(self._scope, "verdict", question)
         rows = [content_key(claim.text) for claim in claims]
         columns = [content_key(text) for text in references]
@@ -260,22 +312,29 @@ class OpenAIJudge:
         if budget is None:
             return
         if budget.needs_price and self.price is None:
-            raise ConfigError(f"the price of {self.model!r} is not known: give price=Price(...)")
+            raise ConfigError(
+                f"the price of {self.model!r} is not known, and the budget is in dollars: "
+                "give price=Price(...)"
+            )
         for name in (*LENGTH_OPTIONS, "n"):
             value = options.get(name, 1)
             if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
 
     def _digest(self) -> str:
-        """Changes with whatever may change a verdict."""
+        """A digest of everything that can change a verdict."""
         schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
-        asked = (self._reasoned, self._chunks_per_call, self._style, self._top_logprobs)
+        asked = (self._reasoned, self._chunks_per_call, self._format, self._top_logprobs)
         settings = repr((*asked, self._options))
         said = (prompts.CHECK, prompts.EXTRACT, prompts.EXTRACT_REASONED)
         return content_key(*said, schemas, settings)
 
 
-def _check_numbers(chunks_per_call: int | None, concurrency: int, call_seconds: float) -> None:
+def _check_settings(
+    extraction: str, chunks_per_call: int | None, concurrency: int, call_seconds: float
+) -> None:
+    if extraction not in get_args(Extraction):
+        raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
     if chunks_per_call is not None and chunks_per_call < 1:
         raise ConfigError(f"chunks_per_call is {chunks_per_call!r}: give 1 or more, or None")
     if concurrency < 1:
@@ -288,12 +347,31 @@ def _fixed_options(model: str) -> dict[str, JsonValue]:
     return {} if _REASONING_MODEL.match(model) else {"temperature": 0}
 
 
-def _thinking_tokens(model: str) -> int:
-    """None for the models of chats, which answer at once and are refused so long a reply."""
-    return _THINKING_TOKENS if _REASONING_MODEL.match(model) and "-chat" not in model else 0
+def _length_option(url: str) -> str:
+    # OpenAI deprecates max_tokens and refuses it for reasoning models; other servers know no other.
+    return "max_completion_tokens" if is_openai(url) else "max_tokens"
+
+
+def _reasoning_tokens(model: str) -> int:
+    # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
+    return _REASONING_TOKENS if _REASONING_MODEL.match(model) and "-chat" not in model else 0
 
 
 def _secret(key: str | SecretStr | None, url: str) -> SecretStr | None:
     if not key and is_openai(url):
         raise ConfigError("OpenAI needs a key: give api_key, or use OpenAIJudge.from_environment")
     return key if isinstance(key, SecretStr) or key is None else SecretStr(key)
+
+
+def _users_client(client: AsyncOpenAI, budget: Budget | None) -> AsyncOpenAI:
+    # A budget reserves each request; the judge does not see the retries of the client.
+    return client if budget is None else client.with_options(max_retries=0)
+
+
+def _check_client(client: object, **others: object) -> None:
+    if not isinstance(client, AsyncOpenAI):
+        kind = type(client).__name__
+        raise ConfigError(f"client is of type {kind!r}: give an openai.AsyncOpenAI")
+    for name, value in others.items():
+        if value is not None:
+            raise ConfigError(f"client and {name} are both given: set {name} on the client")

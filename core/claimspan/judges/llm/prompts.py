@@ -1,4 +1,4 @@
-"""What the model is told. The same for every call, so that prompt caches hold it."""
+"""System prompts of the judge; equal in all calls, so that the prompt caches of endpoints apply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXTRACT: Final = f"""\
 Answer in JSON only. Repeat "call". Under "claims" give one entry a claim, in the order of the \
 text: under "sentence" the number of its sentence, under "text" the claim. An empty list where \
 there is none."""
-"""Claims at once."""
+"""Prompt of a direct extraction."""
 
 EXTRACT_REASONED: Final = f"""\
 {_CLAIMS}
@@ -32,7 +32,7 @@ Answer in JSON only. Repeat "call". Under "notes" think first, sentence by sente
 words each: what is asserted, whom each pronoun means, which parts can be true without the others. \
 Then, under "claims", give one entry a claim, in the order of the text: under "sentence" the \
 number of its sentence, under "text" the claim. An empty list where there is none."""
-"""Claims after a chain of thought."""
+"""Prompt of an extraction after a chain of thought."""
 
 CHECK: Final = """\
 You compare claims with reference texts.
@@ -49,4 +49,4 @@ N: neither; also where it is silent, or supports only a part
 
 Answer in JSON only. Repeat "call". Under "verdicts" give one entry a claim, in order: its id \
 under "claim", and under "labels" one string "id:label" a reference, in order, none left out."""
-"""Verdicts on all claims against a pack of references."""
+"""Prompt of a check."""

@@ -1,4 +1,4 @@
-"""What a reply may look like: models to read it with, and JSON schemas to ask for it with."""
+"""The forms of a reply: pydantic models that read it, and JSON schemas that request it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from claimspan.errors import ReplyError
 
 __all__ = [
-    "CLAIMS_A_SENTENCE",
-    "LONGEST_NOTES",
+    "MAX_CLAIMS_PER_SENTENCE",
+    "MAX_NOTES_LENGTH",
     "ClaimsReply",
     "VerdictsReply",
     "claims_schema",
@@ -27,11 +27,11 @@ _STRING: Final[Schema] = {"type": "string"}
 _INTEGER: Final[Schema] = {"type": "integer"}
 _FENCE: Final = "```"
 _LABEL: Final = "[ENC]"
-CLAIMS_A_SENTENCE: Final = 4
-"""At most, on average, where the schema is exact."""
+MAX_CLAIMS_PER_SENTENCE: Final = 4
+"""Limit on the claims of a text under an exact schema, as a mean of its sentences."""
 
-LONGEST_NOTES: Final = 300
-"""Characters of a chain of thought where the schema is exact."""
+MAX_NOTES_LENGTH: Final = 300
+"""Limit on the characters of a chain of thought under an exact schema."""
 
 
 class _Reply(BaseModel):
@@ -41,7 +41,7 @@ class _Reply(BaseModel):
 
 
 class ClaimEntry(BaseModel):
-    """One claim of an extraction."""
+    """One claim in the reply to an extraction."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -50,14 +50,14 @@ class ClaimEntry(BaseModel):
 
 
 class ClaimsReply(_Reply):
-    """Reply to an extraction."""
+    """The reply to an extraction."""
 
     notes: str = ""
     claims: list[ClaimEntry]
 
 
 class VerdictRow(BaseModel):
-    """The labels of one claim."""
+    """The labels of one claim in the reply to a check."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -66,7 +66,7 @@ class VerdictRow(BaseModel):
 
 
 class VerdictsReply(_Reply):
-    """Reply to a check."""
+    """The reply to a check."""
 
     verdicts: list[VerdictRow]
 
@@ -75,11 +75,16 @@ R = TypeVar("R", bound=_Reply)
 
 
 def read_reply(content: str, kind: type[R], call: str) -> R:
-    """Read a reply that has to be one JSON object, alone or in one code fence.
+    """Reads a reply, which has to be one JSON object, alone or in one code fence.
+
+    Args:
+        content: The text of the reply.
+        kind: The model to read it with.
+        call: The id of the call.
 
     Raises:
-        ReplyError: It is not JSON, does not fit the schema, or does not repeat the id of the
-            call: then it was made up elsewhere, such as in the evidence.
+        ReplyError: The reply is not JSON, does not fit the model, or does not repeat the id of
+            the call, as a reply that is copied out of a reference does not.
     """
     try:
         reply = kind.model_validate_json(_without_fence(content))
@@ -100,34 +105,40 @@ def _without_fence(content: str) -> str:
 
 
 def claims_schema(*, reasoned: bool) -> Schema:
-    """What an extraction has to look like, the same for every call."""
+    """The schema of an extraction, the same for every call, so that OpenAI compiles it once."""
     notes: Schema = {"notes": _STRING} if reasoned else {}
     entry = _object({"sentence": _INTEGER, "text": _STRING})
     return _object({"call": _STRING, **notes, "claims": {"type": "array", "items": entry}})
 
 
 def verdicts_schema() -> Schema:
-    """What a check has to look like, the same for every call."""
+    """The schema of a check, the same for every call, so that OpenAI compiles it once."""
     label: Schema = {"type": "string", "pattern": f"^[0-9]+:{_LABEL}$"}
     row = _object({"claim": _STRING, "labels": {"type": "array", "items": label}})
     return _object({"call": _STRING, "verdicts": {"type": "array", "items": row}})
 
 
-def exact_claims_schema(call: str, sentences: int, *, longest_claim: int, reasoned: bool) -> Schema:
-    """The same with the id, the sentences and the lengths of one call.
+def exact_claims_schema(
+    call: str, sentences: int, *, max_claim_length: int, reasoned: bool
+) -> Schema:
+    """The schema of one extraction, with its id, its sentence numbers and limits on lengths.
 
-    Without an end to everything a small model goes on until its tokens are used up.
+    Without limits a small model writes until its tokens are used up.
     """
-    notes: Schema = {"notes": {"type": "string", "maxLength": LONGEST_NOTES}} if reasoned else {}
+    notes: Schema = {"notes": {"type": "string", "maxLength": MAX_NOTES_LENGTH}} if reasoned else {}
     numbers: list[JsonValue] = list(range(1, sentences + 1))
-    text: Schema = {"type": "string", "minLength": 1, "maxLength": longest_claim}
+    text: Schema = {"type": "string", "minLength": 1, "maxLength": max_claim_length}
     entry = _object({"sentence": {"enum": numbers}, "text": text})
-    claims: Schema = {"type": "array", "items": entry, "maxItems": CLAIMS_A_SENTENCE * sentences}
+    claims: Schema = {
+        "type": "array",
+        "items": entry,
+        "maxItems": MAX_CLAIMS_PER_SENTENCE * sentences,
+    }
     return _object({"call": {"const": call}, **notes, "claims": claims})
 
 
 def exact_verdicts_schema(call: str, claims: Sequence[str], references: Sequence[str]) -> Schema:
-    """The same with every id of one call in its place."""
+    """The schema of one check, with every id of the call in its place."""
     labels = _tuple([{"type": "string", "pattern": f"^{each}:{_LABEL}$"} for each in references])
     rows = _tuple([_object({"claim": {"const": each}, "labels": labels}) for each in claims])
     return _object({"call": {"const": call}, "verdicts": rows})

@@ -1,4 +1,4 @@
-"""Verdicts and claims that were paid for once, by the content that they are about."""
+"""A cache of verdicts and claims by content, in memory and optionally in an SQLite file."""
 
 from __future__ import annotations
 
@@ -20,40 +20,39 @@ from claimspan.verdicts import Claim, Verdict
 __all__ = ["VerdictCache", "content_key", "joint_key"]
 
 MAX_ENTRIES: Final = 100_000
-"""Entries in memory, about 25 MB of verdicts."""
+"""Default limit on the entries in memory: about 25 MB of verdicts."""
 
 _CLAIMS: Final = TypeAdapter(list[Claim])
 _QUERY_SIZE: Final = 500  # below SQLite's limit on parameters in every build
 
 
 def content_key(*parts: str | None) -> str:
-    """A key for what is made of these texts, whatever they contain."""
+    """The cache key of a result that depends on these texts; None and an empty text differ."""
     written = json.dumps(parts).encode()
     return hashlib.sha256(written).hexdigest()
 
 
 def joint_key(*keys: str) -> str:
-    """A key for what belongs to all of these keys."""
+    """The cache key of a result that depends on the results of these keys."""
     return hashlib.sha256("".join(keys).encode()).hexdigest()
 
 
 class VerdictCache:
-    """Values by content key: in memory, and in an SQLite file if one is given.
+    """Caches values by content key in memory, and in an SQLite file if one is given.
 
-    The file is kept for good and may be shared by processes. One that can no longer be written
-    is left alone with a warning; memory goes on. A value that does not read as one counts as not
-    there.
+    The file never loses an entry, and processes may share it. When it fails, the cache warns and
+    goes on in memory. A value that cannot be read counts as missing.
     """
 
     def __init__(self, path: str | Path | None = None, *, max_entries: int = MAX_ENTRIES) -> None:
-        """Open or make the file.
+        """Open the file, or create it.
 
         Args:
-            path: SQLite file; None keeps everything in memory only.
-            max_entries: Entries in memory; what was used longest ago goes first.
+            path: SQLite file; None caches in memory only.
+            max_entries: Limit on the entries in memory; the least recently used goes first.
 
         Raises:
-            ConfigError: The file cannot be opened, or is no SQLite file.
+            ConfigError: The file cannot be opened, or is not an SQLite file.
         """
         self._max_entries = max_entries
         self._memory: OrderedDict[str, str] = OrderedDict()
@@ -61,13 +60,13 @@ class VerdictCache:
         self._file = None if path is None else _open(Path(path))
 
     def verdicts(self, keys: Sequence[str]) -> dict[str, Verdict]:
-        """The verdicts that are known, by key."""
+        """The cached verdicts among these keys, by key."""
         return {
             key: verdict for key, text in self._get(keys).items() if (verdict := _verdict(text))
         }
 
     def claims(self, key: str) -> list[Claim] | None:
-        """The claims of a text, or None where they are not known."""
+        """The cached claims of a text, or None."""
         text = self._get([key]).get(key)
         try:
             return None if text is None else _CLAIMS.validate_json(text)
@@ -75,15 +74,15 @@ class VerdictCache:
             return None
 
     def add_verdicts(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Keep verdicts by key."""
+        """Caches verdicts by key."""
         self._put({key: each.model_dump_json() for key, each in verdicts.items()})
 
     def add_claims(self, key: str, claims: Sequence[Claim]) -> None:
-        """Keep the claims of a text."""
+        """Caches the claims of a text."""
         self._put({key: _CLAIMS.dump_json(list(claims)).decode()})
 
     def close(self) -> None:
-        """Close the file; memory goes on."""
+        """Closes the file; the cache goes on in memory."""
         with self._lock:
             if self._file is not None:
                 self._file.close()
@@ -134,7 +133,7 @@ class VerdictCache:
     def _give_up(self, error: sqlite3.Error) -> None:
         self._file = None
         warnings.warn(
-            f"the verdict cache's file failed ({type(error).__name__}): going on in memory",
+            f"the file of the verdict cache failed ({type(error).__name__}): it goes on in memory",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -157,6 +156,6 @@ def _open(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise ConfigError(
             f"cannot use {str(path)!r} as a verdict cache ({type(error).__name__}): "
-            "give the path of an SQLite file, or of one to be made"
+            "give the path of an SQLite file, or of one to create"
         ) from error
     return file

@@ -1,4 +1,4 @@
-"""Where a judge's requests may go."""
+"""Checks of a judge's ``base_url``: it may not lead to the credentials of a machine."""
 
 from __future__ import annotations
 
@@ -14,19 +14,25 @@ __all__ = ["OPENAI_URL", "check_base_url", "is_openai"]
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
-# Cloud machines hand out their credentials there.
+# Cloud providers serve the credentials of a machine at these names and addresses.
 _METADATA_HOSTS: Final = frozenset({"metadata.google.internal", "metadata", "instance-data"})
 _METADATA_ADDRESSES: Final = frozenset({"169.254.169.254", "100.100.100.200", "fd00:ec2::254"})
 
 
 def check_base_url(url: str) -> str:
-    """The URL, if a judge's requests may go there.
+    """Checks an address, and warns where it is plain HTTP to a public host.
 
-    Loopback and private addresses are fine: that is where local models are.
+    Loopback and private addresses are allowed, because local models are there.
+
+    Args:
+        url: The address under which ``/chat/completions`` is.
+
+    Returns:
+        The address without a trailing slash.
 
     Raises:
-        ConfigError: It is not an http(s) URL of a host, holds a user or password, or leads to
-            where machines keep their credentials (link-local and metadata addresses).
+        ConfigError: The address is not an http(s) URL with a host, holds a user name or a
+            password, or is a link-local or metadata address.
     """
     try:
         parts = urlsplit(url)
@@ -40,13 +46,15 @@ def check_base_url(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise ConfigError("base_url holds a user name or a password: give the key as api_key")
     if _is_metadata(host):
-        raise ConfigError("base_url leads to a link-local or metadata address, never to a model")
+        raise ConfigError(
+            "base_url leads to a link-local or metadata address: give the address of a model"
+        )
     _warn_in_the_clear(parts, host)
     return url.rstrip("/")
 
 
 def is_openai(url: str) -> bool:
-    """Whether it is OpenAI's or Azure's own service, which differ from the rest in details."""
+    """Whether the address is of OpenAI or Azure, whose services know some other options."""
     host = urlsplit(url).hostname or ""
     return host == "api.openai.com" or host.endswith((".openai.azure.com", ".azure.com"))
 
@@ -61,7 +69,7 @@ def _is_metadata(host: str) -> bool:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a host is, also in decimal, octal and IPv6-mapped spelling."""
+    """The IP address that a host spells, also in decimal, octal or IPv6-mapped form."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

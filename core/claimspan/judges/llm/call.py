@@ -1,0 +1,122 @@
+"""What the requests of one chat completion share: deadline, budget, circuit breaker and usage.
+
+The openai package repeats a request by itself. Each repetition costs money and time of its own, so
+each passes through ``Call.request`` on its way out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from openai import APIStatusError, OpenAIError
+
+from claimspan.cost.budget import Budget, Reservation
+from claimspan.cost.usage import Usage, add_usage
+from claimspan.judges.llm.circuit_breaker import CircuitBreaker
+
+__all__ = ["Call", "root_cause"]
+
+_REQUEST: Final = Usage(calls=1)
+
+
+class Call:
+    """One chat completion, from its first request to the last of its retries."""
+
+    def __init__(
+        self, maximum: Usage, deadline: asyncio.Timeout, breaker: CircuitBreaker, budget: Budget
+    ) -> None:
+        """Create a call that has made no request yet.
+
+        Args:
+            maximum: Upper bound of what one request can cost.
+            deadline: The timeout that the call runs in; it stands still while the call waits for
+                its budget.
+            breaker: Counts the failures of the endpoint.
+            budget: Limits what the requests may cost.
+        """
+        self.n_requests = 0
+        self.status: int | None = None
+        """HTTP status of the last request; None while it has no response."""
+        self._maximum = maximum
+        self._deadline = deadline
+        self._breaker = breaker
+        self._budget = budget
+        self._reserved = AsyncExitStack()
+        self._reservation = Reservation(maximum)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the deadline."""
+        return (self._deadline.when() or 0.0) - asyncio.get_running_loop().time()
+
+    @asynccontextmanager
+    async def request(self) -> AsyncGenerator[None]:
+        """Surrounds one request: admits it, and accounts for how it ends.
+
+        The block sets ``status`` once it has read a response. The reservation of a request that
+        succeeds stays open until ``settle``, because its cost is in the reply.
+
+        Raises:
+            JudgeError: The circuit breaker refuses the request.
+            BudgetExceededError: It could cost more than the budget has left.
+        """
+        self._breaker.before_request()
+        await self._reserve()
+        self.status = None
+        self.n_requests += 1
+        add_usage(_REQUEST)
+        try:
+            yield
+        except APIStatusError as error:
+            await self._answered(error.status_code)
+            raise
+        except Exception as error:
+            await self._failed(error)
+            raise
+        await self._answered(self.status or 200)
+
+    async def settle(self, usage: Usage | None = None) -> None:
+        """Books the last request.
+
+        Args:
+            usage: Tokens and price of the request; None where they are not known: then the upper
+                bound is booked.
+        """
+        if usage is not None:
+            self._reservation.spent = usage + _REQUEST
+        await self._reserved.aclose()
+
+    async def _reserve(self) -> None:
+        await self.settle()
+        seconds = self.seconds_left
+        self._deadline.reschedule(None)  # the endpoint is not to blame for a wait for the budget
+        try:
+            reservation = self._budget.reserve(self._maximum)
+            self._reservation = await self._reserved.enter_async_context(reservation)
+        finally:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
+
+    async def _answered(self, status: int) -> None:
+        self.status = status
+        if status >= 500:
+            self._breaker.record_failure()
+        else:
+            self._breaker.record_success()
+        if status >= 300:
+            await self.settle(Usage())  # a request that is refused costs nothing
+
+    async def _failed(self, error: Exception) -> None:
+        self._breaker.record_failure()
+        # ConnectError and ConnectTimeout of the HTTP client: the request was never sent.
+        if type(root_cause(error)).__name__.startswith("Connect"):
+            await self.settle(Usage())
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """The error of the HTTP client behind the errors of the openai package."""
+    while isinstance(error, OpenAIError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error

@@ -1,0 +1,52 @@
+"""Stops requests to an endpoint that keeps failing, so that it is not paid for in waiting time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from claimspan.errors import JudgeError
+
+__all__ = ["MAX_FAILURES", "OPEN_SECONDS", "CircuitBreaker"]
+
+MAX_FAILURES: Final = 5
+"""Failures in a row that open the circuit."""
+
+OPEN_SECONDS: Final = 30.0
+"""Seconds between an opening, or a failed probe, and the next probe."""
+
+
+class CircuitBreaker:
+    """Refuses requests after ``MAX_FAILURES`` failures in a row, but for one probe at a time."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._next_probe = 0.0
+
+    def before_request(self) -> None:
+        """Admits the next request.
+
+        Raises:
+            JudgeError: The circuit is open, and the next probe is not due.
+        """
+        if self._failures < MAX_FAILURES:
+            return
+        seconds = self._next_probe - self._clock()
+        if seconds > 0:
+            raise JudgeError(
+                f"the judge's endpoint has failed {MAX_FAILURES} times in a row: "
+                f"no request for another {seconds:.0f} s"
+            )
+        self._next_probe = self._clock() + OPEN_SECONDS  # the request that asks is the probe
+
+    def record_failure(self) -> None:
+        """Counts a request without an answer in time, or with a server error."""
+        self._failures += 1
+        if self._failures >= MAX_FAILURES:
+            self._next_probe = self._clock() + OPEN_SECONDS
+
+    def record_success(self) -> None:
+        """Closes the circuit: the endpoint has answered, be it with a refusal."""
+        self._failures = 0
