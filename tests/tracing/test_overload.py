@@ -180,6 +180,45 @@ def test_a_record_keeps_its_place_until_its_evaluation_has_ended(
     assert statuses == ["timeout", "queue_full", "timeout"]
 
 
+def test_a_slow_sampler_does_not_hold_up_the_application_when_the_queue_is_full(
+    make_monitor: MonitorFactory,
+) -> None:
+    class Slow:
+        def decide(self, facts: Facts) -> Decision:
+            time.sleep(0.5)
+            return Decision(sampled=True, rate=1.0, reason="slow")
+
+    monitor = make_monitor(sample=Slow(), max_queue_records=1)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    chain.invoke("warm")
+
+    started = time.perf_counter()
+    for i in range(10):
+        chain.invoke(f"q{i}")
+    took = time.perf_counter() - started
+    monitor.flush(20)
+
+    assert took < 0.5
+    assert monitor.stats.dropped["queue_full"] > 0
+
+
+def test_after_a_shutdown_with_waiting_jobs_flush_returns_at_once(
+    make_monitor: MonitorFactory,
+) -> None:
+    monitor = make_monitor(judge=ScriptedJudge(delay=60))
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    for i in range(20):
+        chain.invoke(f"q{i}")
+    time.sleep(0.2)
+
+    monitor.shutdown(timeout=0.2)
+    started = time.monotonic()
+    monitor.flush(10)
+
+    assert time.monotonic() - started < 1
+    assert monitor.stats.dropped == {"shutdown": 20}
+
+
 def test_a_burst_that_fits_into_the_hold_is_judged_whole(make_monitor: MonitorFactory) -> None:
     monitor: Monitor = make_monitor(judge=ScriptedJudge(delay=0.02))
     handler = ClaimspanCallbackHandler(monitor)

@@ -26,7 +26,12 @@ from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.ledger import Ledger, Stats
-from claimspan_tracing.decide.sampling import Decision, Sampler, checked_decision
+from claimspan_tracing.decide.sampling import (
+    Decision,
+    RateSampler,
+    Sampler,
+    checked_decision,
+)
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
@@ -37,7 +42,6 @@ from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
-from claimspan_tracing.text import clean
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.scores import Scores
@@ -167,6 +171,8 @@ class Engine:
         self._dispatcher.stop(_left(deadline))
         self._worker.stop(_left(deadline))
         self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
+        for key in list(self._dispatched):  # what was waiting, and what did not heed its end
+            self._end_evaluation(key, late=False)
         return self.flush(_left(deadline))
 
     def _accept(self, record: OpenRecord, tree: RunTree) -> None:
@@ -194,17 +200,13 @@ class Engine:
         self._dispatcher.start(self._deliver)
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
-        """Finish a record that cannot be read, with a decision on what is known without reading."""
-        span, root = tree.span.get_span_context(), tree.root
-        # On the caller's thread, so only what takes no reading: a full queue is the exception.
-        facts = Facts(
-            trace_id=span.trace_id,
-            span_id=span.span_id,
-            route=clean(root.name),
-            latency_seconds=((root.end or root.start) - root.start) / 1e9,
-            failed=isinstance(root.error, Exception),
-        )
-        record.decision = self._decide(facts)
+        """Finish a record without reading it, on the application's thread."""
+        # A rate is decided on the ids alone. A sampler of the user's wants facts that nobody has
+        # read, and may block, so it is not asked here.
+        if isinstance(self._settings.sampler, RateSampler):
+            span = tree.span.get_span_context()
+            facts = Facts(trace_id=span.trace_id, span_id=span.span_id)
+            record.decision = self._decide(facts)
         self._writer.refuse(record, status)
 
     # --- on the worker's thread ---
@@ -254,14 +256,22 @@ class Engine:
         timer = self._worker.call_later(max(0.0, left), partial(self._hold_over, job))
         self._dispatched[job.key] = _Dispatched(timer, record.context)
         self._ledger.evaluation_started()
+        refusal = self._hand_over(job)
+        if refusal is not None:
+            self._settle(job, refusal)
+
+    def _hand_over(self, job: Job) -> Outcome | None:
+        """Give a job to the dispatcher; returns its outcome where the dispatcher refuses it."""
         try:
-            is_taken = self._dispatcher.dispatch(job)
-        except RuntimeError:  # no thread can be started: the interpreter is shutting down
-            self._settle(job, Outcome(status=Status.SHUTDOWN))
-            return
-        if not is_taken:
-            reason = "too many records wait for the judge"
-            self._settle(job, Outcome(status=Status.QUEUE_FULL, reason=reason))
+            if self._dispatcher.dispatch(job):
+                return None
+        except RuntimeError:  # it was stopped, or the interpreter is shutting down
+            return Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - counted; the record still gets its state
+            self.guard.swallow(error)
+            return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+        reason = "too many records wait for the judge"
+        return Outcome(status=Status.QUEUE_FULL, reason=reason)
 
     def _hold_over(self, job: Job) -> None:
         """The spans cannot be held longer; a job that no judge has begun is not paid for."""
@@ -278,7 +288,7 @@ class Engine:
         try:
             self._worker.call(self._settle, job, outcome)
         except RuntimeError:  # the worker was stopped; ``shutdown`` finishes what is open
-            self._end_evaluation(job, late=False)
+            self._end_evaluation(job.key, late=False)
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         """Write the outcome of a job that was dispatched, and give back its place."""
@@ -289,13 +299,15 @@ class Engine:
                 context = kept.context.copy() if kept else Context()
                 late = context.run(self._writer.write_late, job, outcome)
         finally:
-            self._end_evaluation(job, late=late)
+            self._end_evaluation(job.key, late=late)
 
-    def _end_evaluation(self, job: Job, *, late: bool) -> None:
-        kept = self._dispatched.pop(job.key, None)
-        if kept is not None:
-            kept.timer.cancel()
-        self._queue.release(job.key)
+    def _end_evaluation(self, key: JobKey, *, late: bool) -> None:
+        """Give back the place of a record; once for each, as a shutdown may come in between."""
+        kept = self._dispatched.pop(key, None)
+        if kept is None:
+            return
+        kept.timer.cancel()
+        self._queue.release(key)
         self._ledger.evaluation_ended(late=late)
 
 

@@ -55,7 +55,7 @@ class Sampler(Protocol):
     """Decides, after the root of a record has ended, whether the record is evaluated."""
 
     def decide(self, facts: Facts) -> Decision:
-        """Decide about a record. Runs on the worker, or on the caller's thread when overloaded."""
+        """Decide about a record. Runs on the worker's thread, so it must be quick."""
         ...
 
 
