@@ -76,7 +76,7 @@ def test_a_command_loads_no_other_command() -> None:
     done = claimspan("report", "--help")
 
     assert done.returncode == 0
-    assert loaded(done) & command_modules() == {"claimspan_tracing.commands"}
+    assert loaded(done) & command_modules() == {"claimspan_tracing.export.commands"}
 
 
 # --- what is listed ---

@@ -12,6 +12,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
 - ``tokens``: estimates how many tokens a language model counts in a text.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.
+- ``encodable``: makes texts encodable in UTF-8, so that they can be stored and sent.
 """
 
 from __future__ import annotations
