@@ -21,8 +21,8 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
 
     It differs from the entry that is read back from a trace file in these points:
 
-    * Texts, chunks and claims are whole: nothing is cut, and no claim is left out. Spans hold at
-      most 8 KiB of a query or a response, and 20 chunks of 2 KiB.
+    * Texts, chunks and claims are whole: no text is cut, no claim is left out, and no chunk up to
+      ``MAX_CHUNKS``. Spans hold at most 8 KiB of a query or a response, and 20 chunks of 2 KiB.
     * The status of a late outcome is its own, ``evaluated``. The root span keeps the state that it
       was ended with, such as ``timeout``, and its reason.
     * Where no chunk reached the generator there are none. Spans show those that were retrieved.
@@ -42,7 +42,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         response=job.record.response,
         ground_truth=ground_truth or None,
         chunks=chunks,
-        chunks_left_out=max(sum(run.found for run in job.retrievers) - len(chunks), 0),
+        chunks_left_out=_chunks_left_out(job),
         response_claims=_response_claims(chunks, evaluation),
         ground_truth_claims=_ground_truth_claims(chunks, evaluation),
         scores=dict(evaluation.metrics),
@@ -56,6 +56,13 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         started=datetime.fromtimestamp(job.started / 1e9, UTC),
         seconds=max(job.ended - job.started, 0) / 1e9,
     )
+
+
+def _chunks_left_out(job: Job) -> int:
+    """Count the chunks beyond ``MAX_CHUNKS``, of one retriever and of all of them together."""
+    kept = {(chunk.id, chunk.text) for run in job.retrievers for chunk in run.chunks}
+    cut_off = sum(run.found - len(run.chunks) for run in job.retrievers)
+    return cut_off + len(kept) - len(job.retrieved)
 
 
 def _response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[ReportClaim, ...]:

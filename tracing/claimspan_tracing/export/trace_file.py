@@ -118,7 +118,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan]) -> ReportEntry:
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
         # Generator spans have documents only where the model read others than were retrieved.
         chunks=_chunks(family, semconv.KIND_LLM) or _chunks(family, semconv.KIND_RETRIEVER),
-        chunks_left_out=_left_out(facts, (semconv.CHUNKS_COUNT,), semconv.CHUNKS_RECORDED),
+        chunks_left_out=_chunks_left_out(root, family),
         response_claims=_claims(claims, semconv.response_claim),
         ground_truth_claims=_claims(claims, semconv.ground_truth_claim),
         claims_left_out=_left_out(facts, _CLAIM_COUNTS, semconv.CLAIMS_RECORDED),
@@ -136,6 +136,17 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan]) -> ReportEntry:
 
 
 _CLAIM_COUNTS: Final = (semconv.CLAIMS_RESPONSE, semconv.CLAIMS_GROUND_TRUTH)
+
+
+def _chunks_left_out(root: TraceSpan, family: Iterable[TraceSpan]) -> int:
+    """Count the chunks for which the retriever spans had no room.
+
+    The counts of the root differ for other reasons as well: it counts a chunk that two retrievers
+    found twice, and does not record one that the generator did not read.
+    """
+    counted = [span for span in family if semconv.CHUNKS_COUNT in span.attributes] or [root]
+    names = (semconv.CHUNKS_COUNT,)
+    return sum(_left_out(span.attributes, names, semconv.CHUNKS_RECORDED) for span in counted)
 
 
 def _left_out(attributes: Attributes, counts: Sequence[str], recorded: str) -> int:
