@@ -87,6 +87,19 @@ def test_each_line_is_an_export_request_with_everything_in_it(tmp_path: Path) ->
     assert [item.string_value for item in values["list"].array_value.values] == ["a", "b"]
 
 
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_json_lacks_is_written_as_protobuf_writes_it(
+    tmp_path: Path, number: float
+) -> None:
+    path = tmp_path / "traces.jsonl"
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter(path)))
+    provider.get_tracer("t").start_span("s", attributes={"number": number}).end()
+
+    (span,) = parsed(json.loads(path.read_text())).resource_spans[0].scope_spans[0].spans
+    assert repr(span.attributes[0].value.double_value) == repr(number)
+
+
 def test_a_child_and_its_link_name_the_parent(tmp_path: Path) -> None:
     child_line, parent_line = exported(tmp_path / "traces.jsonl")
 

@@ -153,6 +153,17 @@ def test_a_chunk_without_id_is_known_by_its_content(tmp_path: Path) -> None:
     assert len({chunk.id for chunk in entry.chunks}) == 2
 
 
+def test_chunks_that_the_generator_read_win_over_those_that_were_retrieved(tmp_path: Path) -> None:
+    read: dict[str, Value] = {
+        semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
+        semconv.document(0, "id"): "b",
+        semconv.document(0, "content"): "Text of b, rewritten.",
+    }
+    spans = (root(), retriever("r", ["a", "b"]), make_span("g", read, parent="root"))
+    (entry,) = read_trace_file(write(tmp_path, line(*spans)))
+    assert [chunk.text for chunk in entry.chunks] == ["Text of b, rewritten."]
+
+
 def test_claims_are_read_from_the_evaluation_span(tmp_path: Path) -> None:
     fields: dict[str, Value] = {
         semconv.response_claim(0, semconv.CLAIM_TEXT): "It runs.",

@@ -1,4 +1,4 @@
-"""Export: where spans go, and reading trace files back."""
+"""Export: the provider that spans go to, the trace file, and entries of reports."""
 
 from __future__ import annotations
 

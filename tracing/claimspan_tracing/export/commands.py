@@ -1,4 +1,4 @@
-"""Commands of the command line that read traces."""
+"""Commands of the ``claimspan`` command line that read traces."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["report"]
 
 
 def report(
-    trace_file: Annotated[Path, typer.Argument(help="OTLP JSON lines, one export a line.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path(
+    trace_file: Annotated[Path, typer.Argument(help="A file of OTLP JSON lines.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "claimspan-report.html"
     ),
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,

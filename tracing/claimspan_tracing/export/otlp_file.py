@@ -1,8 +1,13 @@
-"""Spans as lines of OTLP JSON in a local file, for those who have no backend at hand."""
+"""Writes spans to a local file of OTLP JSON lines, for use without a tracing backend.
+
+The SDK alone exports to the console and to memory only. The format is that of the OpenTelemetry
+Collector's file exporter, so ``claimspan report`` reads the files of both.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -21,24 +26,28 @@ from claimspan_tracing.shapes import is_list, is_mapping
 __all__ = ["OtlpFileExporter", "encode"]
 
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
-"""A file that has grown beyond is moved to ``NAME.1``, over the one before it."""
+"""A larger file is renamed to ``NAME.1``, which replaces the one before it."""
 
 Json = dict[str, object]
 
 
 class OtlpFileExporter(SpanExporter):
-    """Appends each batch as one line of OTLP JSON (opentelemetry-proto, JSON encoding).
+    """Appends each batch of spans as one line of OTLP JSON (opentelemetry-proto, JSON encoding).
 
-    The file is readable by its owner alone, since it holds questions and answers.
+    Only its owner can read the file, since it holds questions and answers.
     """
 
     def __init__(self, path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> None:
-        """Open the file for appending.
+        """Check that the file can be written, and create it where it does not exist.
+
+        Args:
+            path: The file; it is appended to.
+            max_bytes: A file that has grown larger is renamed to ``NAME.1``.
 
         Raises:
-            ConfigError: It cannot be written.
+            ConfigError: The file cannot be written.
         """
-        self._path = Path(path).absolute()  # the application may change its folder meanwhile
+        self._path = Path(path).absolute()  # the application may change its working directory
         self._max_bytes = max_bytes
         self._lock = threading.RLock()
         try:
@@ -49,7 +58,7 @@ class OtlpFileExporter(SpanExporter):
             ) from error
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Append one line."""
+        """Append the spans as one line; a failure is reported to the processor, not raised."""
         line = json.dumps(encode(spans), ensure_ascii=False, separators=(",", ":")) + "\n"
         try:
             with self._lock:
@@ -59,11 +68,12 @@ class OtlpFileExporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Every line is written when ``export`` returns."""
+        """Return True: every line is written when ``export`` returns."""
         return True
 
     def _append(self, line: str) -> None:
-        data = line.encode("utf-8", "replace")
+        data = line.encode("utf-8", "replace")  # a lone surrogate must not lose the whole batch
+        # Opened for each line: the file may be rotated by others, and a forked child may write too.
         handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(handle, data)
@@ -75,7 +85,11 @@ class OtlpFileExporter(SpanExporter):
 
 
 def encode(spans: Sequence[ReadableSpan]) -> Json:
-    """The spans as one ``ExportTraceServiceRequest`` in JSON: ids in hex, int64 as text."""
+    """Return spans as one ``ExportTraceServiceRequest`` in OTLP's JSON encoding.
+
+    It differs from protobuf's own JSON encoding in that ids are in hex, not in base64; int64 is a
+    string in both.
+    """
     groups: dict[tuple[int, InstrumentationScope | None], tuple[Resource, list[Json]]] = {}
     for span in spans:
         key = (id(span.resource), span.instrumentation_scope)
@@ -140,7 +154,8 @@ def _value(value: object) -> Json:
     if isinstance(value, int):
         return {"intValue": str(value)}
     if isinstance(value, float):
-        return {"doubleValue": value if value - value == 0 else str(value)}
+        # JSON has no NaN and no infinity: protobuf writes "NaN", "Infinity" and "-Infinity".
+        return {"doubleValue": value if math.isfinite(value) else json.dumps(value)}
     if is_mapping(value):
         return {"kvlistValue": {"values": _attributes({str(k): v for k, v in value.items()})}}
     if is_list(value):

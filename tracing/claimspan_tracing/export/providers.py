@@ -1,4 +1,8 @@
-"""Where spans go: the provider given, the application's global one, or one of our own."""
+"""Chooses the tracer provider that spans go to, and makes one for applications without.
+
+The order is: the provider given to the monitor, the application's global one, one of our own. A
+global provider is never set or replaced.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["TracerSource", "configure"]
 
 DEFAULT_FILE: Final = "claimspan-traces.jsonl"
+"""Trace file of ``configure``, in the working directory."""
 
 _ENDPOINT_VARIABLES: Final = (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -33,11 +38,12 @@ def configure(
     file: str | Path | None = None,
     service_name: str | None = None,
 ) -> SdkTracerProvider:
-    """A tracer provider for applications that have none. It does not become the global one.
+    """Make a tracer provider for applications that have none. It does not become the global one.
 
-    With ``endpoint``, or where ``OTEL_EXPORTER_OTLP_ENDPOINT`` is set, spans are sent there by
-    OTLP over HTTP; else they are appended to a local file of OTLP JSON lines, which
-    ``claimspan report`` reads. Where ``file`` is given, it is written in either case.
+    Spans are sent to ``endpoint`` by OTLP over HTTP where it is given, or where
+    ``OTEL_EXPORTER_OTLP_ENDPOINT`` or ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` is set. Otherwise
+    they are appended to a local file of OTLP JSON lines, which ``claimspan report`` reads. Where
+    ``file`` is given, it is written in either case.
 
     Args:
         endpoint: Full URL for traces, such as ``http://localhost:6006/v1/traces``; wins over the
@@ -45,10 +51,14 @@ def configure(
         file: Path of the file. Default ``claimspan-traces.jsonl`` in the working directory.
         service_name: Resource attribute ``service.name``; ``OTEL_SERVICE_NAME`` where None.
 
+    Returns:
+        A provider of the OpenTelemetry SDK, which exports in batches.
+
     Raises:
         ConfigError: The file cannot be written.
         MissingExtraError: The OTLP exporter is not installed.
     """
+    # Imported here: an application with a provider of its own does not load the SDK for us.
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -76,30 +86,39 @@ def _otlp_exporter(endpoint: str | None) -> SpanExporter:
 
 
 class TracerSource:
-    """Finds the tracer for each span; cheap to ask for every query."""
+    """Returns the tracer for each span; cheap enough to be asked for every query."""
 
     def __init__(self, provider: TracerProvider | None) -> None:
+        """Set the provider.
+
+        Args:
+            provider: Given by the application; None to look for its global one at each span.
+        """
         self._given = provider
         self._own: TracerProvider | None = None
         self._cached: tuple[TracerProvider, Tracer] | None = None
         self._lock = threading.RLock()
 
     def tracer(self) -> Tracer:
-        """A tracer of the provider that is in force now."""
+        """Return a tracer of the provider that is in force now."""
         provider = self._provider()
         if self._cached is None or self._cached[0] is not provider:
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
         return self._cached[1]
 
     def force_flush(self) -> bool:
-        """Ask the provider to export what has ended; True where there is nothing to ask."""
+        """Export the spans that have ended.
+
+        Returns:
+            False where the provider says that it could not; True where it cannot be asked.
+        """
         if self._cached is None:
             return True
         flush = getattr(self._cached[0], "force_flush", None)
         return True if flush is None else bool(flush())
 
     def _provider(self) -> TracerProvider:
-        """The one given; else the global one as soon as it is set; else one of our own."""
+        """Return the provider given; else the global one once it is set; else one of our own."""
         if self._given is not None:
             return self._given
         current = trace.get_tracer_provider()
