@@ -80,7 +80,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "engine": SHARED | {"capture", "decide", "dispatch", "export", "job", "read", "write"},
     "monitor": SHARED | {"decide", "dispatch", "engine", "export", "write"},
     "adapters": SHARED | {"capture", "monitor"},
-    "testing": SHARED | {"job", "monitor", "write"},
+    "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset({"decide", "export", "job", "monitor", "write"}),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""

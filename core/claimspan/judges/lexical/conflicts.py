@@ -61,9 +61,12 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
         support: The part of the reference that supports the claim best.
 
     Returns:
-        At most one conflict of each kind; none where the reference has no word of the claim.
+        At most one conflict of each kind; none where the reference has no word of the claim, or
+        says the claim word for word.
     """
-    if not support.sentence:
+    # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
+    # would be in conflict with each of its own.
+    if not support.sentence or support.reference.quotes(claim):
         return []
     # A claim with a negation ("is not American") is supported by another value, not contradicted.
     detectors = {"negation": claim_negates} if has_negation(claim) else DETECTORS

@@ -62,12 +62,17 @@ class Reference:
         self._ends = list(accumulate(len(tokens) for tokens, _ in self._sentences))
         self.tokens = [token for tokens, _ in self._sentences for token in tokens]
         """All tokens of the reference, in order."""
+        self._spelled = _spelled(self.tokens)
         self.stems = _stems(self.tokens)
         """The stems of all tokens."""
         last = max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1)
         self._windows = [
             _stems(self.tokens[start : start + _WINDOW_WORDS]) for start in range(0, last, _STRIDE)
         ]
+
+    def quotes(self, claim: Sequence[Token]) -> bool:
+        """Tells whether the reference has the words of a claim one after the other."""
+        return _spelled(claim) in self._spelled
 
     def support(self, weights: Mapping[str, float]) -> Support:
         """Finds the window with the largest weight of a claim's words; of equal ones, the first.
@@ -126,6 +131,11 @@ def word_weight(token: Token) -> float:
 
 def _stems(tokens: Iterable[Token]) -> frozenset[str]:
     return frozenset(token.stem for token in tokens)
+
+
+def _spelled(tokens: Iterable[Token]) -> str:
+    """Returns the words with a separator around each that no word contains."""
+    return "\n" + "".join(f"{token.text}\n" for token in tokens)
 
 
 def _matched_weight(stems: frozenset[str], weights: Mapping[str, float]) -> float:
