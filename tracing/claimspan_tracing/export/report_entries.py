@@ -1,7 +1,7 @@
 """Makes the entry of a report from a job and its outcome, without a trace file.
 
 The entry equals what ``read_trace_file`` reads back from the spans of the same record, apart from
-what spans leave out to stay small. A sink can so collect a report in the process that evaluates.
+what spans leave out to stay small. So a sink can collect a report where records are evaluated.
 """
 
 from __future__ import annotations
