@@ -65,7 +65,7 @@ def test_a_job_holds_the_record_its_ids_its_times_and_the_decision(
     assert job.route == "bot"
     assert job.key == (f"{ids(spans.root).trace_id:032x}", f"{ids(spans.root).span_id:016x}")
     assert (job.started, job.ended) != (0, 0)
-    assert spans.root.end_time == job.ended
+    assert (spans.root.start_time, spans.root.end_time) == (job.started, job.ended)
     assert [run.kind for run in job.runs] == ["retriever", "generator"]
     assert job.decision == Decision(sampled=True, rate=1.0, reason="rate")
     assert job.status is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Sequence
 
@@ -117,18 +118,40 @@ def test_a_waiter_whose_hold_is_over_is_dropped_before_it_is_paid_for_with_its_o
     assert monitor.stats.late == 8
 
 
-def test_the_newest_record_is_judged_first(make_monitor: MonitorFactory) -> None:
-    judge = Counting(delay=0.1)
+class Gated(Counting):
+    """A judge that holds every record until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(delay=0.0)
+        self.gate = threading.Event()
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        matrix = await super().check(claims, references, question=question)
+        while not self.gate.is_set():
+            await asyncio.sleep(0.01)
+        return matrix
+
+
+def test_of_the_records_that_wait_the_newest_is_judged_first(make_monitor: MonitorFactory) -> None:
+    judge = Gated()
     monitor = make_monitor(judge=judge)
     chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
 
-    for i in range(30):
+    for i in range(8):
+        chain.invoke(f"first {i}")
+    while judge.started < 8:
+        time.sleep(0.01)
+    for i in range(20):
         chain.invoke(f"q{i:02}")
+    time.sleep(0.5)  # the worker reads them; nobody judges them yet
+    judge.gate.set()
     assert monitor.flush(20)
 
-    waited = judge.order[8:]
-    assert monitor.stats.evaluated == 30
-    assert waited.index("q29") < waited.index("q10")
+    assert monitor.stats.evaluated == 28
+    assert judge.order[8] == "q19"
+    assert judge.order[8:].index("q19") < judge.order[8:].index("q05")
 
 
 class Marked:

@@ -126,10 +126,10 @@ class Engine:
         """Counts of records by state."""
         return self._ledger.stats(self.guard.faults)
 
-    def start_root(self) -> Span:
+    def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
         tracer = self._settings.source.tracer()
-        return tracer.start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL)
+        return tracer.start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, start_time=started)
 
     def submit(self, tree: RunTree) -> None:
         """Take a tree whose root has ended, and whose spans are ours."""

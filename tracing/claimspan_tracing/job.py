@@ -259,7 +259,9 @@ class Outcome:
 
 def union_of(retrievers: Iterable[RetrieverRun]) -> tuple[Chunk, ...]:
     """Return what several retrievers returned, in order, each chunk once, cut to ``MAX_CHUNKS``."""
-    union = {(chunk.id, chunk.text): chunk for run in retrievers for chunk in run.chunks}
+    union: dict[tuple[str, str], Chunk] = {}
+    for chunk in (chunk for run in retrievers for chunk in run.chunks):
+        union.setdefault((chunk.id, chunk.text), chunk)
     return tuple(union.values())[:MAX_CHUNKS]
 
 

@@ -37,8 +37,8 @@ class CaptureHost(Protocol):
         """Swallows and counts errors of ours."""
         ...
 
-    def start_root(self) -> Span:
-        """Start the root span of a query."""
+    def start_root(self, started: int) -> Span:
+        """Start the root span of a query, at a time in nanoseconds since the epoch."""
         ...
 
     def submit(self, tree: RunTree) -> None:
@@ -104,13 +104,14 @@ class Capture:
             # Asked for roots alone: what runs below a captured root belongs to the query.
             if parent is None and is_suppressed():
                 return
+            started = time.time_ns()
             run = Run(
                 id=run_id,
-                tree=parent.tree if parent else self._new_tree(host),
+                tree=parent.tree if parent else self._new_tree(host, started),
                 parent=parent,
                 kind=kind,
                 name=name,
-                start=time.time_ns(),
+                start=started,
                 inputs=_shallow(inputs),
                 metadata=metadata or _NO_METADATA,
             )
@@ -233,9 +234,9 @@ class Capture:
             else:
                 self.fail(run.tree.root.id, error)
 
-    def _new_tree(self, host: CaptureHost) -> RunTree:
+    def _new_tree(self, host: CaptureHost, started: int) -> RunTree:
         # Copying a context takes constant time; the copy is entered where spans are built.
-        return RunTree(host.start_root(), self._reader, contextvars.copy_context())
+        return RunTree(host.start_root(started), self._reader, contextvars.copy_context())
 
     def _unfinished(self, run_id: Hashable) -> Run | None:
         run = self._host().table.get(run_id)
