@@ -253,7 +253,7 @@ def test_a_judge_that_blocks_delays_neither_timers_nor_spans_of_other_traffic(
     provider: TracerProvider, spans: Spans
 ) -> None:
     blocked = Monitor(
-        judge=Blocks(delay=1.5), sample=1.0, hold_seconds=0.3, tracer_provider=provider
+        judge=Blocks(delay=3.0), sample=1.0, hold_seconds=0.3, tracer_provider=provider
     )
     started = time.monotonic()
 
@@ -262,10 +262,10 @@ def test_a_judge_that_blocks_delays_neither_timers_nor_spans_of_other_traffic(
         time.sleep(0.01)
     took = time.monotonic() - started
     run(blocked, "next")
-    blocked.shutdown(timeout=5)
+    blocked.shutdown(timeout=8)
 
     assert attributes(spans.roots[0])["claimspan.evaluation.status"] == "timeout"
-    assert took < 1.0
+    assert took < 2.0
 
 
 class Marked:
@@ -280,25 +280,25 @@ def test_while_user_code_blocks_unsampled_records_end_at_once(
     make_monitor: MonitorFactory, spans: Spans, blocks: str
 ) -> None:
     def look_up(query: str, metadata: Mapping[str, object]) -> str | None:
-        time.sleep(1.0)
+        time.sleep(2.0)
         return None
 
     if blocks == "judge":
-        monitor = make_monitor(judge=Blocks(delay=1.0), sample=Marked())
+        monitor = make_monitor(judge=Blocks(delay=2.0), sample=Marked())
     else:
         monitor = make_monitor(ground_truth=look_up, sample=Marked())
 
-    for _ in range(4):
+    for _ in range(2):
         run(monitor, "judged", metadata={"judge": True})
     started = time.monotonic()
     run(monitor, "not judged", metadata={"judge": False})
     while not spans.roots:
         time.sleep(0.005)
 
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 1.5
     assert attributes(spans.roots[0])["claimspan.evaluation.status"] == "not_sampled"
     assert monitor.flush(20)
-    assert monitor.stats.evaluated == 4
+    assert monitor.stats.evaluated == 2
 
 
 def test_slow_look_ups_run_side_by_side(make_monitor: MonitorFactory) -> None:

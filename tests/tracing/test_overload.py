@@ -208,7 +208,7 @@ def test_a_slow_sampler_does_not_hold_up_the_application_when_the_queue_is_full(
 ) -> None:
     class Slow:
         def decide(self, facts: Facts) -> Decision:
-            time.sleep(0.5)
+            time.sleep(2.0)
             return Decision(sampled=True, rate=1.0, reason="slow")
 
     monitor = make_monitor(sample=Slow(), max_queue_records=1)
@@ -219,9 +219,9 @@ def test_a_slow_sampler_does_not_hold_up_the_application_when_the_queue_is_full(
     for i in range(10):
         chain.invoke(f"q{i}")
     took = time.perf_counter() - started
-    monitor.flush(20)
+    monitor.flush(30)
 
-    assert took < 0.5
+    assert took < 1.5
     assert monitor.stats.dropped["queue_full"] > 0
 
 

@@ -177,7 +177,7 @@ def test_a_sampler_sees_failures_refusals_and_empty_retrievals(
 def test_a_slow_sampler_does_not_delay_the_application(make_monitor: MonitorFactory) -> None:
     class Slow(Watching):
         def decide(self, facts: Facts) -> Decision:
-            time.sleep(0.5)
+            time.sleep(2.0)
             return super().decide(facts)
 
     monitor = make_monitor(sample=Slow())
@@ -187,7 +187,7 @@ def test_a_slow_sampler_does_not_delay_the_application(make_monitor: MonitorFact
     started = time.perf_counter()
     chain.invoke("q")
 
-    assert time.perf_counter() - started < 0.4
+    assert time.perf_counter() - started < 1.5
     assert monitor.flush()
 
 
