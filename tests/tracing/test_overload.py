@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +30,11 @@ class Counting(ScriptedJudge):
         self.in_hand = 0
         self.most_in_hand = 0
         self.order: list[str] = []
+        self.extracted = 0
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        self.extracted += 1
+        return await super().extract_claims(text, question=question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -240,6 +249,40 @@ def test_after_a_shutdown_with_waiting_jobs_flush_returns_at_once(
 
     assert time.monotonic() - started < 1
     assert monitor.stats.dropped == {"shutdown": 20}
+
+
+def test_a_shutdown_begins_no_evaluation_and_leaves_no_task_behind(tmp_path: Path) -> None:
+    code = """
+import threading, time
+from opentelemetry.sdk.trace import TracerProvider
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+from lc_pipelines import rag_chain
+from test_overload import Counting
+judge = Counting(delay=60)
+monitor = Monitor(judge=judge, sample=1.0, tracer_provider=TracerProvider())
+chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+for i in range(20):
+    chain.invoke(f"q{i}")
+while judge.extracted < 8:
+    time.sleep(0.01)
+monitor.shutdown(timeout=0.2)
+time.sleep(1.0)
+print(judge.extracted, sorted(t.name for t in threading.enumerate() if "claimspan" in t.name))
+"""
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), str(Path(__file__).parent)])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path, "LANGSMITH_TRACING": "false"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert done.stdout.strip() == "8 []"
+    assert done.stderr == ""
 
 
 def test_a_burst_that_fits_into_the_hold_is_judged_whole(make_monitor: MonitorFactory) -> None:

@@ -53,6 +53,7 @@ class JudgeThread:
         # The loop itself keeps weak references to tasks only.
         self._tasks: set[asyncio.Task[None]] = set()
         self._deliver: Deliver | None = None
+        self._stopped = False
 
     def start(self, deliver: Deliver) -> None:
         """Start the thread, and set where outcomes go."""
@@ -77,12 +78,14 @@ class JudgeThread:
 
     def stop(self, timeout: float) -> None:
         """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
+        # Before the tasks are cancelled: the end of each would begin the next evaluation.
+        self._stopped = True
         self._thread.stop(timeout)
 
     def _fill(self) -> None:
         """Begin as many evaluations as may run at once."""
         loop = asyncio.get_running_loop()
-        while len(self._tasks) < CONCURRENCY:
+        while len(self._tasks) < CONCURRENCY and not self._stopped:
             taken = self._queue.take_job()
             if taken is None:
                 return
