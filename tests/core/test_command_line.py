@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from typer.testing import CliRunner
 
 from claimspan.cli.main import COMMANDS, SUMMARIES, build_app
 from claimspan.errors import ConfigError
@@ -190,3 +191,10 @@ def test_without_typer_the_options_work_and_a_command_names_the_extra(tmp_path: 
     assert errors(failed) == [
         "claimspan: 'typer' is not installed: pip install 'claimspan[report]'"
     ]
+
+
+def test_an_application_with_all_commands_takes_the_name_of_one_first() -> None:
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(build_app(), ["estimate", "--help"])
+
+    assert result.exit_code == 0
+    assert "--chunks-per-call" in result.output

@@ -52,25 +52,27 @@ def main() -> None:
         sys.exit(_INTERRUPTED)
 
 
-def build_app(name: str) -> Typer:
-    """Import one command and build its typer application.
+def build_app(name: str | None = None) -> Typer:
+    """Import commands and build their typer application.
 
     Args:
-        name: The name of the command, as `claimspan --help` lists it.
+        name: The name of one command, as `claimspan --help` lists it, whose arguments the
+            application takes; None for an application with all commands, each by its name.
 
     Raises:
         ConfigError: There is no such command, or it cannot be imported.
         MissingExtraError: typer is not installed.
     """
-    entry = _installed().get(name)
-    if entry is None:
+    commands = _installed()
+    if name is not None and name not in commands:
         raise ConfigError(f"there is no command {name!r}: `claimspan --help` lists all commands")
     try:
         from typer import Typer
     except ImportError as error:
         raise MissingExtraError("typer", "report") from error
     app = Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name)(_load(entry))
+    for each in commands if name is None else [name]:
+        app.command(each)(_load(commands[each]))
     return app
 
 
