@@ -16,7 +16,7 @@ from typing import Any, Final, TypeGuard
 from haystack.tracing.tracer import Span, Tracer
 
 from claimspan_haystack._reader import is_streaming, kind_of, root_name
-from claimspan_tracing.adapters import Capture, Monitor, RunKind
+from claimspan_tracing.adapters import Capture, Monitor, RunKind, is_suppressed
 
 __all__ = ["ClaimspanTracer"]
 
@@ -42,6 +42,12 @@ class Step:
         self.parent = parent
         self.inputs: object = None
         self.outputs: object = None
+        self.is_suppressed = parent.is_suppressed if parent else is_suppressed()
+        """Whether the whole tree started where instrumentation is suppressed, as around a judge.
+
+        Inherited from the parent and not asked again: components such as ``LLMMetadataExtractor``
+        run model calls in threads without the caller's context, and pass only the parent span.
+        """
         self.generates = False
         """Whether a generator ran inside the operation."""
         for key, value in tags.items():
@@ -174,6 +180,8 @@ class ClaimspanTracer(Tracer):
     def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
         with self.capture.guard:
             step = Step(operation, tags, self._parent(parent_span))
+            if step.is_suppressed:
+                return step
             parent_id = step.parent.id if step.parent else None
             metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
             self.capture.start(
@@ -215,7 +223,7 @@ class ClaimspanTracer(Tracer):
                 with contextlib.suppress(ValueError):
                     _current.reset(token)
         with self.capture.guard:
-            if step is not None:
+            if step is not None and not step.is_suppressed:
                 self._report(step, error)
 
     def _report(self, step: Step, error: BaseException | None) -> None:
