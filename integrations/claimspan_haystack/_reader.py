@@ -262,6 +262,7 @@ def _text(value: object, role: ChatRole | None) -> str:
 
 
 def _said(message: ChatMessage) -> str:
+    # An agent that stops after a tool call returns the tool's message, which has no text.
     return message.text or "\n".join(str(r.result) for r in message.tool_call_results)
 
 
@@ -296,6 +297,7 @@ def _documents(values: object) -> list[HaystackDocument] | None:
         return None
     found = [item for value in lists for item in _flat(value)]
     documents = [item for item in found if isinstance(item, HaystackDocument)]
+    # By identity: an agent's state and a joiner's inputs may hold the same document twice.
     return list({id(document): document for document in documents}.values())
 
 

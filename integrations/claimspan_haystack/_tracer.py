@@ -42,7 +42,7 @@ class Step:
         self.parent = parent
         self.inputs: object = None
         self.outputs: object = None
-        self.is_suppressed = parent.is_suppressed if parent else is_suppressed()
+        self.is_suppressed: bool = parent.is_suppressed if parent else is_suppressed()
         """Whether the whole tree started where instrumentation is suppressed, as around a judge.
 
         Inherited from the parent and not asked again: components such as ``LLMMetadataExtractor``

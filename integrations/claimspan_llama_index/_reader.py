@@ -85,11 +85,13 @@ class LlamaIndexReader:
             text = _question(named.get(key))
             if text:
                 return text
+        # An unknown name counts only where there is no choice: a wrong text is worse than none.
         texts = [value for value in named.values() if isinstance(value, str) and value]
         return texts[0] if len(texts) == 1 else ""
 
     def response(self, root: Run) -> object:
         """Return the text of the answer in the result of the root, or the last completion."""
+        # A retriever that is called by itself returns documents and answers nothing.
         if root.kind is RunKind.RETRIEVER:
             return ""
         text = _answer(root.outputs) or self._last_completion(root)
@@ -112,6 +114,7 @@ class LlamaIndexReader:
         """
         synthesized = [run for run in root.tree.runs if _is_synthesis(run)]
         if synthesized:
+            # A synthesizer that refines its answer passes its nodes to another one.
             return list(_each_once(node for run in synthesized for node in _nodes_read(run)))
         return documents_of(getattr(root.outputs, "source_nodes", None)) or None
 
@@ -250,6 +253,7 @@ def _answer(value: object) -> str:
             return value.content or ""
         case AgentChatResponse() | StreamingAgentChatResponse():
             return value.response
+        # A subclass of the event is a result of the user's own shape.
         case StopEvent() if type(value) is StopEvent:
             return _answer(value.result)
         case _:

@@ -109,6 +109,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
     def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
         with self._lock:
             _, family = self._traces.setdefault(context.trace_id, (time.monotonic(), []))
+            # The root ends last, and without it there is neither question nor answer.
             if len(family) < MAX_SPANS or span.parent is None:
                 family.append(span)
             self._evict()

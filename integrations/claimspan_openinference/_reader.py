@@ -99,6 +99,7 @@ def _attributes(run: Run) -> Attributes:
 
 def _parsed(value: object) -> object:
     """Return the parsed JSON, or the value itself where it is none."""
+    # Most inputs are plain text, and parsing those as JSON would fail at some cost.
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
         return value
     try:
@@ -136,6 +137,7 @@ def _completion(attributes: Attributes) -> object:
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
     """Return documents in OpenInference's form: one attribute for each field of each document."""
     documents: list[Document] = []
+    # The attributes do not say how many documents there are; the first gap ends the list.
     while (text := attributes.get(name(len(documents), "content"))) is not None:
         index = len(documents)
         documents.append(

@@ -250,7 +250,7 @@ def test_a_rewritten_question_is_kept_beside_the_users_own(monitor: Monitor, spa
 
 
 class Rewriting(Echo):
-    """Answers with the question as it should be searched for."""
+    """A model that rewrites the question for the retriever."""
 
     def _answer(self, messages: list[BaseMessage]) -> str:
         return "rewritten"

@@ -13,9 +13,9 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextvars import Context
-from inspect import signature
+from inspect import BoundArguments, signature
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +26,8 @@ from haystack.components.extractors import LLMMetadataExtractor
 from haystack.components.generators.chat import MockChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.tools import ComponentTool
-from haystack.tracing import tracer as haystack_tracer
 from haystack.tracing.tracer import Span, Tracer, disable_tracing, enable_tracing
+from haystack.tracing.tracer import tracer as haystack_tracer
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -112,7 +112,8 @@ def test_the_keys_that_we_set_switch_off_opentelemetrys_instrumentations() -> No
 
 
 def test_an_event_is_emitted_on_the_context_of_a_span_that_has_ended() -> None:
-    exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
+    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]  # as it is
+    provider = LoggerProvider()
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     ended = NonRecordingSpan(SpanContext(1, 2, is_remote=False))
 
@@ -285,13 +286,35 @@ class Spied(BaseSpanHandler[BaseSpan]):
     def ids(self, part: str) -> list[str]:
         return [id_ for id_ in self._entered if part in id_]
 
-    def span_enter(self, id_: str, bound_args: Any, instance: Any = None, **kwargs: Any) -> None:
-        self._entered[id_] = {"arguments": bound_args.arguments, "instance": instance} | kwargs
+    def span_enter(
+        self,
+        id_: str,
+        bound_args: BoundArguments,
+        instance: object = None,
+        parent_id: str | None = None,
+        tags: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._entered[id_] = {"arguments": bound_args.arguments, "instance": instance}
 
-    def span_exit(self, id_: str, bound_args: Any, result: Any = None, **kwargs: Any) -> None:
+    def span_exit(
+        self,
+        id_: str,
+        bound_args: BoundArguments,
+        instance: object = None,
+        result: object = None,
+        **kwargs: Any,
+    ) -> None:
         self._left[id_] = result
 
-    def span_drop(self, id_: str, bound_args: Any, err: Any = None, **kwargs: Any) -> None:
+    def span_drop(
+        self,
+        id_: str,
+        bound_args: BoundArguments,
+        instance: object = None,
+        err: BaseException | None = None,
+        **kwargs: Any,
+    ) -> None:
         self._left[id_] = err
 
     def new_span(self, *args: Any, **kwargs: Any) -> None: ...
@@ -396,7 +419,7 @@ async def test_a_workflow_that_its_user_cancels_exits_with_none(spied: Spied) ->
 
 
 def test_workflows_still_call_a_good_end_workflow_done() -> None:
-    assert issubclass(workflow_errors.WorkflowDone, Exception)
+    assert issubclass(vars(workflow_errors)["WorkflowDone"], Exception)
 
 
 def test_the_stream_of_a_response_can_be_replaced_by_one_that_passes_it_on(spied: Spied) -> None:
@@ -517,7 +540,7 @@ class NotedTracer(Tracer):
         operation_name: str,
         tags: dict[str, Any] | None = None,
         parent_span: Span | None = None,
-    ) -> Iterator[Span]:
+    ) -> Generator[Span]:
         span = NotedSpan(operation_name, tags or {}, parent_span)
         self.spans.append(span)
         self.running.append(span)

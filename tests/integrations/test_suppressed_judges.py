@@ -186,7 +186,7 @@ async def li_unread_stream() -> object:
     return repr(engine(streaming=True).query(QUERY))
 
 
-def chat() -> CondensePlusContextChatEngine:
+def chat() -> Any:
     return CondensePlusContextChatEngine.from_defaults(
         retriever=li_pipelines.Shelf(),
         llm=li_pipelines.Echo(said="so"),
