@@ -1,8 +1,8 @@
-"""One line that puts claim-level scores on the traces of every Haystack pipeline of the process.
+"""Captures the queries of Haystack pipelines and writes claim-level scores on them.
 
-import claimspan_haystack
+One line, for the whole process:
 
-undo = claimspan_haystack.instrument()
+    claimspan_haystack.instrument()
 """
 
 from __future__ import annotations

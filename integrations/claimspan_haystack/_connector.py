@@ -1,4 +1,8 @@
-"""The component that brings claimspan into a pipeline, as Haystack's own integrations do."""
+"""A component that instruments the process when a pipeline is built or loaded.
+
+Haystack's own integrations for tracing (``LangfuseConnector``, ``OpenTelemetryConnector``) work the
+same way, so a pipeline in YAML can bring claimspan along.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,16 @@ from claimspan_tracing.adapters import Key, Monitor, MonitorOptions
 
 __all__ = ["ClaimspanConnector"]
 
-_WRITABLE: Final = (str, int, float, bool)
+_SERIALISABLE: Final = (str, int, float, bool)
 
 
 @component
 class ClaimspanConnector:
-    """Captures every pipeline of the process from the moment in which it is made.
+    """Captures every pipeline of the process from the moment the component is created.
 
     Add it to a pipeline and connect it to nothing: ``pipeline.add_component("claimspan",
-    ClaimspanConnector())``. As Haystack has one tracer for the whole process, so has this.
+    ClaimspanConnector())``. Haystack has one tracer for the whole process, so other pipelines are
+    captured as well.
     """
 
     def __init__(
@@ -35,47 +40,47 @@ class ClaimspanConnector:
         """Instrument the process.
 
         Args:
-            monitor: As of ``instrument``.
-            query_key: As of ``instrument``.
-            response_key: As of ``instrument``.
-            options: Keyword options of ``Monitor``, for a monitor of its own.
+            monitor: Evaluates the records and writes the scores; None uses the monitor that the
+                process shares.
+            query_key: Where the user's question is; as in ``instrument``.
+            response_key: Where the answer is; as in ``instrument``.
+            options: Options of ``Monitor``, for a monitor that only this component uses.
 
         Raises:
-            ConfigError: ``monitor`` and options are both given, or an option cannot work.
+            ConfigError: Both a monitor and options are given, or an option is invalid.
         """
         given: Mapping[str, object] = {
             "query_key": query_key,
             "response_key": response_key,
             **options,
         }
-        self._settings = _written(given)
+        self._settings = _serialisable(given)
         self.undo = instrument(monitor, query_key=query_key, response_key=response_key, **options)
 
     @component.output_types(active=bool)
     def run(self) -> dict[str, Any]:
-        """Say whether queries are captured.
+        """Report whether queries are captured.
 
         Returns:
-            ``active``: False where another tracer has taken our place.
+            ``active``: False where another tracer has replaced ours.
         """
         return {"active": self.undo.active}
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings that can be written down: texts, numbers and paths.
+        """Return the settings that can be serialised: texts, numbers and paths.
 
-        A monitor, a judge, a sampler or a callable lives in its process: what is loaded from here
-        makes a monitor of its own from the other settings, or takes the one that its process
-        shares.
+        A monitor, a judge, a sampler or a callable exists in one process only and is left out. The
+        component that is loaded makes a monitor from the other settings, or uses the shared one.
         """
         return default_to_dict(self, **self._settings)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ClaimspanConnector:
-        """Make it again, and with it instrument the process that loads it."""
+        """Create the component from ``to_dict``; this instruments the process that loads it."""
         loaded: ClaimspanConnector = default_from_dict(cls, data)
         return loaded
 
 
-def _written(given: Mapping[str, object]) -> dict[str, object]:
-    written = {k: str(v) if isinstance(v, Path) else v for k, v in given.items()}
-    return {key: value for key, value in written.items() if isinstance(value, _WRITABLE)}
+def _serialisable(given: Mapping[str, object]) -> dict[str, object]:
+    settings = {k: str(v) if isinstance(v, Path) else v for k, v in given.items()}
+    return {key: value for key, value in settings.items() if isinstance(value, _SERIALISABLE)}

@@ -1,4 +1,9 @@
-"""How Haystack's inputs and outputs are read: what a component is, is told by what it puts out."""
+"""Reads Haystack's inputs and outputs: finds query, response, chunks and model in a run tree.
+
+Haystack reports no kind for a component, and users give components any name. What a component does
+is therefore told by the types of its outputs. Every method of the reader runs on the worker except
+``size``.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +40,20 @@ RESPONSE_KEYS: Final = (
     "text",
 )
 DOCUMENTS_KEY: Final = "documents"
-"""What an empty list is called that would have held documents."""
+"""Name of an output that holds documents; tells only where the list is empty."""
 
 REPLIES_KEY: Final = "replies"
-"""What all of Haystack's generators call their output."""
+"""Name of the output of all of Haystack's generators."""
 
 GENERATOR_RUNS: Final = ("haystack.agent.step.llm", "haystack.chat_generator.run")
+"""Operations that are model calls: of an agent, and of a component that has a generator inside."""
+
 RETRIEVING_RUNS: Final = ("haystack.component.run", "haystack.agent.step.tool")
+"""Operations that may retrieve: of a component, and of a tool that an agent calls."""
+
 AGENT_STEP: Final = "haystack.agent.step"
 DECLARED_TAG: Final = "haystack.component.output_spec"
+"""Tag with the outputs that a component declares; known before it runs."""
 
 
 class HaystackReader:
@@ -54,36 +64,38 @@ class HaystackReader:
         self._response_key = response_key
 
     def query(self, root: Run) -> object:
-        """The user's question among the inputs of all components."""
+        """Return the user's question, which may be among the inputs of any component."""
         if self._query_key is not None:
             return _text(value_at(root.inputs, self._query_key), ChatRole.USER)
         return _query(root.inputs)
 
     def response(self, root: Run) -> object:
-        """The answer among the outputs of the pipeline, or what its last generator said."""
+        """Return the answer among the outputs of the pipeline, or the last completion."""
         if self._response_key is not None:
             return _text(value_at(root.outputs, self._response_key), ChatRole.ASSISTANT)
         if root.outputs is None:
             return ""
+        # Backwards: Haystack lists the outputs of components in the order in which they ran.
         parts = list(_parts(root.outputs))[::-1]
         return _by_key(parts, RESPONSE_KEYS, ChatRole.ASSISTANT) or _unnamed_answer(root)
 
     def retrieval(self, run: Run) -> Retrieval:
-        """What the component was asked, and the documents that it put out."""
+        """Return the query of a retriever run and the documents that it returned."""
         documents = _documents(run.outputs) or []
         asked = _query(run.inputs) or _embedded(run) or self.query(run.tree.root)
         return Retrieval(asked, [_document(document) for document in documents])
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Documents that something else than a retriever put out: an agent, from its state."""
+        """Return the documents that another run returned, such as an agent from its state."""
         return self.retrieval(run) if _documents(run.outputs) else None
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """The documents that were made into a prompt, or read, last before the answer.
+        """Return the documents of the last prompt, or of the last reader, before the answer.
 
-        They are those that came in; those that came out, where a prompt builder cuts off itself
-        and says what is left. What an agent's tools found after that was read as well.
+        These are its input documents, or its output documents where a prompt builder drops some
+        and returns the rest. Documents that an agent's tools found later were read as well.
         """
+        # Prompts inside a retriever are for rewriting the query.
         runs = [run for run in root.tree.runs[1:] if not run.has_ancestor(RunKind.RETRIEVER)]
         answering = [n for n, run in enumerate(runs) if _is_answering(run)]
         until = answering[-1] + 1 if answering else len(runs)
@@ -96,7 +108,7 @@ class HaystackReader:
         return None
 
     def generation(self, run: Run) -> Generation:
-        """What the model was told, what it said, and how many tokens that took."""
+        """Return prompt, completion, model and tokens of a generator run."""
         told = _by_key([run.inputs], ("messages", "prompt"), None) if run.inputs else ""
         meta = _meta(run.outputs)
         usage = meta.get("usage")
@@ -110,7 +122,7 @@ class HaystackReader:
         )
 
     def size(self, outputs: object) -> int:
-        """Characters of the documents that a component put out."""
+        """Return the number of characters in the documents that a component returned."""
         return sum(len(document.content or "") for document in _documents(outputs) or ())
 
     def interrupted(self, root: Run) -> bool:
@@ -122,21 +134,22 @@ class HaystackReader:
 
 
 def kind_of(operation: str, tags: Mapping[str, Any], inputs: object, outputs: object) -> RunKind:
-    """What an operation did.
+    """Return what an operation did.
 
-    A retriever is whatever puts out documents, or was to, and took none in: rankers and joiners
-    hand on what others found. What says something as well is more than a retriever.
+    A retriever returns documents and takes none: rankers and joiners pass on documents of others.
+    Whatever returns messages or answers beside its documents is no retriever.
 
     Args:
-        operation: Haystack's name of it.
-        tags: With what a component declares to put out.
+        operation: Name of the operation.
+        tags: Tags that the operation started with.
         inputs: What went in.
-        outputs: What came out; None if it failed: as if each declared output had come out empty.
+        outputs: What came out; None if the operation failed.
     """
     if operation in GENERATOR_RUNS:
         return RunKind.GENERATOR
     if operation not in RETRIEVING_RUNS:
         return RunKind.CHAIN
+    # A failed component is judged by the outputs that it declares, as if each were empty.
     if outputs is None:
         outputs = dict.fromkeys(tags.get(DECLARED_TAG) or (), ())
     if is_mapping(outputs) and REPLIES_KEY in outputs:
@@ -147,19 +160,20 @@ def kind_of(operation: str, tags: Mapping[str, Any], inputs: object, outputs: ob
 
 
 def root_name(operation: str, tags: Mapping[str, Any]) -> object:
-    """The component's name, the pipeline's where its metadata has one, else the operation's."""
+    """Return the name of the component, else of the pipeline, else of the operation."""
+    # Pipelines have no name in Haystack; users put one into ``Pipeline(metadata={"name": ...})``.
     metadata = tags.get("haystack.pipeline.metadata")
     named = metadata.get("name") if is_mapping(metadata) else None
     return tags.get("haystack.component.name") or named or operation
 
 
 def is_streaming(inputs: object) -> bool:
-    """Whether somebody waits for the parts of the answer."""
+    """Whether the answer is streamed, which Haystack does through a callback in the inputs."""
     return any(part.get("streaming_callback") is not None for part in _parts(inputs))
 
 
 def _is_answering(run: Run) -> bool:
-    """A generator, but for one that only helps to rank or to extract documents."""
+    """Whether a run is a generator, and not one that a ranker or an extractor uses."""
     if run.kind is not RunKind.GENERATOR or run.parent is None:
         return False
     around = run.parent.outputs
@@ -167,13 +181,13 @@ def _is_answering(run: Run) -> bool:
 
 
 def _is_tool(run: Run) -> bool:
-    """A retriever that an agent called: the model is given what it found as a message."""
+    """Whether a run is a retriever that an agent called; the model reads what it found."""
     called = run.parent is not None and run.parent.name == AGENT_STEP
     return called and run.kind is RunKind.RETRIEVER
 
 
 def _read(run: Run) -> list[HaystackDocument] | None:
-    """The documents that a run made a text of; None where it made none, or not of documents."""
+    """Return the documents that a run made into a text; None where it did no such thing."""
     read = _documents(run.inputs)
     if read is None or not _says(run.outputs):
         return None
@@ -182,13 +196,13 @@ def _read(run: Run) -> list[HaystackDocument] | None:
 
 
 def _answers(outputs: object) -> bool:
-    """Whether an output has messages or answers in it."""
+    """Whether the outputs hold a message or an answer."""
     said = (ChatMessage, GeneratedAnswer, ExtractedAnswer)
     return any(isinstance(item, said) for item in _items(outputs))
 
 
 def _says(outputs: object) -> bool:
-    """Whether an output has a text in it: a prompt, or an answer."""
+    """Whether the outputs hold a text: a prompt, a message or an answer."""
     return any(isinstance(value, str) for value in _values(outputs)) or _answers(outputs)
 
 
@@ -196,7 +210,10 @@ def _says(outputs: object) -> bool:
 
 
 def _parts(value: object) -> Iterator[Mapping[object, object]]:
-    """The inputs or outputs of each component; of an agent or a component alone, all of them."""
+    """Yield the inputs or outputs of each component of a pipeline, then the whole mapping.
+
+    An agent or a component that runs alone has no level of components.
+    """
     if is_mapping(value):
         yield from (part for part in value.values() if is_mapping(part))
         yield value
@@ -207,11 +224,12 @@ def _query(inputs: object) -> str:
 
 
 def _by_key(parts: Sequence[object], keys: Sequence[str], role: ChatRole | None) -> str:
-    """The first text under the first of the keys that any part has one under."""
+    """Return the text under the first key that has one in any part."""
     for key in keys:
         for part in parts:
             value = part.get(key) if is_mapping(part) else None
-            # Of several completions the first one counts, but of several messages the last.
+            # ``replies`` are alternative completions, of which the first counts. ``messages`` are
+            # a conversation, of which the last counts.
             if key == REPLIES_KEY and is_list(value):
                 value = value[:1]
             text = _text(value, role)
@@ -221,13 +239,13 @@ def _by_key(parts: Sequence[object], keys: Sequence[str], role: ChatRole | None)
 
 
 def _only_text(values: object) -> str:
-    """For names of their own: the one text there is."""
+    """Return the text under an unknown name, if there is only one."""
     texts = {v for part in _parts(values) for v in part.values() if isinstance(v, str) and v}
     return texts.pop() if len(texts) == 1 else ""
 
 
 def _text(value: object, role: ChatRole | None) -> str:
-    """The text of a str, a message, an answer, or of a list of them."""
+    """Return the text of a str, a message of the role, an answer, or a list of those."""
     if isinstance(value, str):
         return value
     if isinstance(value, ChatMessage):
@@ -244,11 +262,12 @@ def _text(value: object, role: ChatRole | None) -> str:
 
 
 def _said(message: ChatMessage) -> str:
+    # An agent that stops after a tool call returns the tool's message, which has no text.
     return message.text or "\n".join(str(r.result) for r in message.tool_call_results)
 
 
 def _unnamed_answer(root: Run) -> str:
-    """For outputs of names of their own: the last reply; without a generator, the only text."""
+    """Return the answer of outputs with unknown names: the last reply, else the only text."""
     runs = [run for run in root.tree.runs if _is_answering(run)]
     if not runs:
         return _only_text(root.outputs)
@@ -256,7 +275,10 @@ def _unnamed_answer(root: Run) -> str:
 
 
 def _embedded(run: Run) -> str:
-    """The text that somebody made the retriever's embedding of: the same object went across."""
+    """Return the text behind the embedding that a retriever was given.
+
+    Haystack passes the list of floats from the embedder to the retriever as the same object.
+    """
     embeddings = [value for value in _values(run.inputs) if is_list(value) and value]
     for other in run.tree.runs:
         if any(made is used for made in _values(other.outputs) for used in embeddings):
@@ -268,13 +290,14 @@ def _embedded(run: Run) -> str:
 
 
 def _documents(values: object) -> list[HaystackDocument] | None:
-    """The documents of an input or output, each once; None where it has no list of them."""
+    """Return the documents in inputs or outputs, each once; None where they hold no list of any."""
     named = dict(values) if is_mapping(values) else {DOCUMENTS_KEY: values}
     lists = [v for k, v in named.items() if is_list(v) and _may_hold_documents(k, v)]
     if not lists:
         return None
     found = [item for value in lists for item in _flat(value)]
     documents = [item for item in found if isinstance(item, HaystackDocument)]
+    # By identity: an agent's state and a joiner's inputs may hold the same document twice.
     return list({id(document): document for document in documents}.values())
 
 
@@ -284,7 +307,7 @@ def _may_hold_documents(name: object, value: Sequence[object]) -> bool:
 
 
 def _flat(value: Sequence[object]) -> Iterator[object]:
-    """A joiner is given one list for each retriever."""
+    """Yield the items of a list of lists too: a joiner gets one list for each retriever."""
     for item in value:
         if is_list(item):
             yield from item
@@ -293,7 +316,7 @@ def _flat(value: Sequence[object]) -> Iterator[object]:
 
 
 def _values(value: object) -> Sequence[object]:
-    """Of each socket; of a tool, which has none, what it returned."""
+    """Return the value of each socket, or the result of a tool, which has no sockets."""
     return list(value.values()) if is_mapping(value) else [value]
 
 
@@ -312,7 +335,10 @@ def _document(document: HaystackDocument) -> Document:
 
 
 def _meta(outputs: object) -> Mapping[object, object]:
-    """What a generator says of its reply: with the message, or beside the text."""
+    """Return what a generator reports about its reply.
+
+    Chat generators put it on the message, text generators into a second output, ``meta``.
+    """
     if not is_mapping(outputs):
         return {}
     for item in _items({key: outputs.get(key) for key in (REPLIES_KEY, "meta")}):
@@ -323,5 +349,6 @@ def _meta(outputs: object) -> Mapping[object, object]:
 
 
 def _count(usage: Mapping[object, object], *keys: str) -> int | None:
+    # OpenAI's names and Anthropic's; Haystack passes on what the service sent.
     counts = [usage[key] for key in keys if key in usage]
     return next((count for count in counts if isinstance(count, int)), None)

@@ -1,4 +1,8 @@
-"""Haystack's one slot for a tracer: getting in, noticing that we were put out, getting out."""
+"""Haystack's slot for a tracer: takes it, notices when another tracer replaces ours, gives it back.
+
+Haystack has one tracer for the whole process, ``haystack.tracing.tracer.actual_tracer``, and
+``enable_tracing`` replaces it without notice.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +25,33 @@ _lock: Final = threading.RLock()
 
 
 class Instrumentation:
-    """What ``instrument`` did; called, it undoes that. Safe to call twice."""
+    """The result of ``instrument``. Calling it detaches the tracer; calling it twice is safe."""
 
     def __init__(self, tracer: ClaimspanTracer) -> None:
-        """Watch a tracer that is about to be enabled.
-
-        The slot alone keeps it alive, and the runs that are under way. So it goes when another
-        tracer takes the slot without wrapping it, and that is how we notice.
-        """
+        """Watch a tracer that is about to be enabled."""
+        # Only Haystack's slot and the runs under way refer to the tracer. It is collected when
+        # another tracer takes the slot without wrapping it, and that is how we notice.
         self._tracer = weakref.ref(tracer)
         self._dropped = weakref.finalize(tracer, _warn)
         self._dropped.atexit = False
 
     @property
     def active(self) -> bool:
-        """Whether Haystack's tracing still leads to us, as far as our own tracers tell.
+        """Whether our tracer is in Haystack's slot, by itself or under other tracers of ours.
 
-        False too where a tracer of somebody else wraps ours, and passes everything on to it.
+        Also False where a tracer of another package wraps ours, which still captures then.
         """
         mine = self._tracer()
         return mine is not None and mine.capturing and any(mine is ours for ours in _ours())
 
     def __call__(self) -> None:
-        """Put the tracer back that was enabled before; if another is in the slot, leave it."""
+        """Restore the tracer that was enabled before; a tracer that has replaced ours stays."""
         with _lock:
             self._dropped.detach()
             mine = self._tracer()
             if mine is None:
                 return
+            # Another package's tracer may wrap ours for good: it then only passes calls on.
             mine.capturing = False
             if tracer.actual_tracer is mine:
                 enable_tracing(mine.theirs)
@@ -67,24 +70,27 @@ def instrument(
     response_key: Key | None = None,
     **options: Unpack[MonitorOptions],
 ) -> Instrumentation:
-    """Capture every pipeline that this process runs, and have a sample of the queries evaluated.
+    """Capture every pipeline of this process.
 
-    Haystack has one slot for a tracer. Ours takes it and passes everything on to the one that was
-    there: call this after the others. Where a later ``enable_tracing`` puts ours out, a warning is
-    logged. Instrumenting again with a monitor that is already at work changes nothing.
+    Haystack has one slot for a tracer. Ours takes the slot and passes every call on to the tracer
+    that was there, so call this after everything else that enables tracing. A warning is logged
+    when a later ``enable_tracing`` replaces ours. A monitor is attached once, however often this
+    is called.
 
     Args:
-        monitor: Evaluates and writes the scores; None takes the one that the process shares.
-        query_key: Where the user's question is in the pipeline's input: a key, a dotted path such
-            as ``retriever.query``, or a callable that takes the input. None tries the usual names.
-        response_key: Where the answer is in the pipeline's output, in the same three forms.
-        options: Keyword options of ``Monitor``, for a monitor of its own.
+        monitor: Evaluates the records and writes the scores; None uses the monitor that the
+            process shares.
+        query_key: Where the user's question is in the input of the pipeline: a key, a dotted path
+            such as ``retriever.query``, or a callable that takes the input. None tries the usual
+            names.
+        response_key: Where the answer is in the output of the pipeline, in the same forms.
+        options: Options of ``Monitor``, for a monitor that only this call uses.
 
     Returns:
-        Undoes it when called.
+        Detaches the tracer when it is called.
 
     Raises:
-        ConfigError: ``monitor`` and options are both given, or an option cannot work.
+        ConfigError: Both a monitor and options are given, or an option is invalid.
     """
     monitor = default_monitor(monitor, options)
     with _lock:
@@ -99,7 +105,7 @@ def instrument(
 
 
 def _ours() -> Iterator[ClaimspanTracer]:
-    """Our tracers in the slot, the outermost first."""
+    """Yield our tracers in the slot, the outermost first; there is one for each monitor."""
     found: Tracer = tracer.actual_tracer
     while isinstance(found, ClaimspanTracer):
         yield found
@@ -108,6 +114,6 @@ def _ours() -> Iterator[ClaimspanTracer]:
 
 def _warn() -> None:
     _logger.warning(
-        "another tracer has taken claimspan's place in Haystack: queries are no longer captured; "
+        "another tracer has replaced claimspan's in Haystack: queries are no longer captured; "
         "call claimspan_haystack.instrument() after everything else that enables tracing"
     )

@@ -1,7 +1,8 @@
-"""Haystack's tracing hooks, passed on to the capture. Whatever tracer was there goes on as before.
+"""The tracer: reports Haystack's operations to the capture, and passes every call on.
 
-An exception in a tracer ends the user's pipeline, so everything of ours runs under the guard, and
-nothing of the other tracer's does: what it raises is its own.
+Haystack does not catch what a tracer raises, so an error of ours would end the user's pipeline.
+All of our code therefore runs in the monitor's guard. The calls of the wrapped tracer do not: what
+that one raises reaches the pipeline as it would without us.
 """
 
 from __future__ import annotations
@@ -15,44 +16,59 @@ from typing import Any, Final, TypeGuard
 from haystack.tracing.tracer import Span, Tracer
 
 from claimspan_haystack._reader import is_streaming, kind_of, root_name
-from claimspan_tracing.adapters import Capture, Monitor, RunKind
+from claimspan_tracing.adapters import Capture, Monitor, RunKind, is_suppressed
 
 __all__ = ["ClaimspanTracer"]
 
 _INPUT_TAGS: Final = (".input", ".input_data")
 _OUTPUT_TAGS: Final = (".output", ".output_data")
-"""How the names of the tags end with which components, agents, tools and pipelines report."""
+"""Ends of the tag names under which components, agents, tools and pipelines report their inputs and
+outputs, such as ``haystack.component.output`` and ``haystack.pipeline.output_data``."""
 
 PIPELINE_RUNS: Final = ("haystack.pipeline.run", "haystack.async_pipeline.run")
+"""Operations of a whole pipeline; the second is that of ``AsyncPipeline`` before Haystack 3."""
+
 METADATA_TAG: Final = "haystack.pipeline.metadata"
 
 
 class Step:
-    """One operation that is under way: what Haystack says of it until it ends."""
+    """An operation that is running: what Haystack has reported of it so far."""
 
     def __init__(self, operation: str, tags: Mapping[str, Any], parent: Step | None) -> None:
+        """Note an operation that starts with some tags."""
         self.id = object()
         self.operation = operation
         self.tags = tags
         self.parent = parent
         self.inputs: object = None
         self.outputs: object = None
+        self.is_suppressed: bool = parent.is_suppressed if parent else is_suppressed()
+        """Whether the whole tree started where instrumentation is suppressed, as around a judge.
+
+        Inherited from the parent and not asked again: components such as ``LLMMetadataExtractor``
+        run model calls in threads without the caller's context, and pass only the parent span.
+        """
         self.generates = False
-        """Whether a generator ran in it."""
+        """Whether a generator ran inside the operation."""
         for key, value in tags.items():
             self.note(key, value)
 
     def note(self, key: str, value: object) -> None:
-        """Keep what went in or came out, by reference."""
+        """Keep a tag that reports inputs or outputs, by reference; ignore any other."""
         if key.endswith(_INPUT_TAGS):
             self.inputs = value
         elif key.endswith(_OUTPUT_TAGS):
             self.outputs = value
 
     def settle(self) -> RunKind:
-        """What the operation turned out to do; tells those around it."""
+        """Return what the operation did, now that its outputs are known.
+
+        Called once, when the operation ends: inner operations end before outer ones.
+        """
         kind = kind_of(self.operation, self.tags, self.inputs, self.outputs)
         if kind is RunKind.GENERATOR:
+            # A component such as ``FallbackChatGenerator`` returns replies that a generator inside
+            # it made. That one counts, or the model call would be reported twice.
             if self.generates:
                 return RunKind.CHAIN
             step = self.parent
@@ -63,46 +79,50 @@ class Step:
 
 
 _current: Final[ContextVar[Mapping[Capture, Step]]] = ContextVar("claimspan_haystack")
-"""The innermost step of each of our tracers that has a context of its own.
+"""The innermost running step of each capture, except for pipelines.
 
-A pipeline has none: ``run_async_generator`` would leave it behind in its reader's context between
-any two parts. Haystack names the pipeline as the parent of its components itself.
+``run_async_generator`` yields inside the operation of its pipeline, so a pipeline's step would stay
+in the context of whoever reads the generator. Haystack passes the pipeline's span as the parent of
+its components, so it is not needed here.
 """
 
 
 class ClaimspanSpan(Span):
-    """The span of the other tracer, from which the capture takes notes."""
+    """A span of the wrapped tracer that also notes inputs and outputs in a step."""
 
     def __init__(self, theirs: Span, step: Step, capture: Capture) -> None:
+        """Wrap a span."""
         self.theirs = theirs
         self.step = step
         self.capture = capture
 
     def set_tag(self, key: str, value: Any) -> None:
-        """To the other tracer, and into our notes."""
+        """Note a tag, and pass it on."""
         with self.capture.guard:
             self.step.note(key, value)
         self.theirs.set_tag(key, value)
 
     def set_tags(self, tags: dict[str, Any]) -> None:
-        """To the other tracer, and into our notes."""
+        """Note several tags, and pass them on."""
         with self.capture.guard:
             for key, value in tags.items():
                 self.step.note(key, value)
         self.theirs.set_tags(tags)
 
     def set_content_tag(self, key: str, value: Any) -> None:
-        """Into our notes whatever the switch for content says; the other tracer heeds it."""
+        """Note a tag that holds content, and pass it on."""
+        # ``Span.set_content_tag`` drops content unless ``HAYSTACK_CONTENT_TRACING_ENABLED`` is
+        # set. The switch is about what a tracer exports; the wrapped one still applies it.
         with self.capture.guard:
             self.step.note(key, value)
         self.theirs.set_content_tag(key, value)
 
     def raw_span(self) -> Any:
-        """The other tracer's."""
+        """Return the raw span of the wrapped tracer."""
         return self.theirs.raw_span()
 
     def get_correlation_data_for_logs(self) -> dict[str, Any]:
-        """The other tracer's."""
+        """Return the correlation data of the wrapped tracer."""
         return self.theirs.get_correlation_data_for_logs()
 
     def __getattr__(self, name: str) -> Any:
@@ -110,14 +130,15 @@ class ClaimspanSpan(Span):
 
 
 class ClaimspanTracer(Tracer):
-    """Captures every pipeline, and passes everything on to the tracer that was enabled before."""
+    """Reports every operation to a capture, and wraps the tracer that was enabled before."""
 
     def __init__(self, theirs: Tracer, monitor: Monitor, capture: Capture) -> None:
+        """Wrap a tracer."""
         self.theirs = theirs
         self.monitor = monitor
         self.capture = capture
         self.capturing = True
-        """False once it has been undone, and some other tracer still passes through it."""
+        """False after ``undo``, where another package's tracer still wraps this one."""
 
     @contextlib.contextmanager
     def trace(
@@ -126,7 +147,7 @@ class ClaimspanTracer(Tracer):
         tags: dict[str, Any] | None = None,
         parent_span: Span | None = None,
     ) -> Generator[Span]:
-        """A span of the other tracer, with our notes on what happens in it."""
+        """Run an operation in a span of the wrapped tracer, and report it to the capture."""
         theirs = parent_span.theirs if self._is_own(parent_span) else parent_span
         with self.theirs.trace(operation_name, tags=tags, parent_span=theirs) as inner:
             if not self.capturing:
@@ -142,7 +163,10 @@ class ClaimspanTracer(Tracer):
             self._end(step, token, None)
 
     def current_span(self) -> Span | None:
-        """The other tracer's, which a child that is given it as its parent finds us by."""
+        """Return the wrapped tracer's current span.
+
+        Wrapped in ours where a step is running, as Haystack passes it back as ``parent_span``.
+        """
         inner = self.theirs.current_span()
         with self.capture.guard:
             step = _current.get({}).get(self.capture)
@@ -156,6 +180,8 @@ class ClaimspanTracer(Tracer):
     def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
         with self.capture.guard:
             step = Step(operation, tags, self._parent(parent_span))
+            if step.is_suppressed:
+                return step
             parent_id = step.parent.id if step.parent else None
             metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
             self.capture.start(
@@ -170,7 +196,7 @@ class ClaimspanTracer(Tracer):
         return None
 
     def _is_own(self, span: Span | None) -> TypeGuard[ClaimspanSpan]:
-        """Whether we made the span, and not another monitor's tracer that we wrap."""
+        """Whether this tracer made the span; a tracer of another monitor may be the wrapped one."""
         return isinstance(span, ClaimspanSpan) and span.capture is self.capture
 
     def _parent(self, parent_span: Span | None) -> Step | None:
@@ -192,11 +218,12 @@ class ClaimspanTracer(Tracer):
     ) -> None:
         with self.capture.guard:
             if token is not None:
-                # A generator that is closed from elsewhere ends in a context that is not its own.
+                # An asynchronous generator that the garbage collector closes ends in another
+                # context than it started in; resetting the variable there raises ``ValueError``.
                 with contextlib.suppress(ValueError):
                     _current.reset(token)
         with self.capture.guard:
-            if step is not None:
+            if step is not None and not step.is_suppressed:
                 self._report(step, error)
 
     def _report(self, step: Step, error: BaseException | None) -> None:
@@ -205,13 +232,15 @@ class ClaimspanTracer(Tracer):
             self.capture.end(step.id, step.outputs, inputs=step.inputs, kind=kind)
             return
         if isinstance(error, CancelledError) and is_streaming(step.inputs):
-            # Haystack cancels a stream whose reader has gone: the reader left, nobody interrupted.
+            # Haystack cancels the run of a stream that its reader abandons. For the capture that
+            # is an abandoned stream, not a cancelled task.
             error = GeneratorExit()
         self.capture.fail(step.id, error, inputs=step.inputs, kind=kind)
 
 
 def _attribute(wrapper: ClaimspanSpan | ClaimspanTracer, name: str) -> Any:
-    """What else the other one has, such as a tracer's own ``flush``."""
-    if name == "theirs" or name.startswith("__"):  # while a copy is being made
+    """Return an attribute of the wrapped object that Haystack's interface lacks, like ``flush``."""
+    # ``copy`` and ``pickle`` ask an object that has no ``theirs`` yet for special methods.
+    if name == "theirs" or name.startswith("__"):
         raise AttributeError(name)
     return getattr(wrapper.theirs, name)

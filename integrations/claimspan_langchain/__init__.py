@@ -1,10 +1,12 @@
-"""One callback that puts claim-level scores on the traces of a LangChain pipeline.
+"""Captures the queries of LangChain and LangGraph pipelines and writes claim-level scores on them.
 
-from claimspan_langchain import ClaimspanCallbackHandler
+For one pipeline, in its config:
 
-chain.invoke(question, config={"callbacks": [ClaimspanCallbackHandler()]})
+    chain.invoke(question, config={"callbacks": [ClaimspanCallbackHandler()]})
 
-or, for everything that runs in the process, ``claimspan_langchain.instrument()``.
+For every pipeline of the process:
+
+    claimspan_langchain.instrument()
 """
 
 from __future__ import annotations

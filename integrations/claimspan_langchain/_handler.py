@@ -1,4 +1,7 @@
-"""LangChain's callbacks, passed on to the capture by run id. Nothing is read here."""
+"""The callback handler: reports LangChain's runs to the capture, by run id.
+
+The handler reads nothing of what it is given. ``LangChainReader`` reads it later, on the worker.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,16 @@ _Serialized = dict[str, Any] | None
 
 
 class ClaimspanCallbackHandler(BaseCallbackHandler):
-    """Captures every query of the chain it is attached to, and has a sample of them evaluated.
+    """Captures every query of the pipeline that it is attached to.
 
-    Works on anything that takes ``config={"callbacks": [...]}``: LCEL chains, retrieval chains,
-    LangGraph; ``invoke``, ``batch``, ``stream`` and their async forms, from any number of threads
-    and tasks at once. One handler may serve the whole process. The chain returns, raises and
-    streams the same with it and without it.
+    Works with everything that takes ``config={"callbacks": [...]}``: LCEL chains, retrieval chains
+    and LangGraph; ``invoke``, ``batch``, ``stream`` and their asynchronous forms. One handler may
+    serve any number of threads and tasks. It does not change what the pipeline returns, raises or
+    streams.
     """
 
-    # On the loop's own thread: a hook takes microseconds, a hop to an executor takes longer.
+    # In asynchronous code LangChain calls an inline handler on the event loop's thread. A hook
+    # takes microseconds, less than the executor thread that LangChain would use otherwise.
     run_inline = True
 
     def __init__(
@@ -44,24 +48,24 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         response_key: Key | None = None,
         **options: Unpack[MonitorOptions],
     ) -> None:
-        """Attach to a monitor.
+        """Create a handler that reports to a monitor.
 
         Args:
-            monitor: Evaluates and writes the scores; None takes the one that the process shares.
-            query_key: Where the user's question is in the root's input: a key, a dotted path such
-                as ``messages.0.content``, or a callable that takes the input. None tries the usual
-                shapes.
-            response_key: Where the answer is in the root's output, in the same three forms.
-            options: Keyword options of ``Monitor``, for a monitor of this handler's own.
+            monitor: Evaluates the records and writes the scores; None uses the monitor that the
+                process shares.
+            query_key: Where the user's question is in the input of the root run: a key, a dotted
+                path such as ``messages.0.content``, or a callable that takes the input. None tries
+                the usual shapes.
+            response_key: Where the answer is in the output of the root run, in the same forms.
+            options: Options of ``Monitor``, for a monitor that only this handler uses.
 
         Raises:
-            ConfigError: ``monitor`` and options are both given, or an option cannot work.
+            ConfigError: Both a monitor and options are given, or an option is invalid.
         """
         super().__init__()
         self.monitor = default_monitor(monitor, options)
-        self._capture: Capture = open_capture(
-            self.monitor, LangChainReader(query_key, response_key)
-        )
+        reader = LangChainReader(query_key, response_key)
+        self._capture: Capture = open_capture(self.monitor, reader)
 
     def on_chain_start(
         self,
@@ -73,14 +77,18 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Report the start of a chain, a function or a node of a graph."""
         name = kwargs.get("name")
         self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, metadata)
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: Any) -> None:
-        # A stream learns its input while it runs: it stands here, not in on_chain_start.
+        """Report the end of a chain."""
+        # A streaming chain starts with the input ``{"input": ""}``: LangChain collects the real
+        # input while the stream runs, and passes it here.
         self._capture.end(run_id, outputs, inputs=kwargs.get("inputs"))
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report the exception that ended a chain."""
         self._capture.fail(run_id, error, inputs=kwargs.get("inputs"))
 
     def on_tool_start(
@@ -93,13 +101,16 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Report the start of a tool; a retriever that it calls reports itself."""
         name = kwargs.get("name")
         self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, input_str, metadata)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report the end of a tool."""
         self._capture.end(run_id, output)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report the exception that ended a tool."""
         self._capture.fail(run_id, error)
 
     def on_retriever_start(
@@ -112,13 +123,16 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Report the start of a retriever."""
         name = kwargs.get("name")
         self._capture.start(run_id, parent_run_id, RunKind.RETRIEVER, name, query, metadata)
 
     def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report the documents that a retriever returned."""
         self._capture.end(run_id, documents)
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report the exception that ended a retriever."""
         self._capture.fail(run_id, error)
 
     def on_llm_start(
@@ -131,6 +145,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Report the start of a completion model."""
         name = kwargs.get("name")
         self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, prompts, metadata)
 
@@ -144,11 +159,16 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Report the start of a chat model."""
         name = kwargs.get("name")
         self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, messages, metadata)
 
+    # When a reader abandons a stream, LangChain ends the model after the root. The capture ignores
+    # a run whose tree is closed, so the late call needs no case of its own.
     def on_llm_end(self, response: object, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report what a model answered."""
         self._capture.end(run_id, response)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Report the exception that ended a model call."""
         self._capture.fail(run_id, error)

@@ -1,4 +1,4 @@
-"""The callback for every pipeline of the process, without touching any of them."""
+"""Attaches the callback handler to every pipeline of the process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final, Unpack, cast
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
 from claimspan_langchain._handler import ClaimspanCallbackHandler
@@ -15,16 +16,27 @@ from claimspan_tracing.adapters import Key, Monitor, MonitorOptions
 __all__ = ["instrument"]
 
 
-class _Slot:
-    """Stands where LangChain's configure hook expects a context variable.
+class _NoHandler(BaseCallbackHandler):
+    """Does nothing. LangChain makes one where a slot is emptied between its two reads.
 
-    A context variable with a default is seen by all threads, but can never be emptied again;
-    this can. LangChain keeps its hooks for good, so a slot that was given back is used again.
+    ``_configure`` in langchain-core 0.3 to 1.8 reads a hook twice: ``if var.get() is not None``,
+    then ``var.get() or handler_class()``. Without a class, the second line raises ``TypeError``
+    in the user's pipeline when ``undo`` runs between the two.
+    """
+
+
+class _Slot:
+    """Takes the place of the context variable in a configure hook of LangChain.
+
+    All threads see a context variable that has a default, but the default cannot be removed; the
+    handler of a slot can. LangChain never forgets a hook, so an emptied slot is used again.
     """
 
     def __init__(self) -> None:
         self.handler: ClaimspanCallbackHandler | None = None
-        register_configure_hook(cast(ContextVar[object], self), inheritable=True)
+        # LangChain calls nothing but ``get()`` on the variable.
+        variable = cast(ContextVar[object], self)
+        register_configure_hook(variable, inheritable=True, handle_class=_NoHandler)
 
     def get(self) -> ClaimspanCallbackHandler | None:
         return self.handler
@@ -41,34 +53,43 @@ def instrument(
     response_key: Key | None = None,
     **options: Unpack[MonitorOptions],
 ) -> Callable[[], None]:
-    """Attach to everything that runs in this process, in all threads and tasks.
+    """Capture every query of this process, in all threads and tasks.
 
-    A pipeline that has the callback in its own config as well is captured once.
+    A pipeline that has a handler of the same monitor in its own config is captured once.
 
     Args:
-        monitor: As in ``ClaimspanCallbackHandler``, and so are the others.
-        query_key: Where the user's question is.
-        response_key: Where the answer is.
-        options: Keyword options of ``Monitor``.
+        monitor: Evaluates the records and writes the scores; None uses the monitor that the
+            process shares.
+        query_key: Where the user's question is; as in ``ClaimspanCallbackHandler``.
+        response_key: Where the answer is; as in ``ClaimspanCallbackHandler``.
+        options: Options of ``Monitor``, for a monitor that only this call uses.
 
     Returns:
-        A callable that detaches again; safe to call twice.
+        A callable that detaches the handler. Calling it twice is safe, and so is calling it while
+        other threads run pipelines: what has started is captured to its end.
 
     Raises:
-        ConfigError: ``monitor`` and options are both given, or an option cannot work.
+        ConfigError: Both a monitor and options are given, or an option is invalid.
     """
     handler = ClaimspanCallbackHandler(
         monitor, query_key=query_key, response_key=response_key, **options
     )
     with _lock:
-        slot = next((slot for slot in _slots if slot.handler is None), None)
-        if slot is None:
-            slot = _Slot()
-            _slots.append(slot)
+        slot = _empty_slot()
         slot.handler = handler
 
     def undo() -> None:
-        if slot.handler is handler:
-            slot.handler = None
+        with _lock:
+            # The slot may serve a later ``instrument`` by now.
+            if slot.handler is handler:
+                slot.handler = None
 
     return undo
+
+
+def _empty_slot() -> _Slot:
+    slot = next((slot for slot in _slots if slot.handler is None), None)
+    if slot is None:
+        slot = _Slot()
+        _slots.append(slot)
+    return slot

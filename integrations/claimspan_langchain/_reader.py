@@ -1,4 +1,8 @@
-"""How LangChain's inputs and outputs are read: the shapes that its pipelines come in."""
+"""Reads LangChain's inputs and outputs: finds query, response, chunks and model in a run tree.
+
+Every method runs on the worker except ``size``. LangChain prescribes no shape for the input and
+the output of a chain, so the usual names are tried in the order of the constants below.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +40,14 @@ RESPONSE_KEYS: Final = (
     "messages",
 )
 SCORE_KEYS: Final = ("relevance_score", "score")
-"""Where retrievers and rerankers leave their scores: callbacks never see LangChain's own."""
+"""Metadata keys in which retrievers and rerankers keep a score. A LangChain ``Document`` has no
+field for it."""
 
 CONTEXT_KEY: Final = "context"
-"""Where ``create_retrieval_chain`` leaves the documents of the prompt."""
+"""Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
 
 INTERRUPT_KEY: Final = "__interrupt__"
-"""LangGraph's output key of a graph that has stopped to wait for a person."""
+"""Output key that LangGraph adds when a graph has stopped to wait for a person."""
 
 
 class LangChainReader:
@@ -53,29 +58,34 @@ class LangChainReader:
         self._response_key = response_key
 
     def query(self, root: Run) -> object:
-        """The text of the question in the root's input."""
+        """Return the text of the question in the input of the root."""
         if self._query_key is not None:
             return _text(value_at(root.inputs, self._query_key))
         return _by_shape(root.inputs, QUERY_KEYS, "human")
 
     def response(self, root: Run) -> object:
-        """The text of the answer in the root's output; else what the last generator said."""
+        """Return the text of the answer in the output of the root, or the last completion."""
         if self._response_key is not None:
             return _text(value_at(root.outputs, self._response_key))
         found = _by_shape(root.outputs, RESPONSE_KEYS, "ai")
-        # The state of a graph that has not answered holds the question alone.
+        # LangGraph returns its whole state: before there is an answer, the only text in it is
+        # the question.
         if is_mapping(root.outputs) and found == self.query(root):
             found = ""
         return found or self._last_completion(root)
 
     def retrieval(self, run: Run) -> Retrieval:
-        """What the retriever was asked, and the documents that it returned."""
+        """Return the query of a retriever run and the documents that it returned."""
         found = run.outputs if is_list(run.outputs) else ()
         documents = [_document(item) for item in found if isinstance(item, LangChainDocument)]
+        # ``ls_*`` keys are what LangChain itself adds to the metadata, for LangSmith.
         return Retrieval(run.inputs, documents, run.metadata.get("ls_vector_store_provider"))
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Documents that a node or function put out, having asked the vector store by itself."""
+        """Return the documents in the output of a node or function that searched a store itself.
+
+        ``VectorStore.similarity_search`` calls no callback.
+        """
         values = run.outputs.values() if is_mapping(run.outputs) else [run.outputs]
         lists = [value for value in values if is_list(value)]
         documents = [
@@ -85,14 +95,14 @@ class LangChainReader:
         return Retrieval(query, [_document(d) for d in documents]) if documents else None
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """The documents that a retrieval chain says it put into the prompt."""
+        """Return the documents in the prompt of a retrieval chain; None if it does not say."""
         found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None
         if not is_list(found) or not all(isinstance(item, LangChainDocument) for item in found):
             return None
         return [_document(item) for item in found if isinstance(item, LangChainDocument)]
 
     def generation(self, run: Run) -> Generation:
-        """What the model was told, what it said, and how many tokens that took."""
+        """Return prompt, completion, model and tokens of a model run."""
         result = run.outputs if isinstance(run.outputs, LLMResult) else None
         usage = _usage(result)
         return Generation(
@@ -105,21 +115,26 @@ class LangChainReader:
         )
 
     def size(self, outputs: object) -> int:
-        """Characters of the documents that a retriever returned."""
+        """Return the number of characters in the documents that a retriever returned."""
         found = outputs if is_list(outputs) else ()
         return sum(len(item.page_content) for item in found if isinstance(item, LangChainDocument))
 
     def interrupted(self, root: Run) -> bool:
-        """Whether a graph waits for a person, or the task was cancelled."""
+        """Whether the graph waits for a person, or the task was cancelled."""
         if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
             return True
         if isinstance(root.error, asyncio.CancelledError):
             return True
-        # By name: langgraph need not be installed. The node that waits fails, the graph does not.
+        # In a stream the output lacks the key, and only the waiting node fails. The exception is
+        # compared by name because langgraph is no dependency of this package.
         return any(type(run.error).__name__ == "GraphInterrupt" for run in root.tree.runs)
 
     def _last_completion(self, root: Run) -> str:
-        """For outputs of a shape of their own; a failed or paused run has no answer at all."""
+        """Return what the last generator answered, for an output of unknown shape.
+
+        A failed or paused run (output None) has no answer, and a str output is the answer itself.
+        Generators inside a retriever rewrite the query; they do not answer it.
+        """
         if root.outputs is None or isinstance(root.outputs, str):
             return ""
         completions = [
@@ -134,13 +149,14 @@ class LangChainReader:
 
 
 def _by_shape(value: object, keys: Sequence[str], role: str) -> str:
-    """The text of a str, a message, a list of messages, or of the first key that has one."""
+    """Return the text of a str, a message or messages, or of the first key that has a text."""
     if not is_mapping(value):
         return _text(value, role)
     for key in keys:
         text = _text(value.get(key), role)
         if text:
             return text
+    # An unknown key counts only where there is no choice: a wrong text is worse than none.
     texts = [item for item in value.values() if isinstance(item, str) and item]
     return texts[0] if len(texts) == 1 else ""
 
@@ -159,13 +175,15 @@ def _text(value: object, role: str | None = None) -> str:
 
 
 def _last_message(messages: Sequence[object], role: str | None) -> str:
-    """The last message of a role, as objects, as ``(role, text)`` or as ``{role, content}``."""
+    """Return the last message of a role: an object, ``(role, text)`` or ``{role, content}``."""
     for message in reversed(messages):
         if role is None or _role(message) in _SPELLINGS[role]:
             return _text(message[1] if is_list(message) else message)
     return ""
 
 
+# Messages name their role ``human`` and ``ai``, OpenAI's dicts ``user`` and ``assistant``. A
+# streamed message keeps its own type.
 _SPELLINGS: Final = {"human": ("human", "user"), "ai": ("ai", "assistant", "AIMessageChunk")}
 
 
@@ -178,7 +196,7 @@ def _role(message: object) -> object:
 
 
 def _content(content: object) -> str:
-    """The text of a message: a str, or blocks of which some are text."""
+    """Return the text of a message, whose content is a str or a list of blocks."""
     if isinstance(content, str):
         return content
     if not is_list(content):
@@ -202,15 +220,15 @@ def _document(document: LangChainDocument) -> Document:
 
 
 def _number(value: object) -> float | None:
-    """Also of numpy's scalars, which are no floats but turn into them."""
+    """Return the value as a float, also if it is a numpy scalar; None if it is no number."""
     try:
-        return float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - tried out, not known
+        return float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
     except (TypeError, ValueError):
         return None
 
 
 def _prompt(inputs: object) -> str:
-    """A list of prompts, or one list of messages for each."""
+    """Return the first prompt; chat models are given one list of messages for each prompt."""
     if not is_list(inputs) or not inputs:
         return ""
     first = inputs[0]
@@ -230,7 +248,7 @@ def _completion(result: object) -> str:
 
 
 def _usage(result: LLMResult | None) -> tuple[int | None, int | None]:
-    """Input and output tokens, from the message where it has them."""
+    """Return input and output tokens, which only messages of chat models carry."""
     if result is None or not result.generations or not result.generations[0]:
         return None, None
     message = getattr(result.generations[0][0], "message", None)

@@ -1,8 +1,8 @@
-"""One call that puts claim-level scores on the traces of everything that LlamaIndex answers.
+"""Captures the queries of everything in LlamaIndex and writes claim-level scores on them.
 
-import claimspan_llama_index
+One line, for the whole process:
 
-undo = claimspan_llama_index.instrument()
+    claimspan_llama_index.instrument()
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""LlamaIndex's spans and events, passed on to the capture by span id."""
+"""The span handler and the event handler: report LlamaIndex's spans to the capture, by span id.
+
+The handlers read nothing but what is gone later: a stream that has to be followed, and the nodes
+of a retriever, which post-processors change in place.
+"""
 
 from __future__ import annotations
 
@@ -37,21 +41,28 @@ GENERATING: Final = frozenset(
     f"{way}{form}" for way in ("", "a", "stream_", "astream_") for form in ("chat", "complete")
 )
 PIPELINES: Final = (BaseQueryEngine, BaseChatEngine, BaseRetriever, BaseSynthesizer, LLM)
+"""Classes whose methods answer a query, so that a call of one may be a root."""
+
 PARTS: Final = (DispatcherSpanMixin, IngestionPipeline, StreamingAgentChatResponse)
-"""What is no query by itself where it is none of the above: embedding, splitting, selecting."""
+"""Classes whose methods are no query by themselves, unless the class is one of ``PIPELINES``:
+embedding a text, splitting a document, selecting a tool."""
 
 DONE: Final = "WorkflowDone"
-"""Name of what older workflows raise, within themselves, to come to a good end."""
+"""Name of the exception with which the workflows of llama-index-core 0.12 end a good run. Compared
+by name because newer releases have moved it."""
 
 JOBS: Final = "run_jobs"
-"""LlamaIndex's own function that runs such parts side by side."""
+"""LlamaIndex's function that runs ``PARTS`` concurrently, and is a span of its own."""
+
+RUN_OF_WORKFLOW: Final = ".run-"
+"""Part of the span id of a whole workflow, ``Class.run-uuid``."""
 
 
 class SpanHandler(BaseSpanHandler[BaseSpan]):
-    """Starts and ends of everything that LlamaIndex does. Nothing is read here.
+    """Reports the start and the end of every span of LlamaIndex.
 
-    The dispatcher would swallow an error of a handler, and never say so: all stands in the
-    monitor's guard, which counts it.
+    The dispatcher swallows whatever a handler raises, without a word. Every hook therefore runs
+    in the monitor's guard, which counts and logs it.
     """
 
     _monitor: Monitor = PrivateAttr()
@@ -59,6 +70,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     _streams: EndOfStreams = PrivateAttr()
 
     def __init__(self, monitor: Monitor) -> None:
+        """Create a handler that reports to a monitor."""
         super().__init__()
         self._monitor = monitor
         self._capture = open_capture(monitor, LlamaIndexReader())
@@ -66,12 +78,12 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
 
     @property
     def monitor(self) -> Monitor:
-        """Evaluates what is captured here."""
+        """The monitor that the handler reports to."""
         return self._monitor
 
     @property
     def streams(self) -> EndOfStreams:
-        """The handler of events that belongs to this one."""
+        """The event handler that belongs to this span handler."""
         return self._streams
 
     def span_enter(
@@ -83,12 +95,14 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         tags: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Note the start of a run, with its arguments by reference."""
+        """Report the start of a run, with its arguments by reference."""
         capture = self._capture
         with capture.guard:
+            # A span id is ``Class.method-uuid``; the dispatcher passes the name nowhere else.
             name = id_.partition("-")[0]
             kind, may_be_root = _role(type(instance), name)  # type: ignore[arg-type]  # hashable
-            # What a stream calls while it is read has no parent: its span ended long before.
+            # The span of a query ends when its stream is returned, so what the stream calls
+            # while it is read has no parent in LlamaIndex.
             parent = parent_id or stream_being_read()
             call = Call(instance, bound_args.arguments)
             capture.start(id_, parent, kind, name, call, tags, may_be_root=may_be_root)
@@ -101,8 +115,9 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         result: object = None,
         **kwargs: Any,
     ) -> None:
-        """Note the end of a run, or that its answer is still to come."""
+        """Report the end of a run, or that its answer is still being streamed."""
         with self._capture.guard:
+            # A workflow wraps its result in an event; subclasses of the event are the result.
             if type(result) is StopEvent and result.result is not None:
                 result = result.result
             match result:
@@ -115,7 +130,9 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                 case _ if isinstance(instance, LLM) and _is_stream(result):
                     if self._capture.defer_end(id_, ""):
                         self._fail_if_dropped(id_, result)
-                case None if isinstance(instance, Workflow) and ".run-" in id_:
+                # A workflow that its user cancels exits with None. In llama-index-core 0.12 one
+                # that fails does too: the dispatcher reports a failed future that way.
+                case None if isinstance(instance, Workflow) and RUN_OF_WORKFLOW in id_:
                     self._capture.fail_with_part(id_)
                 case _:
                     self._end(id_, instance, result)
@@ -128,7 +145,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         err: BaseException | None = None,
         **kwargs: Any,
     ) -> None:
-        """Note the exception that a run ended with."""
+        """Report the exception that ended a run."""
         with self._capture.guard:
             error = err or RuntimeError("LlamaIndex gave no reason")
             if type(error).__name__ == DONE:
@@ -138,18 +155,20 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             self._capture.fail(id_, error)
 
     def _end(self, id_: str, instance: object, result: object) -> None:
-        if isinstance(instance, StreamingAgentChatResponse):  # it has written its answer
+        # The exit of ``write_response_to_history``: the writer has read the whole stream.
+        if isinstance(instance, StreamingAgentChatResponse):
             self._capture.end_deferred(id_, instance)
         if isinstance(instance, BaseRetriever):
             documents: list[Document] = []
             with self._capture.guard:
-                # References, taken now: post-processors change nodes and scores in place.
+                # Taken now, as post-processors change nodes and scores in place.
                 documents = documents_of(result)
             result = documents
+        # None would mean that the answer is still to come.
         self._capture.end(id_, "" if result is None else result)
 
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
-        """Have the reader of a root's stream pass by us, in the object that the user gets."""
+        """Replace the stream in the response that the user gets with one that we follow."""
         answer, stream = StreamedAnswer(response.source_nodes), response.response_gen
         if not self._capture.defer_end(id_, answer):
             return
@@ -157,13 +176,13 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             response.response_gen = afollow(stream, self._capture, id_, answer)
         elif isinstance(response, StreamingResponse) and isinstance(stream, Iterator):
             response.response_gen = follow(stream, self._capture, id_, answer)
-        else:
+        else:  # a stream of the user's own type is left alone
             self._capture.end(id_, response)
             return
         self._fail_if_dropped(id_, response.response_gen)
 
     def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
-        """As above, where no writer reads the model's stream but the user."""
+        """Replace the stream of a chat that no writer reads: the user reads the model's own."""
         answer = StreamedAnswer(response.source_nodes)
         if not self._capture.defer_end(id_, answer):
             return
@@ -177,7 +196,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             self._capture.end(id_, response)
 
     def _await_writer(self, id_: str, response: StreamingAgentChatResponse) -> None:
-        """The answer is written in another thread or task, which may be done by now."""
+        """Wait for the thread or task that writes a chat's answer; it may have ended before us."""
         held = self._capture.defer_end(id_, response)
         if held and response.exception is not None:
             self._capture.fail(id_, response.exception)
@@ -185,34 +204,38 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             self._capture.end(id_, response)
 
     def _fail_if_dropped(self, id_: str, stream: object) -> None:
-        """A generator that was never begun has no ``finally`` that would run."""
+        """Fail the run when its stream is dropped unread: that runs no line of the generator."""
         dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
-        dropped.atexit = False
+        dropped.atexit = False  # at exit the monitor ends what is open
+
+    # ``BaseSpanHandler`` calls these from the methods that are overridden above.
 
     def new_span(self, *args: Any, **kwargs: Any) -> None:
-        """None: the spans are made by the worker."""
+        """Make no span: the worker makes them."""
 
     def prepare_to_exit_span(self, *args: Any, **kwargs: Any) -> None:
-        """None, as above."""
+        """Make no span: the worker makes them."""
 
     def prepare_to_drop_span(self, *args: Any, **kwargs: Any) -> None:
-        """None, as above."""
+        """Make no span: the worker makes them."""
 
 
 class EndOfStreams(BaseEventHandler):
-    """What a model's stream has brought is known from an event: its span has ended long before."""
+    """Reports what a model has streamed. The span of the model ends when the stream is returned."""
 
     _capture: Capture = PrivateAttr()
 
     def __init__(self, capture: Capture) -> None:
+        """Create a handler that reports to a capture."""
         super().__init__()
         self._capture = capture
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        """Note what a model has said, or the exception that its stream ended with."""
+        """Report the answer of a model, or the exception that ended its stream."""
         capture = self._capture
         with capture.guard:
             match event:
+                # The response is None where the stream brought nothing at all.
                 case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
                     capture.end(event.span_id, event.response)
                 case ExceptionEvent():
@@ -223,11 +246,11 @@ class EndOfStreams(BaseEventHandler):
 
 @lru_cache(maxsize=1024)
 def _role(owner: type[Any], name: str) -> tuple[RunKind, bool]:
-    """What a method does, and whether it may be a root: it answers somebody.
+    """Return what a method does, and whether a call of it may be a root.
 
-    That is a pipeline of LlamaIndex's, or a function of the user's own. Remembered by class:
-    asking an abstract class for its instances takes longer than all else that a hook does.
+    It may where it belongs to one of ``PIPELINES`` or to the user's own code.
     """
+    # Cached, as ``issubclass`` of an abstract class takes longer than the rest of a hook.
     may_be_root = issubclass(owner, PIPELINES) or not (
         issubclass(owner, PARTS) or name.startswith(JOBS)
     )
@@ -243,7 +266,10 @@ def _kind(owner: type[Any], method: str) -> RunKind:
 
 
 def _only_passes_on(model: type[LLM], method: str) -> bool:
-    """``CustomLLM`` reads its synchronous stream for the asynchronous one, as a call of its own."""
+    """Whether a method only calls another one that is a run of its own.
+
+    ``CustomLLM.astream_chat`` and ``astream_complete`` read the synchronous stream.
+    """
     source = next(each for each in model.__mro__ if method in vars(each))
     return source is CustomLLM and method.startswith("astream_")
 

@@ -1,7 +1,7 @@
 """Attaches to LlamaIndex's root dispatcher, which every query, retriever and model reports to."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# The dispatcher's lists of handlers leave open which spans these make.
+# The dispatcher's list of span handlers does not say which type of span they make.
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ __all__ = ["instrument"]
 def instrument(
     monitor: Monitor | None = None, **options: Unpack[MonitorOptions]
 ) -> Callable[[], None]:
-    """Capture every query of this process, and have a sample of them evaluated.
+    """Capture every query of this process.
 
-    Query engines, retrievers, chat engines, agents and workflows, plain, asynchronous and
-    streaming, return, raise and stream the same with it and without it. The record of a stream
-    ends when its reader has come to the end of it, not when it was handed out. Safe to call
-    twice: a monitor is attached once.
+    Covers query engines, retrievers, chat engines, agents and workflows, plain, asynchronous and
+    streaming. It does not change what they return, raise or stream. The record of a streamed
+    answer ends when the stream has been read, not when it was returned. A monitor is attached once,
+    however often this is called.
 
     Args:
-        monitor: Evaluates and writes the scores; None takes the one that the process shares.
-        options: Keyword options of ``Monitor``, for a monitor of its own.
+        monitor: Evaluates the records and writes the scores; None uses the monitor that the
+            process shares.
+        options: Options of ``Monitor``, for a monitor that only this call uses.
 
     Returns:
-        Detaches again; safe to call twice. Streams that are under way are still followed.
+        A callable that detaches the monitor. Calling it twice is safe. A stream that is being read
+        is captured to its end.
 
     Raises:
-        ConfigError: ``monitor`` and options are both given, or an option cannot work.
+        ConfigError: Both a monitor and options are given, or an option is invalid.
     """
     monitor = default_monitor(monitor, options)
     handler = _attached(monitor)
@@ -52,7 +54,8 @@ def _attached(monitor: Monitor) -> SpanHandler | None:
 
 def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:
     def undo() -> None:
-        # New lists: another thread may be on its way through the old ones.
+        # The dispatcher has no method that removes a handler. The lists are replaced and not
+        # changed, as another thread may be iterating over them.
         root_dispatcher.span_handlers = [
             each for each in root_dispatcher.span_handlers if each is not handler
         ]

@@ -1,4 +1,7 @@
-"""How LlamaIndex's arguments and results are read: the shapes that its pipelines come in."""
+"""Reads LlamaIndex's arguments and results: finds query, response, chunks and model in a run tree.
+
+Every method runs on the worker except ``size``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
-from llama_index.core.response_synthesizers import Generation as ReadsNothing
+from llama_index.core.response_synthesizers import Generation as WithoutNodes
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.workflow import Event, StopEvent
 from pydantic import BaseModel
@@ -47,22 +50,24 @@ QUERY_KEYS: Final = (
     "start_event",
     "chat_history",
 )
+"""Argument names of LlamaIndex's own methods first, then what users call theirs."""
+
 RESPONSE_KEYS: Final = ("response", "answer", "result", "output", "text", "message", "content")
 SYNTHESIZING: Final = (".synthesize", ".asynthesize")
 
-NOTHING_SAID: Final = "Empty Response"
-"""What response synthesizers give out where the model said nothing, or had nothing to read."""
+NO_RESPONSE: Final = "Empty Response"
+"""What a response synthesizer returns where the model said nothing, or there were no nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What went into a run: the object that was asked, and the arguments by name."""
+    """The input of a run: the object whose method was called, and the arguments by name."""
 
     instance: object
     arguments: Mapping[str, object]
 
     def flat(self) -> dict[str, object]:
-        """The arguments, with those that came as ``**kwargs`` among them."""
+        """Return the arguments, with the contents of ``**kwargs`` among them."""
         named = dict(self.arguments)
         for value in self.arguments.values():
             if is_mapping(value):
@@ -74,41 +79,47 @@ class LlamaIndexReader:
     """Finds query, response, chunks and model in the runs of any LlamaIndex pipeline."""
 
     def query(self, root: Run) -> object:
-        """What the user said to the root: the question before any rewriting."""
+        """Return the question that the root was asked, before any rewriting."""
         named = _call(root).flat()
         for key in QUERY_KEYS:
             text = _question(named.get(key))
             if text:
                 return text
+        # An unknown name counts only where there is no choice: a wrong text is worse than none.
         texts = [value for value in named.values() if isinstance(value, str) and value]
         return texts[0] if len(texts) == 1 else ""
 
     def response(self, root: Run) -> object:
-        """The text of the answer in the root's result; else what the last model said."""
+        """Return the text of the answer in the result of the root, or the last completion."""
+        # A retriever that is called by itself returns documents and answers nothing.
         if root.kind is RunKind.RETRIEVER:
             return ""
         text = _answer(root.outputs) or self._last_completion(root)
-        return "" if text == NOTHING_SAID else text
+        return "" if text == NO_RESPONSE else text
 
     def retrieval(self, run: Run) -> Retrieval:
-        """What the retriever was asked, and the documents that it returned."""
+        """Return the query of a retriever run and the documents that it returned."""
         documents = [each for each in _items(run.outputs) if isinstance(each, Document)]
         return Retrieval(_question(_call(run).flat().get(QUERY_KEYS[0])), documents)
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Nodes that a function or step of the user's own put out."""
+        """Return the nodes in the result of a function or workflow step of the user's own."""
         documents = documents_of(run.outputs)
         return Retrieval(self.query(run), documents) if documents else None
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """The nodes that response synthesizers were given; else the sources of the answer."""
+        """Return the nodes that response synthesizers were given, or the sources of the answer.
+
+        Node post-processors report nothing: the retrieved nodes may be more than were read.
+        """
         synthesized = [run for run in root.tree.runs if _is_synthesis(run)]
         if synthesized:
+            # A synthesizer that refines its answer passes its nodes to another one.
             return list(_each_once(node for run in synthesized for node in _nodes_read(run)))
         return documents_of(getattr(root.outputs, "source_nodes", None)) or None
 
     def generation(self, run: Run) -> Generation:
-        """What the model was told, what it said, and how many tokens that took."""
+        """Return prompt, completion, model and tokens of a model run."""
         call, said = _call(run), run.outputs
         model = call.instance.metadata.model_name if isinstance(call.instance, LLM) else None
         counts = _counts(said)
@@ -121,16 +132,20 @@ class LlamaIndexReader:
         )
 
     def size(self, outputs: object) -> int:
-        """Characters of the documents that a retriever returned."""
+        """Return the number of characters in the documents that a retriever returned."""
         documents = [each for each in _items(outputs) if isinstance(each, Document)]
         return sum(len(each.text) for each in documents if isinstance(each.text, str))
 
     def interrupted(self, root: Run) -> bool:
-        """Whether the task, or the workflow through its handler, was cancelled."""
+        """Whether the task was cancelled, or the workflow through its handler."""
         return isinstance(root.error, asyncio.CancelledError)
 
     def _last_completion(self, root: Run) -> str:
-        """For results of a shape of their own; one that says nothing, or a text, has said it."""
+        """Return what the last model answered, for a result of unknown shape.
+
+        A failed run (result None) has no answer; a text or a response is the answer itself.
+        Models inside a retriever rewrite the query; they do not answer it.
+        """
         if root.outputs is None or isinstance(root.outputs, str | Response | StreamedAnswer):
             return ""
         completions = [
@@ -142,20 +157,21 @@ class LlamaIndexReader:
 
 
 def documents_of(nodes: object) -> list[Document]:
-    """The nodes of a list, as documents that refer to the nodes' own texts."""
+    """Return the nodes of a list as documents; anything else in it is left out."""
     return [_document(node) for node in _items(nodes) if isinstance(node, NodeWithScore)]
 
 
 def _document(found: NodeWithScore) -> Document:
     node = found.node
     metadata: dict[str, object] = node.metadata
-    # Without the metadata that LlamaIndex writes into its prompts: they stand apart in a chunk.
+    # ``MetadataMode.NONE``: LlamaIndex writes the metadata into its prompts, but a chunk keeps
+    # text and metadata apart.
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     score = None if found.score is None else float(found.score)
     return Document(text=text, id=node.node_id, score=score, metadata=metadata)
 
 
-# --- what was read ------------------------------------------------------------------------------
+# --- what the generator read --------------------------------------------------------------------
 
 
 def _is_synthesis(run: Run) -> bool:
@@ -164,9 +180,11 @@ def _is_synthesis(run: Run) -> bool:
 
 
 def _nodes_read(run: Run) -> list[Document]:
-    """The nodes given; none where they are answers to sub-questions, whose sources came before."""
+    """Return the nodes that a synthesizer was given."""
     arguments = _call(run).arguments
-    if arguments.get("additional_source_nodes") or isinstance(_call(run).instance, ReadsNothing):
+    # With additional sources (``SubQuestionQueryEngine``) the nodes are answers to sub-questions,
+    # and other synthesizers read the real sources before. ``Generation`` ignores its nodes.
+    if arguments.get("additional_source_nodes") or isinstance(_call(run).instance, WithoutNodes):
         return []
     return documents_of(arguments.get("nodes"))
 
@@ -191,7 +209,7 @@ def _items(value: object) -> Sequence[object]:
 
 
 def _question(value: object) -> str:
-    """The text of a str, a query, a message, a list of messages, or the event of a workflow."""
+    """Return the text of a str, a query, a message, messages, or the event of a workflow."""
     match value:
         case str():
             return value
@@ -208,7 +226,7 @@ def _question(value: object) -> str:
 
 
 def _fields(event: Event) -> dict[str, object]:
-    """Those of its class, and those that it was made with besides."""
+    """Return the fields of an event: those of its class, and those given to it beyond the class."""
     named: dict[str, object] = {name: getattr(event, name) for name in type(event).model_fields}
     return named | dict(event.items())
 
@@ -221,7 +239,7 @@ def _question_in(event: Event) -> str:
 
 
 def _answer(value: object) -> str:
-    """The text of whatever a query engine, a chat engine, an agent, a model or a workflow gave."""
+    """Return the text in the result of a query engine, chat engine, agent, model or workflow."""
     match value:
         case str():
             return value
@@ -235,6 +253,7 @@ def _answer(value: object) -> str:
             return value.content or ""
         case AgentChatResponse() | StreamingAgentChatResponse():
             return value.response
+        # A subclass of the event is a result of the user's own shape.
         case StopEvent() if type(value) is StopEvent:
             return _answer(value.result)
         case _:
@@ -242,7 +261,7 @@ def _answer(value: object) -> str:
 
 
 def _answer_in(value: object) -> str:
-    """The first of the usual fields that has a text; else the JSON of a structured answer."""
+    """Return the text of the first usual field that has one, or a structured answer as JSON."""
     if isinstance(value, Event):
         value = _fields(value)
     if is_mapping(value):
@@ -255,13 +274,14 @@ def _answer_in(value: object) -> str:
 
 
 def _blocks(blocks: object) -> str:
-    """The text of a message that has become a dict on its way through a workflow."""
+    """Return the text of a message that a workflow has turned into a dict."""
     texts = [block.get("text") for block in _items(blocks) if is_mapping(block)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _prompt(call: Call) -> str:
     named = call.flat()
+    # The LLM callbacks of LlamaIndex wrap a method as ``(self, *args, **kwargs)``.
     positional = [*_items(named.get("args")), ""]
     given = named.get("messages") or named.get("prompt") or positional[0]
     if isinstance(given, str):
@@ -271,7 +291,10 @@ def _prompt(call: Call) -> str:
 
 
 def _counts(said: object) -> tuple[int | None, int | None]:
-    """Tokens in and out, where the integration of the model passes on what its service counted."""
+    """Return input and output tokens, where the model's integration passes them on.
+
+    By convention they are in ``additional_kwargs``, under OpenAI's names.
+    """
     counted: object = getattr(said, "additional_kwargs", None)
     if not is_mapping(counted):
         return None, None

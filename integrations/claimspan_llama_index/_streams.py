@@ -1,4 +1,4 @@
-"""Answers that come part by part, followed to their end while their reader reads them."""
+"""Streamed answers: generators that pass on every part and end the run with the stream."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ _reading: Final[ContextVar[str | None]] = ContextVar("claimspan_stream_being_rea
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """What has been read of a stream so far."""
+    """The parts of a stream that have been read so far.
+
+    It does not refer to the stream, so that an abandoned stream can be garbage-collected.
+    """
 
     source_nodes: Sequence[object] = ()
     parts: list[str] = field(default_factory=list[str])
 
 
 def stream_being_read() -> str | None:
-    """Span id of the query whose stream is at work right now, in this thread and task."""
+    """Return the span id of the query whose stream is producing a part in this context, or None."""
     return _reading.get()
 
 
 @contextmanager
-def _step_of(id_: str) -> Generator[None]:
-    """Only while the stream is at work: between two parts the context is its reader's own."""
+def _producing_part_of(id_: str) -> Generator[None]:
+    # Set only while the stream produces a part. Between two parts the context belongs to the
+    # reader of the stream, whose own queries are not part of this one.
     token = _reading.set(id_)
     try:
         yield
@@ -45,17 +49,17 @@ def _step_of(id_: str) -> Generator[None]:
 def follow(
     stream: Iterator[Part], capture: Capture, id_: str, answer: StreamedAnswer
 ) -> Generator[Part]:
-    """Pass on every part as it comes, and end the run with the stream.
+    """Yield every part of a stream, and end the run when the stream ends.
 
     Args:
-        stream: LlamaIndex's own.
+        stream: LlamaIndex's stream.
         capture: Where the run is open.
-        id_: The run.
-        answer: Gets the texts of the parts.
+        id_: Span id of the run.
+        answer: Gets the text of each part.
     """
     try:
         while True:
-            with _step_of(id_):
+            with _producing_part_of(id_):
                 try:
                     part = next(stream)
                 except StopIteration:
@@ -63,6 +67,8 @@ def follow(
             answer.parts.append(_text(part))
             yield part
     except BaseException as error:
+        # Also a ``GeneratorExit``: the reader left. LlamaIndex's generator is closed as it would
+        # have been without us.
         getattr(stream, "close", _nothing)()
         capture.fail(id_, error)
         raise
@@ -72,10 +78,17 @@ def follow(
 async def afollow(
     stream: AsyncIterator[Part], capture: Capture, id_: str, answer: StreamedAnswer
 ) -> AsyncGenerator[Part]:
-    """As ``follow``, for an asynchronous stream."""
+    """Yield every part of an asynchronous stream, and end the run when the stream ends.
+
+    Args:
+        stream: LlamaIndex's stream.
+        capture: Where the run is open.
+        id_: Span id of the run.
+        answer: Gets the text of each part.
+    """
     try:
         while True:
-            with _step_of(id_):
+            with _producing_part_of(id_):
                 try:
                     part = await anext(stream)
                 except StopAsyncIteration:
@@ -90,6 +103,7 @@ async def afollow(
 
 
 def _text(part: str | ChatResponse) -> str:
+    # ``delta`` is None in the last part of some models.
     return part if isinstance(part, str) else getattr(part, "delta", None) or ""
 
 

@@ -1,11 +1,12 @@
-"""Evaluates the spans that another instrumentation already makes; no second set of spans.
+"""Evaluates the spans that another instrumentation makes, without a second set of spans.
 
-    from claimspan_openinference import ClaimspanSpanProcessor
+One line, on the tracer provider that the other instrumentation uses:
 
     provider.add_span_processor(ClaimspanSpanProcessor())
 
-Works on OpenInference's instrumentors, and on those that write ``gen_ai.retrieval.documents``
-with content. Their spans end on their own, so the scores go to a carrier span.
+Reads the spans of OpenInference's instrumentors, and of others that write
+``gen_ai.retrieval.documents`` with content. Those spans have ended when they are read, and nothing
+can be written to an ended span: the scores go to a carrier span of their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gathers the spans of a trace until its root ends, and hands them on as a tree of runs."""
+"""The span processor: collects the spans of a trace, and submits them when its root ends."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from claimspan_tracing.adapters import (
     RunTree,
     default_monitor,
     guard_of,
+    is_suppressed,
     submit_ended,
     wait_until_idle,
 )
@@ -30,10 +31,13 @@ from claimspan_tracing.adapters import (
 __all__ = ["ClaimspanSpanProcessor"]
 
 MAX_TRACES: Final = 10_000
+"""Traces kept while their root is open; the oldest are dropped beyond it."""
+
 MAX_SPANS: Final = 1_000
-"""Spans kept of one trace; a pipeline has tens."""
+"""Spans kept of one trace. A RAG pipeline has tens; an agent that runs for hours may have more."""
 
 MAX_AGE_SECONDS: Final = 3600.0
+"""How long a trace waits for its root. A root that is never exported would be kept for ever."""
 
 _KINDS: Final = {
     semconv.KIND_RETRIEVER: RunKind.RETRIEVER,
@@ -44,10 +48,12 @@ _KINDS: Final = {
 
 
 class ClaimspanSpanProcessor(SpanProcessor):
-    """Evaluates a sample of the traces that pass through a tracer provider.
+    """Evaluates the traces that pass through a tracer provider.
 
-    A trace is complete when a span ends that has no parent in this process. The scores go to an
-    EVALUATOR span in the same trace, a child of the root and with exactly one link, to the root.
+    A trace is complete when a span without a parent in this process ends. The scores go to an
+    EVALUATOR span in the same trace: a child of the root, with one link, to the root. Spans that
+    end while instrumentation is suppressed, such as those of a judge, are ignored, and so are
+    claimspan's own.
     """
 
     def __init__(
@@ -58,17 +64,18 @@ class ClaimspanSpanProcessor(SpanProcessor):
         response_key: Key | None = None,
         **options: Unpack[MonitorOptions],
     ) -> None:
-        """Attach to a monitor.
+        """Create a processor that submits to a monitor.
 
         Args:
-            monitor: Evaluates; None takes the one that the process shares.
+            monitor: Evaluates the records and writes the scores; None uses the monitor that the
+                process shares.
             query_key: Where the question is in the root's input, if that is JSON: a key, a dotted
                 path, or a callable that takes the parsed input. None tries the usual shapes.
-            response_key: Where the answer is in the root's output, likewise.
-            options: Keyword options of ``Monitor``, for a monitor of this processor's own.
+            response_key: Where the answer is in the root's output, in the same forms.
+            options: Options of ``Monitor``, for a monitor that only this processor uses.
 
         Raises:
-            ConfigError: ``monitor`` and options are both given, or an option cannot work.
+            ConfigError: Both a monitor and options are given, or an option is invalid.
         """
         self.monitor = default_monitor(monitor, options)
         self._reader = SpanReader(query_key, response_key)
@@ -76,51 +83,64 @@ class ClaimspanSpanProcessor(SpanProcessor):
         self._lock = threading.RLock()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing is known yet."""
+        """Do nothing: a span has its attributes when it ends."""
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep the span; when it is the root, hand the whole trace on."""
+        """Keep the span; when it is the root, submit the trace."""
         with guard_of(self.monitor):
             context = span.get_span_context()
-            scope = span.instrumentation_scope
-            if context is None or (scope is not None and scope.name == semconv.SCOPE):
+            if context is None or _is_ignored(span):
                 return
             family = self._gather(context, span)
             if span.parent is None or span.parent.is_remote:
                 self._traces.pop(context.trace_id, None)
+                # A provider carries spans of everything: HTTP requests, database calls, tasks.
                 if any(_kind(member) is RunKind.RETRIEVER for member in family):
                     submit_ended(self.monitor, _tree(span, context, family, self._reader))
 
     def shutdown(self) -> None:
-        """Wait for what is under way, before the exporters behind us are shut down."""
+        """Wait for open records: the exporters behind this processor are shut down next."""
         wait_until_idle(self.monitor, EXIT_TIMEOUT)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Wait for the evaluations; what they have written is for the other processors to flush."""
+        """Wait for open records; the other processors flush what they have written."""
         return wait_until_idle(self.monitor, timeout_millis / 1e3)
 
     def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
         with self._lock:
             _, family = self._traces.setdefault(context.trace_id, (time.monotonic(), []))
+            # The root ends last, and without it there is neither question nor answer.
             if len(family) < MAX_SPANS or span.parent is None:
                 family.append(span)
             self._evict()
             return family
 
     def _evict(self) -> None:
-        """Give up the oldest traces beyond the bounds; called with the lock held."""
+        """Drop the oldest traces beyond the bounds; called with the lock held."""
         too_old = time.monotonic() - MAX_AGE_SECONDS
         while self._traces:
+            # A dict keeps the order of insertion, so the first trace is the oldest.
             trace_id, (began, _) = next(iter(self._traces.items()))
             if len(self._traces) <= MAX_TRACES and began > too_old:
                 return
             del self._traces[trace_id]
 
 
+def _is_ignored(span: ReadableSpan) -> bool:
+    """Whether a span is claimspan's own, or ended where instrumentation is suppressed.
+
+    Most instrumentations make no span there, but some do: OpenInference's asynchronous wrappers
+    of Haystack do not look at the switch, and neither does a tracer that is used by hand.
+    """
+    scope = span.instrumentation_scope
+    return is_suppressed() or (scope is not None and scope.name == semconv.SCOPE)
+
+
 def _tree(
     root: ReadableSpan, context: SpanContext, family: list[ReadableSpan], reader: SpanReader
 ) -> RunTree:
-    """The spans as runs, the root first; a parent that is not there is the root."""
+    """Return the spans as runs, the root first. A span whose parent is missing is put below it."""
+    # The root has ended: a span that does not record stands for it, and carries its ids.
     tree = RunTree(NonRecordingSpan(context), reader, copy_context())
     ordered = sorted(family, key=lambda member: (member is not root, member.start_time or 0))
     by_id: dict[int, Run] = {}
@@ -147,7 +167,7 @@ def _run(span: ReadableSpan, tree: RunTree, parent: Run | None) -> Run:
         metadata={} if parent else SpanReader.metadata(span.attributes or {}),
         end=span.end_time,
         outputs=span.attributes or {},
-        # Which exception it was does not matter any more: the span has ended with it.
+        # The exception itself is gone; only that the run failed is still known.
         error=None if span.status.is_ok else RuntimeError(),
     )
 

@@ -1,4 +1,7 @@
-"""How the attributes of other people's spans are read."""
+"""Reads the attributes of spans that another instrumentation made.
+
+All runs are complete when they come, so every method finds inputs and outputs in the attributes.
+"""
 
 from __future__ import annotations
 
@@ -35,33 +38,33 @@ class SpanReader:
         self._response_key = response_key
 
     def query(self, root: Run) -> object:
-        """The root's input: as it is, or from the JSON that it is."""
+        """Return the question in the root's input, which is a text or JSON."""
         return _text_of(_attributes(root).get(semconv.INPUT_VALUE), self._query_key, QUERY_KEYS)
 
     def response(self, root: Run) -> object:
-        """The root's output, likewise; else what the last model answered."""
+        """Return the answer in the root's output, or the last completion."""
         value = _attributes(root).get(semconv.OUTPUT_VALUE)
         found = _text_of(value, self._response_key, RESPONSE_KEYS)
         generators = root.tree.of_kind(RunKind.GENERATOR)
         return found or (_completion(_attributes(generators[-1])) if generators else "")
 
     def retrieval(self, run: Run) -> Retrieval:
-        """The documents of a retriever span."""
+        """Return the query and the documents of a retriever span."""
         attributes = _attributes(run)
         query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY, attributes.get(semconv.INPUT_VALUE))
         documents = _flattened(attributes, semconv.document) or _listed(attributes)
         return Retrieval(query, documents, attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
 
     def size(self, outputs: object) -> int:
-        """Not asked: these runs are complete when they come."""
+        """Return 0: only open runs are measured."""
         return 0
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Only retriever spans have documents."""
+        """Return None: only retriever spans have documents."""
         return None
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """What the last reranker let through, where there was one."""
+        """Return the documents of the last reranker; None where there was none."""
         reranked = [
             _flattened(_attributes(run), semconv.reranked)
             for run in root.tree.runs
@@ -70,7 +73,7 @@ class SpanReader:
         return reranked[-1] if reranked else None
 
     def generation(self, run: Run) -> Generation:
-        """What a model span says."""
+        """Return prompt, completion and model of a model span."""
         attributes = _attributes(run)
         return Generation(
             prompt=attributes.get(semconv.INPUT_VALUE),
@@ -80,12 +83,12 @@ class SpanReader:
         )
 
     def interrupted(self, root: Run) -> bool:
-        """A span does not tell."""
+        """Return False: a span does not tell."""
         return False
 
     @staticmethod
     def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
-        """The metadata that the application gave the run, for finding its ground truth."""
+        """Return the metadata of the application, by which a ground truth may be found."""
         found = _parsed(attributes.get(semconv.METADATA))
         return {str(key): value for key, value in found.items()} if is_mapping(found) else {}
 
@@ -95,7 +98,8 @@ def _attributes(run: Run) -> Attributes:
 
 
 def _parsed(value: object) -> object:
-    """JSON where it is some, the value itself where not."""
+    """Return the parsed JSON, or the value itself where it is none."""
+    # Most inputs are plain text, and parsing those as JSON would fail at some cost.
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
         return value
     try:
@@ -115,10 +119,12 @@ def _text_of(value: object, key: Key | None, keys: Sequence[str]) -> object:
 
 
 def _text(value: object) -> str:
-    """A text, the content of a message, or that of the last message of a list."""
+    """Return a text, the content of a message, or that of the last message of a list."""
     if isinstance(value, str):
         return value
     if is_mapping(value):
+        # LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
+        # ``data``.
         nested = value.get("kwargs", value.get("data", value))
         return _text(nested.get("content")) if is_mapping(nested) else ""
     return _text(value[-1]) if is_list(value) and value else ""
@@ -129,8 +135,9 @@ def _completion(attributes: Attributes) -> object:
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
-    """Documents that were flattened into one attribute a field."""
+    """Return documents in OpenInference's form: one attribute for each field of each document."""
     documents: list[Document] = []
+    # The attributes do not say how many documents there are; the first gap ends the list.
     while (text := attributes.get(name(len(documents), "content"))) is not None:
         index = len(documents)
         documents.append(
@@ -145,7 +152,11 @@ def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[
 
 
 def _listed(attributes: Attributes) -> list[Document]:
-    """Documents in OpenTelemetry's one attribute, where their content was recorded."""
+    """Return documents in OpenTelemetry's form: one attribute with a JSON array.
+
+    A document without ``content`` is left out: recording content is opt-in, and a claim cannot be
+    checked against an id.
+    """
     listed = _parsed(attributes.get(semconv.GEN_AI_RETRIEVAL_DOCUMENTS))
     items = [item for item in listed if is_mapping(item)] if is_list(listed) else []
     return [
@@ -157,5 +168,6 @@ def _listed(attributes: Attributes) -> list[Document]:
 
 def _document(text: object, id_: object, score: object, metadata: object) -> Document:
     named = {str(k): v for k, v in metadata.items()} if is_mapping(metadata) else {}
+    # OpenInference's LangChain instrumentor writes no score, but keeps the metadata.
     number = score if isinstance(score, int | float) else named.get("score")
     return Document(text, id_, number if isinstance(number, int | float) else None, named)

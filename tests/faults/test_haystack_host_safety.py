@@ -1,4 +1,4 @@
-"""An exception in a tracer ends Haystack's pipeline. Ours never lets one out, nor keeps one in."""
+"""Exceptions in Haystack's tracer end the pipeline: ours raises none, and hides none of others."""
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
@@ -121,7 +121,7 @@ async def test_a_fault_anywhere_inside_leaves_the_result_as_it_is(
 
 
 class Broken(Tracer):
-    """Somebody else's tracer, which fails when it is told something."""
+    """A tracer of another package, whose spans raise when a tag is set."""
 
     @contextlib.contextmanager
     def trace(

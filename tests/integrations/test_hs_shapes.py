@@ -1,4 +1,4 @@
-"""The shapes of Haystack's pipelines: what was asked, found, read and answered in each."""
+"""Query, chunks, context and response in Haystack pipelines of every shape."""
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
@@ -32,7 +32,7 @@ QUERY = "the question"
 DATA: Final = {"shelf": {"query": QUERY}, "prompt": {"question": QUERY}}
 
 TOOLS_HAVE_SPANS: Final = hasattr(Pipeline, "stream")
-"""Since Haystack 3. Before, only an agent in a pipeline that keeps documents in its state tells."""
+"""Whether tools have spans: since Haystack 3. Before, only documents in an agent's state show."""
 
 
 @pytest.fixture

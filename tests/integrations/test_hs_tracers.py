@@ -1,4 +1,4 @@
-"""Haystack has one slot for a tracer: whoever was there works on, and whoever comes is noticed."""
+"""Haystack's one slot for a tracer: the wrapped tracer keeps working, a later one is noticed."""
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
@@ -97,7 +97,7 @@ class Recorder(Tracer):
 
 @component
 class Tagger:
-    """A component of the application that speaks to whatever tracer there is."""
+    """A component of the application that uses the tracer itself."""
 
     @component.output_types(logged=dict[str, Any])
     def run(self, wish: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One callback on a LangChain chain: what stands on the exported spans."""
+"""The exported spans of a LangChain chain that has the callback."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERY = "the question"
 
 
 class BrokenShelfError(Exception):
-    """What a retriever of the user's raises."""
+    """An exception of the user's retriever."""
 
 
 def attached(monitor: Monitor) -> RunnableConfig:

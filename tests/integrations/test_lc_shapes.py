@@ -1,4 +1,4 @@
-"""Where LangChain's pipelines keep the question and the answer, and what overrides that."""
+"""Query and response in LangChain pipelines of every shape, and the keys that override them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def seen(spans: Spans, monitor: Monitor) -> tuple[object, object, object]:
 
 
 def answering(respond: object) -> Runnable[object, object]:
-    """A pipeline that looks up ``QUERY`` and then gives ``respond``, whatever it is."""
+    """A pipeline that retrieves for ``QUERY`` and then returns ``respond``."""
 
     def look_up(_: object) -> object:
         Shelf().invoke(QUERY)

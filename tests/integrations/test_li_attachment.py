@@ -1,4 +1,4 @@
-"""Attaching to LlamaIndex: once, beside others, without a trace in results, and off again."""
+"""Attaching to LlamaIndex and detaching again, beside other handlers."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false

@@ -1,4 +1,4 @@
-"""LlamaIndex's chat engines, agents and workflows: the user's turn and what answered it."""
+"""Query, chunks and response in LlamaIndex's chat engines, agents and workflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LlamaIndex's query engines and retrievers: what is asked, found, read and answered."""
+"""Query, chunks, context and response in LlamaIndex's query engines and retrievers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LlamaIndex's streams: the whole answer on the root, however the reader takes it or leaves it."""
+"""LlamaIndex's streams: the root has the whole answer, also where the reader leaves early."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ async def test_a_stream_that_breaks_raises_what_the_model_raised(
 
 
 class Undecorated(CustomLLM):
-    """A model whose author left LlamaIndex's own decorators out: it reports no events."""
+    """A model without LlamaIndex's decorators, which reports no events."""
 
     @property
     def metadata(self) -> LLMMetadata:

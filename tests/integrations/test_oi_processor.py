@@ -1,4 +1,4 @@
-"""Scores for spans that another instrumentation makes: no second set, one carrier each."""
+"""Scores for the spans of another instrumentation, on one carrier span for each trace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def monitor(make_monitor: MonitorFactory, provider: TracerProvider) -> Monitor:
 
 @pytest.fixture
 def instrumented(monitor: Monitor, provider: TracerProvider) -> Iterator[Monitor]:
-    """OpenInference's own instrumentor of LangChain, in force."""
+    """OpenInference's instrumentor of LangChain, attached."""
     instrumentor = LangChainInstrumentor()
     instrumentor.instrument(tracer_provider=provider)
     yield monitor

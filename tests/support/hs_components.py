@@ -1,4 +1,4 @@
-"""Haystack components of somebody's own: what they are shows in what they put out."""
+"""User-written Haystack components, which only their outputs tell apart."""
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
@@ -43,7 +43,7 @@ class VectorShelf:
 
 @component
 class Wordsmith:
-    """A prompt builder of somebody's own, with a limit of its own, under names of its own."""
+    """A user-written prompt builder that drops documents, and names its sockets freely."""
 
     @component.output_types(wording=str, used=list[Document])
     def run(self, material: list[Document], wish: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Wordsmith:
 
 @component
 class Oracle:
-    """A generator that no name gives away."""
+    """A generator whose names do not say that it is one."""
 
     @component.output_types(verdict=str)
     def run(self, wording: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Oracle:
 
 @component
 class Extractor:
-    """Finds the answer in the documents themselves."""
+    """An extractive reader: finds the answer in the documents."""
 
     @component.output_types(answers=list[ExtractedAnswer])
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:

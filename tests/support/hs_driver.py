@@ -1,4 +1,4 @@
-"""Haystack under the scenarios: a pipeline of its own components, and ``instrument`` around it."""
+"""Runs the scenarios on Haystack: a pipeline, with the whole process instrumented."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class HaystackPipeline:
 
 
 async def _stream_by_callback(pipeline: Any, query: str) -> AsyncGenerator[str]:
-    """What applications did before Haystack 3 had ``Pipeline.stream``."""
+    """Stream through a callback, as applications did before Haystack 3 had ``Pipeline.stream``."""
     parts = asyncio.Queue[str | None]()
 
     async def forward(chunk: StreamingChunk) -> None:

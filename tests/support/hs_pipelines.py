@@ -1,4 +1,4 @@
-"""Haystack pipelines as their authors write them, with a retriever and a model that are known."""
+"""Builds Haystack pipelines in the usual style, from a scripted retriever and a scripted model."""
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
@@ -16,7 +16,7 @@ from pipelines import Passage, Recipe, answer_to, passages_for
 __all__ = ["ASYNC_PIPELINE", "Echo", "Shelf", "document", "documents_for", "prompt", "rag_pipeline"]
 
 ASYNC_PIPELINE: Final[type[Pipeline]] = getattr(haystack, "AsyncPipeline", Pipeline)
-"""A class of its own before Haystack 3."""
+"""The class of asynchronous pipelines: a separate one before Haystack 3."""
 
 TEMPLATE: Final = "{% for each in documents %}{{ each.content }}\n{% endfor %}\n{{ question }}"
 
@@ -28,13 +28,13 @@ def document(passage: Passage) -> Document:
 
 
 def documents_for(query: str) -> list[Document]:
-    """The passages of the query, as Haystack's retrievers return them."""
+    """Return the passages of a query as Haystack documents."""
     return [document(passage) for passage in passages_for(query)]
 
 
 @component
 class Shelf:
-    """Finds the two documents of the query, or fails. Its name does not say that it retrieves."""
+    """A retriever that returns the two documents of the query, or raises. Its name is neutral."""
 
     def __init__(self, recipe: Recipe | None = None) -> None:
         self.recipe = recipe or Recipe()
@@ -56,7 +56,7 @@ class Shelf:
 
 @component
 class Echo:
-    """Answers the last line of the prompt, at once or word by word, or fails."""
+    """A generator that answers the last line of the prompt, whole or word by word, or raises."""
 
     def __init__(self, recipe: Recipe | None = None) -> None:
         self.recipe = recipe or Recipe()
@@ -98,12 +98,12 @@ class Echo:
 
 
 def prompt() -> ChatPromptBuilder:
-    """Puts documents and question into one message; both have to be there."""
+    """Build a prompt builder that waits for the documents and the question."""
     return ChatPromptBuilder([ChatMessage.from_user(TEMPLATE)], required_variables="*")
 
 
 def rag_pipeline(recipe: Recipe | None = None, kind: type[Pipeline] = Pipeline) -> Pipeline:
-    """The pipeline of Haystack's own documentation."""
+    """Build the RAG pipeline of Haystack's documentation."""
     pipeline = kind()
     pipeline.add_component("shelf", Shelf(recipe))
     pipeline.add_component("prompt", prompt())

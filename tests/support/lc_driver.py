@@ -1,4 +1,4 @@
-"""LangChain under the scenarios: an LCEL chain with the callback in its config."""
+"""Runs the scenarios on LangChain: an LCEL chain with the callback in its config."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LangChainDriver:
 
 
 class LangChainPipeline:
-    """The chain, called with the callbacks."""
+    """Calls the chain with the callbacks."""
 
     def __init__(self, chain: Runnable[str, str], config: RunnableConfig) -> None:
         self._chain = chain

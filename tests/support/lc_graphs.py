@@ -1,4 +1,4 @@
-"""LangGraph pipelines, behind a plain type: langgraph's own generics stay partly unknown."""
+"""Builds LangGraph pipelines and hides their types, which are partly unknown."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 # langgraph ships neither stubs nor fully known generics; what leaves this file is typed.
@@ -64,7 +64,7 @@ def state_graph() -> Graph:
 
 
 def unreported_graph() -> Graph:
-    """Asks its store without a retriever, as LangChain's own tutorial does."""
+    """Searches its store without a retriever, as LangChain's tutorial does."""
 
     def retrieve(state: _State) -> dict[str, object]:
         return {"docs": documents_for(state["question"])}
@@ -98,7 +98,7 @@ def interrupted_graph() -> Graph:
 
 
 class _Searching(GenericFakeChatModel):
-    """Asks its one tool twice, then answers."""
+    """A model that calls its one tool twice, then answers."""
 
     def bind_tools(self, *_: Any, **__: Any) -> Runnable[Any, AIMessage]:
         return cast(Runnable[Any, AIMessage], self)
@@ -116,7 +116,7 @@ def agent(answer: str) -> Graph:
 
 
 def resume(graph: Graph, value: str, config: RunnableConfig) -> None:
-    """Give a waiting graph what it waits for."""
+    """Resume a graph that waits for a person."""
     graph.invoke(cast(Mapping[str, object], Command(resume=value)), config)
 
 

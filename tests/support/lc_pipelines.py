@@ -1,4 +1,4 @@
-"""LangChain pipelines as their authors write them, with a retriever and a model that are known."""
+"""Builds LangChain pipelines in the usual style, from a scripted retriever and a scripted model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Echo", "Shelf", "answer_to", "documents_for", "rag_chain"]
 
 
 def documents_for(query: str) -> list[Document]:
-    """The passages of the query, as LangChain's retrievers return them."""
+    """Return the passages of a query as LangChain documents."""
     return [
         Document(
             id=passage.id,
@@ -33,7 +33,7 @@ def documents_for(query: str) -> list[Document]:
 
 
 class Shelf(BaseRetriever):
-    """Finds the two documents of the query, or fails."""
+    """A retriever that returns the two documents of the query, or raises."""
 
     error: Exception | None = None
     documents: list[Document] | None = None
@@ -47,7 +47,7 @@ class Shelf(BaseRetriever):
 
 
 class Echo(BaseChatModel):
-    """Answers the last line of the prompt, at once or word by word, or fails."""
+    """A chat model that answers the last line of the prompt, whole or word by word, or raises."""
 
     error: Exception | None = None
     silent: bool = False
@@ -96,7 +96,7 @@ def _join(documents: list[Document]) -> str:
 def rag_chain(
     retriever: BaseRetriever | None = None, model: BaseChatModel | None = None
 ) -> Runnable[str, str]:
-    """The chain of LangChain's own documentation."""
+    """Build the RAG chain of LangChain's documentation."""
     prompt = ChatPromptTemplate.from_messages([("human", "{context}\n{question}")])
     question: Runnable[str, str] = RunnablePassthrough()
     inputs = {"context": (retriever or Shelf()) | RunnableLambda(_join), "question": question}

@@ -1,4 +1,4 @@
-"""LlamaIndex's agents, behind plain functions, with a model whose tool calls are known."""
+"""Runs LlamaIndex's agents and workflows behind typed functions, with a scripted model."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownParameterType=false
@@ -29,19 +29,19 @@ __all__ = ["ask_agent", "ask_workflow", "cancel_workflow", "stream_workflow", "t
 
 
 def tool_of(engine: BaseQueryEngine, name: str) -> QueryEngineTool:
-    """A query engine as a tool; its description is its name."""
+    """Make a query engine a tool; its description is its name."""
     return QueryEngineTool.from_defaults(engine, name=name, description=name)
 
 
 async def ask_agent(tools: Sequence[QueryEngineTool], question: str, answer: str) -> str:
-    """An agent that asks each tool the question that is its name, and then gives the answer."""
+    """Run an agent that asks each tool the question in the tool's name, and then answers."""
     model = _ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
     agent = FunctionAgent(tools=list(tools), llm=model)
     return str(await agent.run(user_msg=question, memory=memory_of([])))
 
 
 async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:
-    """A workflow of one step, which asks the engine."""
+    """Run a workflow of one step, which queries the engine."""
 
     class Asking(Workflow):
         @step
@@ -52,7 +52,7 @@ async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:
 
 
 async def stream_workflow(engine: BaseQueryEngine, question: str) -> AsyncStreamingResponse:
-    """A workflow whose result is a stream that is yet to be read."""
+    """Run a workflow whose result is a stream that has not been read."""
 
     class Streaming(Workflow):
         @step
@@ -65,7 +65,7 @@ async def stream_workflow(engine: BaseQueryEngine, question: str) -> AsyncStream
 
 
 async def cancel_workflow(shelf: BaseRetriever, question: str) -> None:
-    """A workflow that is cancelled through its handler while it waits for the retriever."""
+    """Cancel a workflow through its handler while it waits for the retriever."""
 
     class Waiting(Workflow):
         @step
@@ -75,7 +75,7 @@ async def cancel_workflow(shelf: BaseRetriever, question: str) -> None:
     handler = Waiting().run(topic=question)
     await asyncio.sleep(0.1)
     await handler.cancel_run()
-    with suppress(Exception):  # which one is the framework's own business
+    with suppress(Exception):  # which exception differs between versions
         await handler
     await asyncio.sleep(0.1)
 

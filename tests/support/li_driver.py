@@ -1,4 +1,4 @@
-"""LlamaIndex under the scenarios: a query engine, and one call for the whole process."""
+"""Runs the scenarios on LlamaIndex: a query engine, with the whole process instrumented."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LlamaIndexDriver:
 
 
 class LlamaIndexPipeline:
-    """A query engine of the same parts, plain and streaming."""
+    """Two query engines of the same parts: a plain one and a streaming one."""
 
     def __init__(self, shelf: Shelf, model: Echo) -> None:
         self._plain = engine_of(shelf, model)

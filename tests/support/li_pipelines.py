@@ -1,4 +1,4 @@
-"""LlamaIndex pipelines as their authors write them, with a retriever and a model that are known."""
+"""Builds LlamaIndex pipelines in the usual style, from a scripted retriever and model."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false
@@ -51,11 +51,11 @@ __all__ = [
 ]
 
 QUESTION = "Query: "
-"""What stands before the question in LlamaIndex's own prompts."""
+"""Text before the question in LlamaIndex's default prompts."""
 
 
 def nodes_of(passages: Sequence[Passage]) -> list[NodeWithScore]:
-    """The passages, as LlamaIndex's retrievers return them."""
+    """Return passages as LlamaIndex nodes."""
     return [_node(passage) for passage in passages]
 
 
@@ -69,7 +69,7 @@ def _node(passage: Passage) -> NodeWithScore:
 
 
 class Shelf(BaseRetriever):
-    """Finds the two nodes of the query, or fails."""
+    """A retriever that returns the two nodes of the query, or raises."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Shelf(BaseRetriever):
 
 
 class Echo(CustomLLM):
-    """Answers the question at the end of the prompt, at once or word by word, or fails."""
+    """A model that answers the question in the prompt, whole or word by word, or raises."""
 
     said: str | None = None
     error: Exception | None = None
@@ -139,7 +139,7 @@ def engine_of(
     mode: ResponseMode = ResponseMode.COMPACT,
     postprocessors: Sequence[BaseNodePostprocessor] = (),
 ) -> RetrieverQueryEngine:
-    """The query engine of LlamaIndex's own documentation."""
+    """Build the query engine of LlamaIndex's documentation."""
     synthesizer = synthesizer_of(model, streaming=streaming, mode=mode)
     return RetrieverQueryEngine(shelf, synthesizer, node_postprocessors=list(postprocessors))
 
@@ -147,35 +147,35 @@ def engine_of(
 def synthesizer_of(
     model: LLM, *, streaming: bool = False, mode: ResponseMode = ResponseMode.COMPACT
 ) -> BaseSynthesizer:
-    """What makes an answer of nodes."""
+    """Build the synthesizer that makes an answer of nodes."""
     return get_response_synthesizer(
         llm=model,
         response_mode=mode,
         streaming=streaming,
-        # Counting by words: the tokenizer of its own takes minutes for a megabyte of one letter.
+        # Counts words: the default tokenizer takes minutes for a megabyte of one letter.
         prompt_helper=PromptHelper(10_000_000, tokenizer=str.split),
     )
 
 
 def memory_of(history: list[ChatMessage]) -> ChatMemoryBuffer:
-    """A memory of its own: the one that chats make for themselves leaves SQLite open."""
+    """Make a memory; the default one of a chat engine leaves an SQLite connection open."""
     return ChatMemoryBuffer.from_defaults(history)
 
 
 async def text_of(response: RESPONSE_TYPE) -> str:
-    """The whole answer, read to its end."""
+    """Read an answer to its end."""
     if isinstance(response, AsyncStreamingResponse):
         return "".join([part async for part in response.response_gen])
     return str(response)
 
 
 def read(response: RESPONSE_TYPE) -> Iterator[str]:
-    """The parts of a streaming response."""
+    """Return the stream of a streaming response."""
     assert isinstance(response, StreamingResponse)
     return response.response_gen
 
 
 def read_async(response: RESPONSE_TYPE) -> AsyncIterator[str]:
-    """The parts of an asynchronous streaming response."""
+    """Return the stream of an asynchronous streaming response."""
     assert isinstance(response, AsyncStreamingResponse)
     return response.response_gen

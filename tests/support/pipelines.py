@@ -1,4 +1,4 @@
-"""What the scenarios need of a pipeline, whatever framework it is written in."""
+"""The interface between the scenarios and the frameworks: recipe, pipeline and driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AppError", "Driver", "Passage", "Pipeline", "Recipe", "answer_to", "
 
 
 class AppError(Exception):
-    """What the application itself raises."""
+    """An exception of the application."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Passage:
 
 
 def passages_for(query: str) -> list[Passage]:
-    """Two passages that only this query gets: one with id and score, one with neither."""
+    """Return two passages that only this query gets: one with id and score, one with neither."""
     return [
         Passage(f"Answer to {query}. More on {query}", f"doc-{query}", 0.75),
         Passage(f"Something else about {query}"),
@@ -33,19 +33,19 @@ def passages_for(query: str) -> list[Passage]:
 
 
 def answer_to(query: str) -> str:
-    """What the model says: one claim that the first passage supports, one that none does."""
+    """Return the model's answer: one claim that the first passage supports, one that none does."""
     return f"Answer to {query}. Invented for {query}."
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a pipeline behaves; by default it retrieves ``passages_for`` and says ``answer_to``."""
+    """How a pipeline behaves; by default it retrieves ``passages_for``, answers ``answer_to``."""
 
     passages: Sequence[Passage] | None = None
-    """What is retrieved for any query, instead."""
+    """Retrieved for any query, instead of ``passages_for``."""
 
     answer: str | None = None
-    """What the model says to any query, instead."""
+    """Answered to any query, instead of ``answer_to``."""
 
     retriever_error: Exception | None = None
     generator_error: Exception | None = None
@@ -71,7 +71,7 @@ class Driver(Protocol):
     name: str
 
     def attach(self, monitor: Monitor) -> Callable[[], object]:
-        """Attach to everything built from now on; returns what detaches again."""
+        """Attach to every pipeline built from now on; return a callable that detaches."""
         ...
 
     def build(self, recipe: Recipe) -> Pipeline: ...
