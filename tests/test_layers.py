@@ -62,13 +62,14 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""
 
-SHARED: Final = frozenset({"guard", "semconv", "shapes", "text"})
+SHARED: Final = frozenset({"guard", "semconv", "shapes", "suppression", "text"})
 """The modules of tracing that every room may use."""
 
 TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "guard": frozenset(),
     "semconv": frozenset(),
     "shapes": frozenset(),
+    "suppression": frozenset(),
     "text": frozenset({"shapes"}),
     "decide": SHARED,
     "capture": SHARED,

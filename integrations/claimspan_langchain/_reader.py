@@ -223,7 +223,7 @@ def _number(value: object) -> float | None:
     """Return the value as a float, also if it is a numpy scalar; None if it is no number."""
     try:
         return float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

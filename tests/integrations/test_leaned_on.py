@@ -63,7 +63,7 @@ from pydantic import PrivateAttr
 import claimspan_langchain
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import semconv
-from claimspan_tracing.capture.suppression import is_suppressed, suppress
+from claimspan_tracing.suppression import is_suppressed, suppress
 
 import hs_components
 import hs_pipelines

@@ -23,7 +23,8 @@ import claimspan_langchain
 import claimspan_llama_index
 from claimspan import Claim, VerdictMatrix
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Decision, Facts, Monitor
+from claimspan_tracing import Decision, Facts, Finished, Monitor
+from claimspan_tracing.monitor import MonitorOptions
 
 from hs_pipelines import rag_pipeline
 from lc_pipelines import rag_chain
@@ -214,6 +215,76 @@ def test_a_judge_on_haystack_is_never_captured_as_a_query(make_monitor: MonitorF
 
     assert monitor.stats.evaluated == 1
     assert monitor.stats.produced == 1
+
+
+class OnAnExecutor(ScriptedJudge):
+    """A judge that calls synchronous code the usual way, which copies no context."""
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, rag_chain().invoke, "what does the judge want to know?")
+        await asyncio.to_thread(rag_chain().invoke, "and what else?")
+        return await super().extract_claims(text, question=question)
+
+
+def test_a_judge_that_runs_langchain_on_an_executor_is_never_captured(
+    make_monitor: MonitorFactory,
+) -> None:
+    monitor = make_monitor(judge=OnAnExecutor())
+    undo = claimspan_langchain.instrument(monitor)
+    try:
+        rag_chain().invoke("q")
+        assert monitor.flush()
+    finally:
+        undo()
+
+    assert monitor.stats.produced == monitor.stats.evaluated == 1
+
+
+class SinkOnLangChain:
+    def write(self, finished: Finished) -> None:
+        rag_chain().invoke("what does the sink want to know?")
+
+
+class SamplerOnLangChain:
+    def decide(self, facts: Facts) -> Decision:
+        rag_chain().invoke("what does the sampler want to know?")
+        return Decision(sampled=True, rate=1.0, reason="doubt")
+
+
+@pytest.mark.parametrize(
+    "options", [{"sinks": [SinkOnLangChain()]}, {"sample": SamplerOnLangChain()}]
+)
+def test_sinks_and_samplers_on_langchain_are_never_captured_as_queries(
+    make_monitor: MonitorFactory, options: MonitorOptions
+) -> None:
+    monitor = make_monitor(**options)
+    undo = claimspan_langchain.instrument(monitor)
+    try:
+        rag_chain().invoke("q")
+        assert monitor.flush()
+    finally:
+        undo()
+
+    assert monitor.stats.produced == monitor.stats.evaluated == 1
+
+
+def test_sinks_and_samplers_run_in_an_empty_context(make_monitor: MonitorFactory) -> None:
+    tenants: list[str] = []
+
+    class Sees:
+        def write(self, finished: Finished) -> None:
+            tenants.append(tenant.get())
+
+        def decide(self, facts: Facts) -> Decision:
+            tenants.append(tenant.get())
+            return Decision(sampled=True, rate=1.0, reason="all")
+
+    monitor = make_monitor(sinks=[Sees()], sample=Sees())
+    ask_as("a", monitor)
+    assert monitor.flush()
+
+    assert tenants == ["nobody", "nobody"]
 
 
 def test_a_look_up_on_langchain_is_never_captured_as_a_query(make_monitor: MonitorFactory) -> None:

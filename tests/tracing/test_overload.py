@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from claimspan import Claim, VerdictMatrix
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Monitor, Stats
+from claimspan_tracing.dispatch.judge_thread import CONCURRENCY, LATE_CONCURRENCY
 
 from lc_pipelines import Shelf, rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
@@ -77,19 +78,23 @@ def test_a_judge_slower_than_the_traffic_still_evaluates_what_it_can(
     assert stats.pending == 0
     assert set(stats.dropped) <= {"queue_full", "timeout"}
     assert max(each.pending for each in seen) <= 50
-    assert judge.most_in_hand <= 8
+    assert judge.most_in_hand <= CONCURRENCY + LATE_CONCURRENCY
     # Nothing is paid for twice over: who is dropped while waiting never reaches the judge.
-    assert judge.started <= stats.evaluated + stats.late + 8
+    assert judge.started <= stats.evaluated + stats.late + CONCURRENCY + LATE_CONCURRENCY
 
 
 def test_a_judge_that_hangs_has_a_bounded_number_of_records_in_hand(
     make_monitor: MonitorFactory,
 ) -> None:
     class Hangs(Counting):
+        running = 0
+
         async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-            self.in_hand += 1
-            self.most_in_hand = max(self.most_in_hand, self.in_hand)
-            await asyncio.sleep(60)
+            self.running += 1
+            try:
+                await asyncio.sleep(60)
+            finally:
+                self.running -= 1
             return []
 
     hanging = Hangs(0.0)
@@ -100,13 +105,89 @@ def test_a_judge_that_hangs_has_a_bounded_number_of_records_in_hand(
         time.sleep(0.01)
     time.sleep(0.6)
 
-    assert hanging.most_in_hand <= 8
+    assert hanging.running <= CONCURRENCY + LATE_CONCURRENCY
     stats = monitor.stats
     assert stats.pending == 0
     assert stats.produced == 100 == balance(stats)
     # The hanging ones keep their places, so that memory stays bounded.
     assert set(stats.dropped) == {"queue_full", "timeout"}
     monitor.shutdown(timeout=0.2)
+
+
+def test_calls_that_hang_do_not_keep_later_records_from_the_judge(
+    make_monitor: MonitorFactory,
+) -> None:
+    class HangsAtFirst(Counting):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            self.started += 1
+            if self.started <= 3 * CONCURRENCY:
+                await asyncio.sleep(600)
+            return await ScriptedJudge.check(self, claims, references, question=question)
+
+    judge = HangsAtFirst(delay=0.0)
+    monitor = make_monitor(judge=judge, hold_seconds=0.5)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    for i in range(80):
+        chain.invoke(f"q{i}")
+        time.sleep(0.05)
+    monitor.flush(1)
+
+    assert monitor.stats.evaluated > 20
+    assert monitor.stats.pending == 0
+    monitor.shutdown(timeout=0.5)
+
+
+def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
+    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claimspan_tracing.dispatch.judge_thread.DEADLINE_SECONDS", 1.0)
+    released = threading.Event()
+
+    class BlocksOnce(Counting):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            self.started += 1
+            if self.started == 1:
+                released.wait(60)
+            return await ScriptedJudge.check(self, claims, references, question=question)
+
+    monitor = make_monitor(judge=BlocksOnce(delay=0.0), hold_seconds=0.3)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    for i in range(60):
+        chain.invoke(f"q{i}")
+        time.sleep(0.05)
+    monitor.flush(2)
+    released.set()
+
+    assert monitor.stats.evaluated > 5
+    assert monitor.stats.pending == 0
+
+
+def test_look_ups_that_hang_do_not_end_evaluation(
+    make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claimspan_tracing.dispatch.evaluator.LOOKUP_SECONDS", 0.3)
+    released = threading.Event()
+
+    def look_up(query: str, metadata: Mapping[str, object]) -> str | None:
+        released.wait(60)
+        return None
+
+    monitor = make_monitor(ground_truth=look_up)
+    make_monitor.expected_faults = 12
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    for i in range(12):
+        chain.invoke(f"q{i}")
+    assert monitor.flush(20)
+    released.set()
+
+    assert monitor.stats.evaluated == 12
+    reasons = {attributes(root)["claimspan.evaluation.reason"] for root in spans.roots}
+    assert reasons == {"looking up the ground truth raised TimeoutError"}
 
 
 def test_a_waiter_whose_hold_is_over_is_dropped_before_it_is_paid_for_with_its_own_reason(
@@ -121,10 +202,11 @@ def test_a_waiter_whose_hold_is_over_is_dropped_before_it_is_paid_for_with_its_o
     monitor.flush(20)
 
     reasons = [attributes(root).get("claimspan.evaluation.reason") for root in spans.roots]
-    assert reasons.count("no verdicts within 0.4 s") == 8
-    assert reasons.count("the judge was busy with other records for 0.4 s") == 12
-    assert judge.started == 8
-    assert monitor.stats.late == 8
+    begun = reasons.count("no verdicts within 0.4 s")
+    dropped = reasons.count("the judge was busy with other records for 0.4 s")
+    assert begun + dropped == 20
+    assert dropped > 0
+    assert judge.extracted == begun <= CONCURRENCY + LATE_CONCURRENCY
 
 
 class Gated(Counting):

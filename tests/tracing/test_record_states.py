@@ -8,22 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
 import pytest
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.trace import Span, Tracer
 
+from claimspan.errors import ConfigError
+from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Job, Monitor
 from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.write.spans import OpenSpans, build_spans
 
-from lc_pipelines import rag_chain
-from support import MonitorFactory, Spans, attributes, score_names
+from lc_pipelines import Shelf, rag_chain
+from support import MonitorFactory, ScriptedJudge, Spans, attributes, score_names
 
 
 def fail(*_: object, **__: object) -> NoReturn:
@@ -74,10 +78,10 @@ def test_a_record_that_is_shut_down_while_it_is_read_is_finished_once_and_whole(
 ) -> None:
     reading, shut_down, built = threading.Event(), threading.Event(), threading.Event()
 
-    def build(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
+    def build(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans:
         reading.set()
         assert shut_down.wait(10)
-        spans = build_spans(job, root, tracer)
+        spans = build_spans(job, root, tracer, guard)
         built.set()
         return spans
 
@@ -114,6 +118,51 @@ def test_without_its_scores_a_record_is_not_evaluated(
     assert root["claimspan.evaluation.reason"] == "the scores could not be written"
     assert all(score_names(span) == set() for span in spans.all)
     assert (monitor.stats.evaluated, monitor.stats.dropped) == (0, {"judge_error": 1})
+
+
+@pytest.mark.parametrize(
+    ("response", "status", "reason"),
+    [
+        ("Thank you!", "no_answer", "the response makes no claim"),
+        ("👍", "no_answer", "the response makes no claim"),
+        ("Is it Paris?", "no_answer", "the response makes no claim"),
+        ("I don't know.", "no_answer", "the response declines to answer"),
+    ],
+)
+def test_a_response_without_a_claim_is_no_answer_and_not_evaluated(
+    make_monitor: MonitorFactory, spans: Spans, response: str, status: str, reason: str
+) -> None:
+    monitor = make_monitor(judge=LexicalJudge())
+
+    def answer(query: str) -> str:
+        Shelf().invoke(query)
+        return response
+
+    config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+    RunnableLambda(answer).invoke("q", config)
+    assert monitor.flush()
+
+    root = attributes(spans.root)
+    assert root["claimspan.evaluation.status"] == status
+    assert root["claimspan.evaluation.reason"] == reason
+    assert score_names(spans.root) == set()
+    assert monitor.stats.skipped == {"no_answer": 1}
+
+
+def test_a_judge_that_decides_nothing_has_failed_and_what_it_cost_stands_on_the_span(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    monitor = make_monitor(judge=ScriptedJudge(undecided="q"))
+
+    run(monitor)
+    assert not monitor.flush()
+
+    root = attributes(spans.root)
+    assert root["claimspan.evaluation.status"] == "judge_error"
+    assert root["claimspan.evaluation.reason"] == "the judge decided no verdict"
+    assert root["claimspan.judge.name"] == "scripted"
+    assert root["claimspan.claims.unknown.count"] == 2
+    assert score_names(spans.root) == set()
 
 
 class Recording:
@@ -186,16 +235,82 @@ def test_a_span_processor_that_raises_loses_no_other_span_and_no_state(
     run(monitor)
     monitor.flush()
 
-    expected = {"on_start": "judge_error", "on_end": "evaluated"}[hook]
-    assert attributes(spans.root)["claimspan.evaluation.status"] == expected
+    assert attributes(spans.root)["claimspan.evaluation.status"] == "evaluated"
+    assert monitor.stats.evaluated == 1
+    names = {span.name for span in spans.all}
+    lost = {"on_start": {"retrieval"}, "on_end": set[str]()}[hook]
+    assert names == {"chat", "claimspan.evaluate", "invoke_workflow", "retrieval"} - lost
+
+
+def test_a_root_that_a_span_processor_does_not_let_start_makes_no_records_of_its_parts(
+    make_monitor: MonitorFactory, provider: TracerProvider, spans: Spans
+) -> None:
+    class Raising(SpanProcessor):
+        def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
+            raise ZeroDivisionError
+
+    provider.add_span_processor(Raising())
+    monitor = make_monitor()
+    make_monitor.expected_faults = 1
+
+    run(monitor)
+    assert monitor.flush()
+
+    assert monitor.stats.produced == 1
+    assert spans.all == ()
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_a_span_processor_that_wants_to_exit_keeps_no_other_span_open(
+    make_monitor: MonitorFactory,
+    provider: TracerProvider,
+    spans: Spans,
+    error: type[BaseException],
+) -> None:
+    class Raising(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            if span.name == "retrieval":
+                raise error
+
+    provider.add_span_processor(Raising())
+    monitor = make_monitor()
+    make_monitor.expected_faults = 1
+
+    run(monitor)
+    assert monitor.flush()
+
+    assert attributes(spans.root)["claimspan.evaluation.status"] == "evaluated"
+
+
+def test_a_shutdown_that_was_interrupted_can_be_called_again(
+    make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = make_monitor(judge=ScriptedJudge(delay=60))
+    run(monitor)
+
+    def interrupted(ledger: Ledger, timeout: float) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "wait_until_idle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        monitor.shutdown(10)
+    monkeypatch.undo()
+    monitor.shutdown(0.2)
+
     assert monitor.stats.pending == 0
-    if hook == "on_end":
-        names = sorted(span.name for span in spans.all)
-        assert names == ["chat", "claimspan.evaluate", "invoke_workflow", "retrieval"]
+    assert attributes(spans.root)["claimspan.evaluation.status"] == "shutdown"
 
 
-def test_sinks_that_cannot_write_are_refused_at_set_up() -> None:
-    from claimspan.errors import ConfigError
-
-    with pytest.raises(ConfigError, match=r"sinks has a int: give objects with write"):
-        Monitor(sinks=[3])  # type: ignore[list-item] # pyright: ignore[reportArgumentType] - wrong on purpose
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sinks": [3]}, "sinks has a int: give objects with write"),
+        ({"sinks": None}, "sinks is a NoneType: give a list of sinks"),
+        ({"tracer_provider": 5}, "tracer_provider is a int: give an OpenTelemetry TracerProvider"),
+    ],
+)
+def test_what_cannot_be_written_to_is_refused_at_set_up(
+    options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Monitor(**options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - wrong on purpose

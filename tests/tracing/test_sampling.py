@@ -227,7 +227,8 @@ def test_what_is_not_sampled_is_traced_whole_with_weight_zero_and_no_judge_is_as
 @pytest.mark.parametrize(
     ("sampled", "rate", "message"),
     [
-        (True, 0.0, "rate is 0 for a sampled record"),
+        (True, 0.0, "rate is 0.0 for a sampled record"),
+        (True, 5e-324, "rate is 5e-324 for a sampled record"),
         (True, 1.5, "rate is 1.5"),
         (True, float("nan"), "rate is nan"),
         (False, -0.1, "rate is -0.1"),

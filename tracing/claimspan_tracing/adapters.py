@@ -14,10 +14,10 @@ from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
-from claimspan_tracing.capture.suppression import is_suppressed
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.suppression import is_suppressed
 
 __all__ = [
     "EXIT_TIMEOUT",

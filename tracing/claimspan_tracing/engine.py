@@ -42,11 +42,12 @@ from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.signals import EvaluationEvents, ScoreHistogram
-from claimspan_tracing.write.sinks import Sink
+from claimspan_tracing.write.sinks import Sink, SuppressedSink
 from claimspan_tracing.write.spans import build_spans
 from claimspan_tracing.write.writer import Writer
 
@@ -100,6 +101,7 @@ class Engine:
         self._worker = Worker(self._queue.take, self._process, self.guard)
         self._dispatcher = self._make_dispatcher()
         self._closed = False
+        self._is_shut_down = False
         self._had_record = False
         self._dropped_before_flush = 0
 
@@ -111,13 +113,14 @@ class Engine:
             self._ledger,
             self.guard,
             Scores(tracer),
-            (*sinks, *self._settings.sinks),
+            # Ours start spans and emit events, which a suppressed tracer would not.
+            (*sinks, *map(SuppressedSink, self._settings.sinks)),
         )
 
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
-        return JudgeThread(self._queue, evaluator, self.guard)
+        return JudgeThread(self._queue, evaluator, settings.hold_seconds, self.guard)
 
     # --- on the application's threads ---
 
@@ -163,7 +166,7 @@ class Engine:
 
     def shutdown(self, timeout: float) -> bool:
         """Wait for what is under way, then end every open record with ``shutdown``."""
-        if self._closed:
+        if self._is_shut_down:
             return True
         self._closed = True
         deadline = time.monotonic() + timeout
@@ -173,6 +176,8 @@ class Engine:
         self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
         for key in list(self._dispatched):  # what was waiting, and what did not heed its end
             self._end_evaluation(key, late=False)
+        # Only now: a shutdown that Ctrl-C interrupted can be called again.
+        self._is_shut_down = True
         return self.flush(_left(deadline))
 
     def _accept(self, record: OpenRecord, tree: RunTree) -> None:
@@ -207,6 +212,8 @@ class Engine:
             span = tree.span.get_span_context()
             facts = Facts(trace_id=span.trace_id, span_id=span.span_id)
             record.decision = self._decide(facts)
+            if not record.decision.sampled:
+                status = Status.NOT_SAMPLED
         self._writer.refuse(record, status)
 
     # --- on the worker's thread ---
@@ -227,12 +234,13 @@ class Engine:
         if record is None:  # a shutdown has finished it
             self._queue.release(key)
             return
-        job = read_job(tree, self.guard)
+        job = run_suppressed(read_job, tree, self.guard)
         record.decision = self._decide(job.facts)
         record.job = job = replace(job, decision=record.decision)
         if not job.root_ended:
             tracer = self._settings.source.tracer()
-            record.spans = record.context.copy().run(build_spans, job, record.root, tracer)
+            build = partial(build_spans, job, record.root, tracer, self.guard)
+            record.spans = record.context.copy().run(build)
         if self._records.get(key) is None:
             _end_runs(record)
         status = job.status or (None if record.decision.sampled else Status.NOT_SAMPLED)
@@ -244,7 +252,7 @@ class Engine:
 
     def _decide(self, facts: Facts) -> Decision:
         try:
-            return checked_decision(self._settings.sampler.decide(facts))
+            return checked_decision(run_suppressed(self._settings.sampler.decide, facts))
         except BaseException as error:  # noqa: BLE001 - the sampler is the user's; the record still gets its state
             self.guard.swallow(error)
             return Decision(sampled=False, rate=0.0, reason="the sampler failed")
@@ -294,7 +302,8 @@ class Engine:
         """Write the outcome of a job that was dispatched, and give back its place."""
         late = False
         try:
-            if not self._writer.finish(job.key, outcome) and outcome.evaluation is not None:
+            written = self._writer.finish(job.key, outcome)
+            if not written and outcome.status is Status.EVALUATED:
                 kept = self._dispatched.get(job.key)
                 context = kept.context.copy() if kept else Context()
                 late = context.run(self._writer.write_late, job, outcome)

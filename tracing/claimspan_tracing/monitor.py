@@ -94,7 +94,7 @@ class Monitor:
             hold_seconds=_positive("hold_seconds", hold_seconds),
             max_records=int(_positive("max_queue_records", max_queue_records)),
             max_bytes=int(_positive("max_queue_bytes", max_queue_bytes)),
-            source=TracerSource(tracer_provider),
+            source=TracerSource(_checked_provider(tracer_provider)),
             sinks=_checked_sinks(sinks),
             on_first_record=self._drain_at_exit,
         )
@@ -139,9 +139,11 @@ class Monitor:
         Returns:
             As ``flush``.
         """
+        is_clean = self._engine.shutdown(timeout)
+        # Afterwards: where Ctrl-C interrupts the shutdown, the hook is still there.
         if self._exit_hook is not None:
-            atexit.unregister(self._exit_hook)  # else the hook would outlive the monitor
-        return self._engine.shutdown(timeout)
+            atexit.unregister(self._exit_hook)
+        return is_clean
 
     def _drain_at_exit(self) -> None:
         """Register the exit hook with the first record, so that it runs before the provider's own.
@@ -182,7 +184,18 @@ def _checked_judge(judge: Judge | None) -> Judge:
     return judge
 
 
+def _checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
+    # By its method: providers of other packages need not inherit from the API's class.
+    if provider is not None and not callable(getattr(provider, "get_tracer", None)):
+        raise ConfigError(
+            f"tracer_provider is a {type(provider).__name__}: give an OpenTelemetry TracerProvider"
+        )
+    return provider
+
+
 def _checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
+    if not isinstance(sinks, list | tuple):
+        raise ConfigError(f"sinks is a {type(sinks).__name__}: give a list of sinks")
     for sink in sinks:
         if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final, Protocol
 
-from opentelemetry.trace import Span
+from opentelemetry.trace import INVALID_SPAN, Span
 
 from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
-from claimspan_tracing.capture.suppression import is_suppressed
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.suppression import is_suppressed
 
 __all__ = ["Capture", "CaptureHost"]
 
@@ -236,7 +236,11 @@ class Capture:
 
     def _new_tree(self, host: CaptureHost, started: int) -> RunTree:
         # Copying a context takes constant time; the copy is entered where spans are built.
-        return RunTree(host.start_root(started), self._reader, contextvars.copy_context())
+        span: Span = INVALID_SPAN
+        # A span processor may raise. Without a tree the runs below would become roots themselves.
+        with host.guard:
+            span = host.start_root(started)
+        return RunTree(span, self._reader, contextvars.copy_context())
 
     def _unfinished(self, run_id: Hashable) -> Run | None:
         run = self._host().table.get(run_id)

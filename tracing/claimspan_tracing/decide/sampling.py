@@ -14,6 +14,9 @@ __all__ = ["Decision", "RateSampler", "Sampler", "checked_decision"]
 _BITS: Final = 56
 """Number of random bits in OpenTelemetry's threshold rule (``tracestate`` probability sampling)."""
 
+MIN_RATE: Final = 1e-12
+"""Smallest rate of a sampled record; below, one record would outweigh all others."""
+
 MAX_REASON: Final = 256
 """Characters of a decision's reason that are kept; it becomes a span attribute."""
 
@@ -41,8 +44,10 @@ class Decision:
             raise ConfigError(f"Decision.sampled is {self.sampled!r}: give True or False")
         if not _is_share(self.rate):
             raise ConfigError(f"Decision.rate is {self.rate!r}: give a number from 0.0 to 1.0")
-        if self.sampled and self.rate == 0:
-            raise ConfigError("Decision.rate is 0 for a sampled record: its weight is 1 / rate")
+        if self.sampled and self.rate < MIN_RATE:
+            raise ConfigError(
+                f"Decision.rate is {self.rate!r} for a sampled record: its weight is 1 / rate"
+            )
 
     @property
     def weight(self) -> float:

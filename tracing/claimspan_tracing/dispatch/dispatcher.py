@@ -35,7 +35,9 @@ class Dispatcher(Protocol):
         ...
 
     def withdraw(self, key: JobKey) -> bool:
-        """Take back a job that nobody has begun to evaluate.
+        """Take back a job whose spans can wait no longer, if nobody has begun to evaluate it.
+
+        A job that is being evaluated may go on, but must not keep others from the judge for long.
 
         Returns:
             True where the job will not be evaluated, and no outcome will be delivered for it.

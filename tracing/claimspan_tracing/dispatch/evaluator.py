@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from typing import Final
 
-from claimspan import GroundTruth, aevaluate
+from claimspan import Evaluation, GroundTruth, aevaluate
 from claimspan.concurrency import DaemonPool
 from claimspan.errors import BudgetExceededError, JudgeError
 from claimspan.files.ground_truth import GroundTruthMatch
@@ -21,6 +21,10 @@ __all__ = ["Evaluator"]
 
 LOOKUP_THREADS: Final = 4
 """Synchronous ground-truth look-ups that run at once."""
+
+LOOKUP_SECONDS: Final = 10.0
+"""How long a record waits for its ground truth. One look-up that hangs would otherwise keep an
+evaluation for minutes, and a few of them all others."""
 
 
 class Evaluator:
@@ -62,6 +66,10 @@ class Evaluator:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         except JudgeError as error:
             return Outcome(status=Status.JUDGE_ERROR, reason=str(error))
+        except (KeyboardInterrupt, GeneratorExit, BaseExceptionGroup) as error:
+            # The core leaves these to the caller, who may be an application; here nobody is.
+            reason = f"judge {self._judge.name!r} raised {type(error).__name__}"
+            return Outcome(status=Status.JUDGE_ERROR, reason=reason)
 
     async def _judge_record(self, job: Job, match: GroundTruthMatch | None, reason: str) -> Outcome:
         record = job.record
@@ -69,8 +77,9 @@ class Evaluator:
         if match is not None:
             record = record.model_copy(update={"ground_truth": match.text})
         evaluation = await aevaluate(record, judge=self._judge)
+        status, why = _state_of(evaluation)
         return Outcome(
-            status=Status.EVALUATED, reason=reason, evaluation=evaluation, ground_truth=match
+            status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
         )
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
@@ -78,9 +87,10 @@ class Evaluator:
         if self._ground_truth is None:
             return None, ""
         try:
-            match = await self._ground_truth.find(
-                job.record.query, job.record.metadata, run_blocking=self._run_blocking
-            )
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                match = await self._ground_truth.find(
+                    job.record.query, job.record.metadata, run_blocking=self._run_blocking
+                )
         except BaseException as error:  # the user's own look-up may raise anything
             if _is_cancelled(error):
                 raise
@@ -103,6 +113,17 @@ class Evaluator:
         Instrumentation is suppressed there too: a look-up built on a framework is no query.
         """
         return await self._pool.run(find, query, metadata, context=copy_context())
+
+
+def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
+    """The state that an evaluation leads to: without a single score it is not ``evaluated``."""
+    if evaluation.metrics:
+        return Status.EVALUATED, ""
+    if evaluation.response_claims:
+        return Status.JUDGE_ERROR, "the judge decided no verdict"
+    if evaluation.abstained:
+        return Status.NO_ANSWER, "the response declines to answer"
+    return Status.NO_ANSWER, "the response makes no claim"
 
 
 def _is_cancelled(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from typing import Final, TypeVarTuple
 
@@ -26,15 +27,22 @@ class LoopThread:
     with the first call. The application's event loop is never touched.
     """
 
-    def __init__(self, name: str, guard: Guard) -> None:
+    def __init__(
+        self,
+        name: str,
+        guard: Guard,
+        executor: Callable[[], ThreadPoolExecutor] | None = None,
+    ) -> None:
         """Prepare the thread; it does not start yet.
 
         Args:
             name: Name of the thread.
             guard: Counts what callbacks raise.
+            executor: Makes what ``run_in_executor`` uses; None for asyncio's own.
         """
         self._name = name
         self._guard = guard
+        self._executor = executor
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopped = False
@@ -86,6 +94,8 @@ class LoopThread:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
+        if self._executor is not None:
+            loop.set_default_executor(self._executor())
         while not self._stopped:
             try:
                 loop.run_forever()

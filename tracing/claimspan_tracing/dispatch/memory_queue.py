@@ -84,16 +84,25 @@ class RecordQueue:
             self._jobs[job.key] = (job, time.monotonic())
             return True
 
-    def take_job(self) -> tuple[Job, float] | None:
+    def take_job(self, max_wait: float) -> tuple[Job, float] | None:
         """Return the newest job that waits for the judge, and how long it has waited, in seconds.
 
-        None where no job waits.
+        Args:
+            max_wait: Seconds after which a job whose spans are held is left where it is; where
+                the newest has waited for longer, so have all others.
+
+        Returns:
+            None where no job is left.
         """
         with self._lock:
             if not self._jobs:
                 return None
-            _, (job, since) = self._jobs.popitem()  # the last one inserted
-        return job, time.monotonic() - since
+            key, (job, since) = next(reversed(self._jobs.items()))
+            waited = time.monotonic() - since
+            if waited > max_wait and not job.root_ended:
+                return None
+            del self._jobs[key]
+        return job, waited
 
     def withdraw(self, key: JobKey) -> bool:
         """Remove a job that waits; False where the judge has it, or has had it."""

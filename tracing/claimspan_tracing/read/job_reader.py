@@ -254,11 +254,17 @@ def _score(value: object) -> float | None:
     """A finite number; what else a store calls a score has no place on a span or in JSON."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond every float
+        return None
 
 
 def _json_object(metadata: Mapping[str, object]) -> dict[str, JsonValue]:
-    value = to_json(metadata)
+    try:
+        value = to_json(metadata)
+    except Exception:  # noqa: BLE001 - a broken mapping of the user's is not worth the record
+        return {}
     return value if isinstance(value, dict) else {}
 
 

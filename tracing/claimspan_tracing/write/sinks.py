@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.write.spans import OpenSpans
 
-__all__ = ["Finished", "Sink"]
+__all__ = ["Finished", "Sink", "SuppressedSink"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +38,19 @@ class Sink(Protocol):
     def write(self, finished: Finished) -> None:
         """Write one finished record. Blocking here delays the spans of other records."""
         ...
+
+
+class SuppressedSink:
+    """A sink of the user's, called in an empty context with instrumentation suppressed.
+
+    It must not see the context of whichever request is written, and what it does with a framework
+    is no query.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        """Wrap a sink."""
+        self._sink = sink
+
+    def write(self, finished: Finished) -> None:
+        """Have the sink write a record."""
+        run_suppressed(self._sink.write, finished)

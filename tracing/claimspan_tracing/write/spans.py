@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    set_span_in_context,
+)
 from opentelemetry.trace import Status as SpanStatus
 from opentelemetry.util.types import AttributeValue
 
 from claimspan import Chunk
 from claimspan_tracing import semconv
+from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
 from claimspan_tracing.text import cut, encode_json, json_list
 
@@ -79,7 +87,7 @@ class OpenSpans:
         return [*((span, run.ended) for span, run in runs), (self.root, self.job.ended)]
 
 
-def build_spans(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
+def build_spans(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans:
     """Fill the root span, and start a span for each retriever and generator run below it.
 
     Runs in a copy of the request's context: a span processor sees the context variables and the
@@ -89,6 +97,7 @@ def build_spans(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
         job: What was read from the run tree.
         root: The root span that was started for the query; still recording.
         tracer: Starts the other spans.
+        guard: Counts what a span processor raises; the other spans are built all the same.
     """
     # The SDK drops the oldest attributes past its limit, so query and response come last.
     root.set_attributes(_root_attributes(job))
@@ -97,7 +106,11 @@ def build_spans(job: Job, root: Span, tracer: Tracer) -> OpenSpans:
     for run in job.runs:
         # A parent starts before its children, so its span is there already.
         parent = root if run.parent is None else spans[run.parent]
-        spans.append(_start(run, tracer, parent))
+        # Stands for a span that a processor did not let start: children go to its parent.
+        span: Span = NonRecordingSpan(parent.get_span_context())
+        with guard:
+            span = _start(run, tracer, parent)
+        spans.append(span)
     built = OpenSpans(job, root, tuple(spans))
     _set_context(built)
     return built

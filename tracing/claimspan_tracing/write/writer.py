@@ -108,13 +108,16 @@ class Writer:
         if record.job is not None:
             finished = self._with_scores(Finished(record.job, outcome, record.spans))
             outcome = finished.outcome
-        with self._guard:
-            if record.spans is None:
+        if record.spans is None:
+            with self._guard:
                 record.root.set_attributes(BARE_ROOT)
-            _write_state(record.root, record.decision, outcome)
+        if record.decision is not None:
+            with self._guard:
+                _write_decision(record.root, record.decision)
+        with self._guard:
+            _write_state(record.root, outcome)
         for span, ended in record.ends():
-            with self._guard:  # a span processor that raises must not keep the next span open
-                span.end(end_time=ended)
+            self._end(span, ended)
         if finished is not None:
             for sink in sinks:
                 self._try(sink, finished)
@@ -127,6 +130,13 @@ class Writer:
         failed = Outcome(status=Status.JUDGE_ERROR, reason="the scores could not be written")
         return replace(finished, outcome=failed)
 
+    def _end(self, span: Span, ended: int | None) -> None:
+        """End one span; what a span processor raises must not keep the next one open."""
+        try:
+            span.end(end_time=ended)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit: the root still has to end
+            self._guard.swallow(error)
+
     def _try(self, sink: Sink, finished: Finished) -> bool:
         try:
             sink.write(finished)
@@ -136,11 +146,13 @@ class Writer:
         return True
 
 
-def _write_state(span: Span, decision: Decision | None, outcome: Outcome) -> None:
-    if decision is not None:
-        span.set_attribute(semconv.SAMPLE_RATE, decision.rate)
-        span.set_attribute(semconv.SAMPLE_WEIGHT, decision.weight)
-        span.set_attribute(semconv.SAMPLE_REASON, clean(decision.reason))
+def _write_decision(span: Span, decision: Decision) -> None:
+    span.set_attribute(semconv.SAMPLE_RATE, decision.rate)
+    span.set_attribute(semconv.SAMPLE_WEIGHT, decision.weight)
+    span.set_attribute(semconv.SAMPLE_REASON, clean(decision.reason))
+
+
+def _write_state(span: Span, outcome: Outcome) -> None:
     if outcome.reason:
         reason = cut(clean(outcome.reason), MAX_REASON_BYTES)
         span.set_attribute(semconv.EVALUATION_REASON, reason)
