@@ -308,6 +308,17 @@ def test_bad_options_are_refused_at_set_up(options: dict[str, object], message: 
         Monitor(**options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - wrong on purpose
 
 
+@pytest.mark.parametrize("name", ["lexical", "Lexical"])
+def test_a_judge_can_be_given_by_its_name(
+    make_monitor: MonitorFactory, spans: Spans, name: str
+) -> None:
+    monitor = make_monitor(judge=name)
+    run(monitor)
+    assert monitor.flush()
+
+    assert attributes(spans.root)["claimspan.judge.name"] == LexicalJudge().name
+
+
 def test_a_missing_ground_truth_file_is_an_error_at_set_up() -> None:
     with pytest.raises(GroundTruthError, match="cannot read"):
         Monitor(ground_truth="no-such-file.jsonl")

@@ -13,7 +13,7 @@ from typing import Final, TypedDict
 from opentelemetry.trace import TracerProvider
 
 from claimspan import GroundTruth
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, default_judge
 from claimspan_tracing.decide.ledger import Stats
@@ -35,7 +35,7 @@ EXIT_TIMEOUT: Final = 5.0
 class MonitorOptions(TypedDict, total=False):
     """The keyword options of ``Monitor``, as an integration takes them."""
 
-    judge: Judge | None
+    judge: Judge | str | None
     ground_truth: GroundTruthLike | None
     sample: float | Sampler
     hold_seconds: float
@@ -56,7 +56,7 @@ class Monitor:
 
     def __init__(
         self,
-        judge: Judge | None = None,
+        judge: Judge | str | None = None,
         *,
         ground_truth: GroundTruthLike | None = None,
         sample: float | Sampler = 0.05,
@@ -69,7 +69,8 @@ class Monitor:
         """Check everything that can be checked before any traffic.
 
         Args:
-            judge: Who decides; None takes ``default_judge()``.
+            judge: Who decides: a judge, or the name of one as ``CLAIMSPAN_JUDGE`` takes it
+                (``"local"``, ``"openai:gpt-4o-mini"``); None takes ``default_judge()``.
             ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
                 ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
                 evaluates only what needs none.
@@ -174,9 +175,11 @@ def _weakly(method: weakref.WeakMethod[Callable[[], object]]) -> Callable[[], No
     return call
 
 
-def _checked_judge(judge: Judge | None) -> Judge:
+def _checked_judge(judge: Judge | str | None) -> Judge:
     if judge is None:
         return default_judge()
+    if isinstance(judge, str):
+        return _named_judge(judge)
     if not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
         raise ConfigError(
             f"judge is a {type(judge).__name__}: give an object with name, extract_claims and check"
@@ -191,6 +194,15 @@ def _checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
             f"tracer_provider is a {type(provider).__name__}: give an OpenTelemetry TracerProvider"
         )
     return provider
+
+
+def _named_judge(name: str) -> Judge:
+    try:
+        return default_judge(name)
+    except MissingExtraError:
+        raise
+    except ConfigError as error:
+        raise ConfigError(f"judge is a str that cannot be used: {error}") from None
 
 
 def _checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
