@@ -55,6 +55,8 @@ class EvaluationSpan:
         evaluation = finished.outcome.evaluation
         if evaluation is None or finished.spans is None:
             return
+        if not (evaluation.response_claims or evaluation.ground_truth_claims):
+            return
         span = _start(finished.job, self._tracer())
         _set_claims(span, finished.job, evaluation, MAX_ATTRIBUTES)
         span.end(end_time=finished.job.ended)
