@@ -64,11 +64,12 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
         At most one conflict of each kind; none where the reference has no word of the claim, or
         says the claim word for word.
     """
-    # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
-    # would be in conflict with each of its own.
-    if not support.sentence or support.reference.quotes(claim):
+    if not support.sentence:
         return []
     # A claim with a negation ("is not American") is supported by another value, not contradicted.
     detectors = {"negation": claim_negates} if has_negation(claim) else DETECTORS
     found = ((kind, detector(claim, support)) for kind, detector in detectors.items())
-    return [Conflict(kind, stem) for kind, stem in found if stem is not None]
+    conflicts = [Conflict(kind, stem) for kind, stem in found if stem is not None]
+    # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
+    # would be in conflict with each of its own.
+    return [] if conflicts and support.reference.quotes(claim) else conflicts

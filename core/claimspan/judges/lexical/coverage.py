@@ -62,7 +62,6 @@ class Reference:
         self._ends = list(accumulate(len(tokens) for tokens, _ in self._sentences))
         self.tokens = [token for tokens, _ in self._sentences for token in tokens]
         """All tokens of the reference, in order."""
-        self._spelled = _spelled(self.tokens)
         self.stems = _stems(self.tokens)
         """The stems of all tokens."""
         last = max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1)
@@ -72,7 +71,7 @@ class Reference:
 
     def quotes(self, claim: Sequence[Token]) -> bool:
         """Tells whether the reference has the words of a claim one after the other."""
-        return _spelled(claim) in self._spelled
+        return _spelled(claim) in _spelled(self.tokens)
 
     def support(self, weights: Mapping[str, float]) -> Support:
         """Finds the window with the largest weight of a claim's words; of equal ones, the first.
