@@ -93,7 +93,10 @@ class JudgeThread:
         """
         if not self._queue.put_job(job):
             return False
-        self._ask(self._fill)
+        # Asked already, it has not looked at the queue yet: waking a thread takes longer than all
+        # else that is done here.
+        if self._asked_at is None:
+            self._ask(self._fill)
         return True
 
     def withdraw(self, key: JobKey) -> bool:
@@ -155,9 +158,12 @@ class JudgeThread:
     # --- on any thread ---
 
     def _ask(self, callback: Callable[..., None], *args: JobKey) -> None:
-        if self._asked_at is None:
-            self._asked_at = time.monotonic()
-        self._thread.call(callback, *args)
+        before, self._asked_at = self._asked_at, self._asked_at or time.monotonic()
+        try:
+            self._thread.call(callback, *args)
+        except RuntimeError:
+            self._asked_at = before
+            raise
 
     def _is_blocked(self) -> bool:
         asked_at = self._asked_at
