@@ -33,7 +33,7 @@ PLACES = [
     "claimspan_tracing.engine.build_spans",
     "claimspan_tracing.engine.read_job",
     "claimspan_tracing.dispatch.memory_queue.RecordQueue.put_job",
-    "claimspan_tracing.dispatch.judge_thread.JudgeThread.dispatch",
+    "claimspan_tracing.dispatch.local_dispatcher.LocalDispatcher.dispatch",
     "claimspan_tracing.dispatch.evaluator.Evaluator.evaluate",
     "claimspan_tracing.write.scores.Scores.write",
     "claimspan_tracing.write.evaluation_span.EvaluationSpan.write",

@@ -35,7 +35,8 @@ from claimspan_tracing.decide.sampling import (
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS, JudgeThread
+from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS
+from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.export.providers import TracerSource
@@ -101,6 +102,7 @@ class Engine:
         self._worker = Worker(self._queue.take, self._process, self.guard)
         self._dispatcher = self._make_dispatcher()
         self._closed = False
+        self._stopped = False
         self._is_shut_down = False
         self._had_record = False
         self._dropped_before_flush = 0
@@ -120,7 +122,7 @@ class Engine:
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
-        return JudgeThread(self._queue, evaluator, settings.hold_seconds, self.guard)
+        return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
 
     # --- on the application's threads ---
 
@@ -173,9 +175,9 @@ class Engine:
         self._ledger.wait_until_idle(timeout)
         self._dispatcher.stop(_left(deadline))
         self._worker.stop(_left(deadline))
-        self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
-        for key in list(self._dispatched):  # what was waiting, and what did not heed its end
-            self._end_evaluation(key, late=False)
+        # Before the records are finished: who adds one from now on finishes it himself.
+        self._stopped = True
+        self._abandon_all()
         # Only now: a shutdown that Ctrl-C interrupted can be called again.
         self._is_shut_down = True
         return self.flush(_left(deadline))
@@ -195,7 +197,16 @@ class Engine:
                 self._start()
             self._worker.wake()
         except RuntimeError:  # no thread can be started: the interpreter is shutting down
-            self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
+            self._abandon_all()
+        if self._stopped:  # a shutdown came in between, and may not have seen this record
+            self._abandon_all()
+
+    def _abandon_all(self) -> None:
+        """Finish every open record with ``shutdown``, on the application's thread."""
+        self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
+        self._queue.clear()
+        for key in list(self._dispatched):  # what was waiting, and what did not heed its end
+            self._end_evaluation(key, late=False)
 
     def _start(self) -> None:
         """Get ready for the first record. Two threads may come here at once; it does no harm."""
@@ -303,10 +314,9 @@ class Engine:
         late = False
         try:
             written = self._writer.finish(job.key, outcome)
-            if not written and outcome.status is Status.EVALUATED:
-                kept = self._dispatched.get(job.key)
-                context = kept.context.copy() if kept else Context()
-                late = context.run(self._writer.write_late, job, outcome)
+            kept = self._dispatched.get(job.key)
+            if not written and kept is not None and outcome.status is Status.EVALUATED:
+                late = kept.context.copy().run(self._writer.write_late, job, outcome)
         finally:
             self._end_evaluation(job.key, late=late)
 

@@ -27,7 +27,7 @@ class Status(StrEnum):
     """Nothing was retrieved, so there is nothing to compare the response with."""
 
     NO_ANSWER = "no_answer"
-    """The pipeline ended without an error and without a response, or the response makes no claim."""
+    """The pipeline ended without an error; there is no response, or it makes no claim."""
 
     ABANDONED = "abandoned"
     """The caller stopped reading a stream, or the run never ended."""

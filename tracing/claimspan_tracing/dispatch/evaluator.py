@@ -19,7 +19,7 @@ from claimspan_tracing.text import clean
 
 __all__ = ["Evaluator"]
 
-LOOKUP_THREADS: Final = 4
+LOOKUP_THREADS: Final = 8
 """Synchronous ground-truth look-ups that run at once."""
 
 LOOKUP_SECONDS: Final = 10.0
@@ -42,11 +42,17 @@ class Evaluator:
         self._ground_truth = ground_truth
         self._guard = guard
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
+        # Calls that nobody waits for any more, and that still keep a thread.
+        self._hanging: set[_LookUp] = set()
 
     def prepare(self) -> None:
         """Start the threads of synchronous look-ups; see ``Dispatcher.start``."""
         if self._ground_truth is not None and self._ground_truth.is_blocking:
             self._pool.start()
+
+    def close(self) -> None:
+        """End the threads of synchronous look-ups."""
+        self._pool.close()
 
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job.
@@ -112,7 +118,36 @@ class Evaluator:
 
         Instrumentation is suppressed there too: a look-up built on a framework is no query.
         """
-        return await self._pool.run(find, query, metadata, context=copy_context())
+        self._hanging = {each for each in self._hanging if each.is_running}
+        if len(self._hanging) >= LOOKUP_THREADS:
+            raise TimeoutError(f"{LOOKUP_THREADS} look-ups hang, and no thread is left for more")
+        call = _LookUp(find, query, metadata)
+        try:
+            return await self._pool.run(call.run, context=copy_context())
+        finally:
+            self._hanging = {each for each in (*self._hanging, call) if each.is_running}
+
+
+class _LookUp:
+    """One call of a synchronous look-up, which may go on after nobody waits for it any more."""
+
+    def __init__(
+        self,
+        find: Callable[[str, Mapping[str, object]], object],
+        query: str,
+        metadata: Mapping[str, object],
+    ) -> None:
+        self._find = find
+        self._query = query
+        self._metadata = metadata
+        self.is_running = False
+
+    def run(self) -> object:
+        self.is_running = True
+        try:
+            return self._find(self._query, self._metadata)
+        finally:
+            self.is_running = False
 
 
 def _state_of(evaluation: Evaluation) -> tuple[Status, str]:

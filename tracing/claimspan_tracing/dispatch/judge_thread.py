@@ -1,25 +1,23 @@
-"""The dispatcher of one process: evaluates jobs on a thread that judges have for themselves."""
+"""A thread for judges, with the jobs that are under evaluation on it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import Context, copy_context
-from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from contextvars import Context
+from typing import Final
 
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.suppression import suppress
 
-__all__ = ["CONCURRENCY", "DEADLINE_SECONDS", "LATE_CONCURRENCY", "JudgeThread"]
+__all__ = ["CONCURRENCY", "DEADLINE_SECONDS", "LATE_CONCURRENCY", "JudgeThread", "TakeJob"]
 
 CONCURRENCY: Final = 8
 """Jobs under evaluation at once, of those whose scores can still come in time."""
@@ -32,81 +30,72 @@ DEADLINE_SECONDS: Final = 300.0
 """Seconds from when a job began to wait to when its evaluation is stopped, also where the spans of
 its record were ended long before. A judge that blocks its thread for as long is given up."""
 
-STALE_SHARE: Final = 0.9
-"""A job that has waited for this share of its hold is not begun: it would be paid for, and late."""
-
-MAX_THREADS: Final = 8
-"""Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
+TakeJob = Callable[[], tuple[Job, float] | None]
+"""Returns the next job and the seconds that it has waited; None where there is none."""
 
 
 class JudgeThread:
-    """Evaluates the jobs of a queue on an event loop of its own, a few at a time.
+    """Evaluates jobs on an event loop of its own, a few at a time.
 
-    A judge that blocks the loop delays other evaluations, but no span and no timer. Each evaluation
-    runs in an empty context with instrumentation suppressed: the judge's requests stay out of the
-    application's traces, and a judge that is built on a framework is not captured as a query. A
-    thread that a judge starts by itself has to be given a copy of that context.
+    Each evaluation runs in an empty context with instrumentation suppressed: the judge's requests
+    stay out of the application's traces, and a judge that is built on a framework is not captured
+    as a query. A thread that a judge starts by itself has to be given a copy of that context.
     """
 
-    def __init__(
-        self, queue: RecordQueue, evaluator: Evaluator, hold_seconds: float, guard: Guard
-    ) -> None:
+    def __init__(self, take: TakeJob, evaluator: Evaluator, deliver: Deliver, guard: Guard) -> None:
         """Prepare the thread; ``start`` starts it.
 
         Args:
-            queue: Holds the jobs that wait.
-            evaluator: Evaluates them.
-            hold_seconds: How long the spans of a record wait for its scores.
+            take: Gives the next job.
+            evaluator: Evaluates jobs.
+            deliver: Takes their outcomes.
             guard: Counts what fails.
         """
-        self._queue = queue
+        self._take = take
         self._evaluator = evaluator
-        self._max_wait = STALE_SHARE * hold_seconds
+        self._deliver = deliver
         self._guard = guard
-        self._deliver: Deliver | None = None
-        self._stopped = False
-        self._n_threads = 0
-        self._begin_thread()
-
-    def _begin_thread(self) -> None:
-        self._n_threads += 1
-        self._thread = LoopThread("claimspan-judge", self._guard, _ContextExecutor)
+        self._thread = LoopThread("claimspan-judge", guard, DaemonExecutor)
         self._in_time: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
         self._late: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
+        self._cancelled: set[JobKey] = set()
         # When the thread was asked for something that it has not come to yet.
         self._asked_at: float | None = None
+        self._stopped = False
+        self._given_up = False
 
-    def start(self, deliver: Deliver) -> None:
-        """Start the thread, and set where outcomes go."""
-        self._deliver = deliver
-        self._evaluator.prepare()
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the thread has not come to what it was asked for within the deadline."""
+        asked_at = self._asked_at
+        return asked_at is not None and time.monotonic() - asked_at > DEADLINE_SECONDS
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises:
+            RuntimeError: The interpreter is shutting down.
+        """
         self._thread.start()
 
-    def dispatch(self, job: Job) -> bool:
-        """Put a job into the queue; False where it is full.
+    def fill(self) -> None:
+        """Have waiting jobs begun soon.
 
         Raises:
             RuntimeError: The thread was stopped, or the interpreter is shutting down.
         """
-        if not self._queue.put_job(job):
-            return False
         # Asked already, it has not looked at the queue yet: waking a thread takes longer than all
         # else that is done here.
         if self._asked_at is None:
             self._ask(self._fill)
-        return True
 
-    def withdraw(self, key: JobKey) -> bool:
-        """Take back a job that still waits; one that is evaluated makes way for the next."""
-        if self._is_blocked() and self._n_threads < MAX_THREADS:
-            self._replace_thread()
-        if self._queue.withdraw(key):
-            return True
+    def make_late(self, key: JobKey) -> None:
+        """Let the next job begin beside one whose scores come too late for its spans.
+
+        Raises:
+            RuntimeError: As ``fill``.
+        """
         self._ask(self._make_late, key)
-        return False
 
     def stop(self, timeout: float) -> None:
         """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
@@ -114,29 +103,40 @@ class JudgeThread:
         self._stopped = True
         self._thread.stop(timeout)
 
-    # --- on the judge's thread ---
+    def give_up(self) -> list[Job]:
+        """Leave a blocked thread to itself; it ends when the judge lets it go.
+
+        Returns:
+            The jobs under evaluation. Nothing is delivered for them any more.
+        """
+        self._given_up = True
+        self.stop(timeout=0.0)
+        return [job for job, _ in (*self._in_time.values(), *self._late.values())]
+
+    # --- on the thread ---
 
     def _fill(self) -> None:
-        """Begin as many evaluations as may run at once."""
         self._asked_at = None
-        loop = asyncio.get_running_loop()
-        while len(self._in_time) < CONCURRENCY and not self._stopped:
-            taken = self._queue.take_job(self._max_wait)
+        most = CONCURRENCY + LATE_CONCURRENCY
+        # A judge may refuse to be cancelled: its calls are counted until they have ended.
+        while len(self._in_time) < CONCURRENCY and len(self._in_time) + len(self._late) < most:
+            taken = None if self._stopped else self._take()
             if taken is None:
                 return
             job, waited = taken
             # An empty context for each task: what one judge call sets, the next must not see.
+            loop = asyncio.get_running_loop()
             task = loop.create_task(self._run(job, waited), context=Context())
             self._in_time[job.key] = (job, task)
 
     def _make_late(self, key: JobKey) -> None:
-        """Let the next job begin beside one whose scores come too late for its spans."""
         running = self._in_time.pop(key, None)
         if running is not None:
             self._late[key] = running
-        if len(self._late) > LATE_CONCURRENCY:
-            oldest = next(iter(self._late))
-            self._late.pop(oldest)[1].cancel()
+        going_on = [late for late in self._late if late not in self._cancelled]
+        if len(going_on) > LATE_CONCURRENCY - 1:
+            self._cancelled.add(going_on[0])
+            self._late[going_on[0]][1].cancel()
         self._fill()
 
     async def _run(self, job: Job, waited: float) -> None:
@@ -152,10 +152,11 @@ class JudgeThread:
             outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         self._in_time.pop(job.key, None)
         self._late.pop(job.key, None)
-        self._give(job, outcome)
+        self._cancelled.discard(job.key)
+        if not self._given_up:
+            with self._guard:
+                self._deliver(job, outcome)
         self._fill()
-
-    # --- on any thread ---
 
     def _ask(self, callback: Callable[..., None], *args: JobKey) -> None:
         before, self._asked_at = self._asked_at, self._asked_at or time.monotonic()
@@ -164,33 +165,3 @@ class JudgeThread:
         except RuntimeError:
             self._asked_at = before
             raise
-
-    def _is_blocked(self) -> bool:
-        asked_at = self._asked_at
-        return asked_at is not None and time.monotonic() - asked_at > DEADLINE_SECONDS
-
-    def _replace_thread(self) -> None:
-        """Give up a thread that a judge blocks, with everything that is under evaluation there."""
-        given_up = [job for job, _ in (*self._in_time.values(), *self._late.values())]
-        self._begin_thread()
-        self._thread.start()
-        reason = f"the judge blocked its thread for {DEADLINE_SECONDS:g} s"
-        for job in given_up:
-            self._give(job, Outcome(status=Status.TIMEOUT, reason=reason))
-        self._ask(self._fill)
-
-    def _give(self, job: Job, outcome: Outcome) -> None:
-        with self._guard:
-            if self._deliver is not None:
-                self._deliver(job, outcome)
-
-
-class _ContextExecutor(ThreadPoolExecutor):
-    """Runs functions in a copy of the caller's context, as ``asyncio.to_thread`` does.
-
-    ``loop.run_in_executor`` does not: a judge that calls a framework through it would be captured.
-    """
-
-    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Submit a function, with a copy of the context."""
-        return super().submit(copy_context().run, partial(fn, *args, **kwargs))

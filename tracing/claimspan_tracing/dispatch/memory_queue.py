@@ -109,6 +109,13 @@ class RecordQueue:
         with self._lock:
             return self._jobs.pop(key, None) is not None
 
+    def clear(self) -> None:
+        """Forget every record, after a shutdown has finished them."""
+        with self._lock:
+            self._trees.clear()
+            for key in list(self._sizes):
+                self.release(key)
+
     def release(self, key: JobKey) -> None:
         """Give back the place of a record; no effect where it has none."""
         with self._lock:
