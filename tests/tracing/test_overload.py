@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,33 @@ class Counting(ScriptedJudge):
             return await super().check(claims, references, question=question)
         finally:
             self.in_hand -= 1
+
+
+def threads_since(before: Collection[threading.Thread]) -> list[str]:
+    """Names of our threads that other tests have not left behind."""
+    new = [thread for thread in threading.enumerate() if thread not in before]
+    return [thread.name for thread in new if thread.name.startswith("claimspan")]
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def run_python(code: str, cwd: Path, *, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run code in a new interpreter that finds the tests' doubles."""
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), str(Path(__file__).parent)])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": path, "LANGSMITH_TRACING": "false"},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
 
 
 def balance(stats: Stats) -> int:
@@ -141,10 +169,10 @@ def test_calls_that_hang_do_not_keep_later_records_from_the_judge(
 
 
 def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
-    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
+    make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("claimspan_tracing.dispatch.judge_thread.DEADLINE_SECONDS", 1.0)
-    released = threading.Event()
+    released, before = threading.Event(), threading.enumerate()
 
     class BlocksOnce(Counting):
         async def check(
@@ -161,10 +189,80 @@ def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
         chain.invoke(f"q{i}")
         time.sleep(0.05)
     monitor.flush(2)
+    evaluated = monitor.stats.evaluated
+    late = monitor.stats.late
     released.set()
+    monitor.shutdown(5)
+    wait_until(lambda: not threads_since(before))
 
-    assert monitor.stats.evaluated > 5
+    assert evaluated > 5
     assert monitor.stats.pending == 0
+    # The record that was given up with its thread comes to nothing once the judge lets go.
+    assert (monitor.stats.evaluated, monitor.stats.late) == (evaluated, late)
+    assert len(spans.of_kind("EVALUATOR")) == evaluated + late
+
+
+def test_a_judge_that_refuses_to_be_cancelled_has_a_bounded_number_of_records_in_hand(
+    make_monitor: MonitorFactory,
+) -> None:
+    done = threading.Event()
+
+    class Stubborn(Counting):
+        running = 0
+
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            self.running += 1
+            while not done.is_set():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.05)
+            return []
+
+    judge = Stubborn(delay=0.0)
+    monitor = make_monitor(judge=judge, hold_seconds=0.2)
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    for i in range(100):
+        chain.invoke(f"q{i}")
+        time.sleep(0.02)
+
+    assert judge.running <= CONCURRENCY + LATE_CONCURRENCY
+    done.set()
+    monitor.flush(10)
+    assert monitor.stats.produced == 100 == balance(monitor.stats)
+    assert monitor.stats.pending == 0
+
+
+def test_a_shutdown_ends_the_threads_of_look_ups_too(make_monitor: MonitorFactory) -> None:
+    def look_up(query: str, metadata: Mapping[str, object]) -> str | None:
+        return None
+
+    before = threading.enumerate()
+    monitor = make_monitor(ground_truth=look_up)
+    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    assert monitor.flush(10)
+    monitor.shutdown(5)
+
+    wait_until(lambda: not threads_since(before))
+
+
+def test_a_judge_that_hangs_on_a_thread_does_not_keep_the_process(tmp_path: Path) -> None:
+    code = """
+import asyncio, time
+from opentelemetry.sdk.trace import TracerProvider
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+from lc_pipelines import rag_chain
+from support import ScriptedJudge
+class Hangs(ScriptedJudge):
+    async def extract_claims(self, text, *, question=None):
+        await asyncio.to_thread(time.sleep, 600)
+monitor = Monitor(judge=Hangs(), sample=1.0, tracer_provider=TracerProvider())
+rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+time.sleep(0.5)
+monitor.shutdown(0.2)
+"""
+    done = run_python(code, tmp_path, seconds=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_look_ups_that_hang_do_not_end_evaluation(
@@ -352,16 +450,7 @@ monitor.shutdown(timeout=0.2)
 time.sleep(1.0)
 print(judge.extracted, sorted(t.name for t in threading.enumerate() if "claimspan" in t.name))
 """
-    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), str(Path(__file__).parent)])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": path, "LANGSMITH_TRACING": "false"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = run_python(code, tmp_path, seconds=120)
 
     assert done.stdout.strip() == "8 []"
     assert done.stderr == ""

@@ -24,6 +24,7 @@ from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.spans import OpenSpans, build_spans
 
 from lc_pipelines import Shelf, rag_chain
@@ -101,6 +102,28 @@ def test_a_record_that_is_shut_down_while_it_is_read_is_finished_once_and_whole(
     assert (monitor.stats.evaluated, monitor.stats.pending) == (0, 0)
     assert attributes(spans.root)["claimspan.evaluation.status"] == "shutdown"
     assert sorted(span.name for span in spans.all) == ["chat", "invoke_workflow", "retrieval"]
+
+
+def test_a_record_that_comes_in_while_the_monitor_is_shut_down_reaches_its_state(
+    make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch, spans: Spans
+) -> None:
+    monitor = make_monitor()
+    run(monitor, "first")
+    assert monitor.flush()
+    real_add = OpenRecords.add
+
+    def add(records: OpenRecords, record: OpenRecord) -> None:
+        monitor.shutdown(timeout=0.1)
+        real_add(records, record)
+
+    monkeypatch.setattr(OpenRecords, "add", add)
+    run(monitor, "second")
+
+    assert [attributes(root)["claimspan.evaluation.status"] for root in spans.roots] == [
+        "evaluated",
+        "shutdown",
+    ]
+    assert monitor.stats.pending == 0
 
 
 def test_without_its_scores_a_record_is_not_evaluated(
