@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -39,6 +40,15 @@ def run(monitor: Monitor, query: str = "q", metadata: dict[str, Any] | None = No
         "metadata": metadata or {},
     }
     rag_chain().invoke(query, config)
+
+
+@contextmanager
+def attached(undo: Callable[[], object]) -> Generator[None]:
+    """Detach at the end of the block what ``instrument`` has attached."""
+    try:
+        yield
+    finally:
+        undo()
 
 
 # --- contexts ---
@@ -167,12 +177,9 @@ def test_a_judge_on_langchain_is_never_captured_as_a_query(
     make_monitor: MonitorFactory, spans: Spans
 ) -> None:
     monitor = make_monitor(judge=OnLangChain())
-    undo = claimspan_langchain.instrument(monitor)
-    try:
+    with attached(claimspan_langchain.instrument(monitor)):
         rag_chain().invoke("q")
         assert monitor.flush()
-    finally:
-        undo()
 
     assert monitor.stats.produced == 1
     assert len(spans.roots) == 1
@@ -188,12 +195,9 @@ def test_a_judge_on_llama_index_is_never_captured_as_a_query(
     make_monitor: MonitorFactory,
 ) -> None:
     monitor = make_monitor(judge=OnLlamaIndex())
-    undo = claimspan_llama_index.instrument(monitor)
-    try:
+    with attached(claimspan_llama_index.instrument(monitor)):
         run(monitor)
         assert monitor.flush()
-    finally:
-        undo()
 
     assert monitor.stats.produced == 1
 
@@ -206,12 +210,9 @@ class OnHaystack(ScriptedJudge):
 
 def test_a_judge_on_haystack_is_never_captured_as_a_query(make_monitor: MonitorFactory) -> None:
     monitor = make_monitor(judge=OnHaystack())
-    undo = claimspan_haystack.instrument(monitor)
-    try:
+    with attached(claimspan_haystack.instrument(monitor)):
         run(monitor)
         assert monitor.flush()
-    finally:
-        undo()
 
     assert monitor.stats.evaluated == 1
     assert monitor.stats.produced == 1
@@ -231,12 +232,9 @@ def test_a_judge_that_runs_langchain_on_an_executor_is_never_captured(
     make_monitor: MonitorFactory,
 ) -> None:
     monitor = make_monitor(judge=OnAnExecutor())
-    undo = claimspan_langchain.instrument(monitor)
-    try:
+    with attached(claimspan_langchain.instrument(monitor)):
         rag_chain().invoke("q")
         assert monitor.flush()
-    finally:
-        undo()
 
     assert monitor.stats.produced == monitor.stats.evaluated == 1
 
@@ -259,12 +257,9 @@ def test_sinks_and_samplers_on_langchain_are_never_captured_as_queries(
     make_monitor: MonitorFactory, options: MonitorOptions
 ) -> None:
     monitor = make_monitor(**options)
-    undo = claimspan_langchain.instrument(monitor)
-    try:
+    with attached(claimspan_langchain.instrument(monitor)):
         rag_chain().invoke("q")
         assert monitor.flush()
-    finally:
-        undo()
 
     assert monitor.stats.produced == monitor.stats.evaluated == 1
 
@@ -297,12 +292,9 @@ def test_a_look_up_on_langchain_is_never_captured_as_a_query(make_monitor: Monit
         return answering.invoke(query)
 
     monitor = make_monitor(ground_truth=look_up)
-    undo = claimspan_langchain.instrument(monitor)
-    try:
+    with attached(claimspan_langchain.instrument(monitor)):
         rag_chain().invoke("q")
         assert monitor.flush()
-    finally:
-        undo()
 
     assert monitor.stats.produced == monitor.stats.evaluated == 1
 

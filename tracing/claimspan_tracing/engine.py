@@ -175,7 +175,8 @@ class Engine:
         self._ledger.wait_until_idle(timeout)
         self._dispatcher.stop(_left(deadline))
         self._worker.stop(_left(deadline))
-        # Before the records are finished: who adds one from now on finishes it himself.
+        # Set before the open records are finished: a thread that adds a record from now on sees
+        # it, and finishes that record.
         self._stopped = True
         self._abandon_all()
         # Only now: a shutdown that Ctrl-C interrupted can be called again.
@@ -217,8 +218,8 @@ class Engine:
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record without reading it, on the application's thread."""
-        # A rate is decided on the ids alone. A sampler of the user's wants facts that nobody has
-        # read, and may block, so it is not asked here.
+        # A rate sampler needs the ids alone. A user's sampler needs facts that have not been read,
+        # and may block, so it is not called here.
         if isinstance(self._settings.sampler, RateSampler):
             span = tree.span.get_span_context()
             facts = Facts(trace_id=span.trace_id, span_id=span.span_id)

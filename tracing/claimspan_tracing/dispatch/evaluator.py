@@ -42,7 +42,7 @@ class Evaluator:
         self._ground_truth = ground_truth
         self._guard = guard
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
-        # Calls that nobody waits for any more, and that still keep a thread.
+        # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
 
     def prepare(self) -> None:
@@ -73,7 +73,8 @@ class Evaluator:
         except JudgeError as error:
             return Outcome(status=Status.JUDGE_ERROR, reason=str(error))
         except (KeyboardInterrupt, GeneratorExit, BaseExceptionGroup) as error:
-            # The core leaves these to the caller, who may be an application; here nobody is.
+            # The core passes these on to its caller, which may be an application. On this thread
+            # there is none, so the judge has failed.
             reason = f"judge {self._judge.name!r} raised {type(error).__name__}"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
 
@@ -129,7 +130,7 @@ class Evaluator:
 
 
 class _LookUp:
-    """One call of a synchronous look-up, which may go on after nobody waits for it any more."""
+    """One call of a synchronous look-up, which may go on after it was given up."""
 
     def __init__(
         self,

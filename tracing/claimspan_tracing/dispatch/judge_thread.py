@@ -90,7 +90,7 @@ class JudgeThread:
             self._ask(self._fill)
 
     def make_late(self, key: JobKey) -> None:
-        """Let the next job begin beside one whose scores come too late for its spans.
+        """Move a job whose hold is over out of the concurrency limit, so that the next can begin.
 
         Raises:
             RuntimeError: As ``fill``.
@@ -104,7 +104,7 @@ class JudgeThread:
         self._thread.stop(timeout)
 
     def give_up(self) -> list[Job]:
-        """Leave a blocked thread to itself; it ends when the judge lets it go.
+        """Stop using a blocked thread; it ends when the judge's blocking call returns.
 
         Returns:
             The jobs under evaluation. Nothing is delivered for them any more.
@@ -134,7 +134,7 @@ class JudgeThread:
         if running is not None:
             self._late[key] = running
         going_on = [late for late in self._late if late not in self._cancelled]
-        if len(going_on) > LATE_CONCURRENCY - 1:
+        if len(going_on) > LATE_CONCURRENCY:
             self._cancelled.add(going_on[0])
             self._late[going_on[0]][1].cancel()
         self._fill()

@@ -65,7 +65,7 @@ class LocalDispatcher:
         return True
 
     def withdraw(self, key: JobKey) -> bool:
-        """Take back a job that still waits; one that is evaluated makes way for the next."""
+        """Take back a job that waits; one under evaluation leaves the concurrency limit."""
         if self._thread.is_blocked and self._n_threads < MAX_THREADS:
             self._replace_thread()
         if self._queue.withdraw(key):

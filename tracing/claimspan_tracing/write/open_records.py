@@ -60,7 +60,7 @@ class OpenRecords:
         self._open: dict[JobKey, OpenRecord] = {}
 
     def add(self, record: OpenRecord) -> None:
-        """Add a record; it is finished by whoever takes it."""
+        """Add a record that has no state yet."""
         self._open[record.key] = record
 
     def get(self, key: JobKey) -> OpenRecord | None:
