@@ -78,8 +78,10 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "dispatch": SHARED | {"capture", "decide", "job"},
     "write": SHARED | {"decide", "job"},
     "export": SHARED | {"job"},
-    "engine": SHARED | {"capture", "decide", "dispatch", "export", "job", "read", "write"},
-    "monitor": SHARED | {"decide", "dispatch", "engine", "export", "write"},
+    "redact": SHARED | {"job"},
+    "engine": SHARED
+    | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},
+    "monitor": SHARED | {"decide", "dispatch", "engine", "export", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset({"decide", "export", "job", "monitor", "write"}),

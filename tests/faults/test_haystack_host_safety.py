@@ -50,7 +50,7 @@ PLACES = [
     "claimspan_tracing.capture.table.RunTable.close",
     "claimspan_tracing.engine.Engine.start_root",
     "claimspan_tracing.engine.Engine.submit",
-    "claimspan_tracing.engine.read_job",
+    "claimspan_tracing.engine.reading.read_job",
 ]
 
 

@@ -60,7 +60,7 @@ def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
         return read_job(tree, guard)
 
     monkeypatch.setattr(RecordQueue, "put", put)
-    monkeypatch.setattr("claimspan_tracing.engine.read_job", read)
+    monkeypatch.setattr("claimspan_tracing.engine.reading.read_job", read)
     monitor = make_monitor()
     chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
 
@@ -86,7 +86,7 @@ def test_a_record_that_is_shut_down_while_it_is_read_is_finished_once_and_whole(
         built.set()
         return spans
 
-    monkeypatch.setattr("claimspan_tracing.engine.build_spans", build)
+    monkeypatch.setattr("claimspan_tracing.engine.reading.build_spans", build)
     monitor = make_monitor()
     run(monitor)
     assert reading.wait(10)

@@ -6,21 +6,24 @@ import asyncio
 import atexit
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypedDict
 
 from opentelemetry.trace import TracerProvider
 
 from claimspan import GroundTruth
+from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, default_judge
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import RateSampler, Sampler
+from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.engine import Engine, Settings
 from claimspan_tracing.export.providers import TracerSource
+from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
 from claimspan_tracing.write.sinks import Sink
 
 __all__ = ["EXIT_TIMEOUT", "GroundTruthLike", "Monitor", "MonitorOptions"]
@@ -43,6 +46,13 @@ class MonitorOptions(TypedDict, total=False):
     max_queue_records: int
     max_queue_bytes: int
     sinks: Sequence[Sink]
+    redact: Redactor | None
+    redact_for: Collection[Audience]
+    capture_content: bool
+    budget: Budget | None
+    spool: str | Path | None
+    dispatch: Dispatcher | None
+    serverless: bool
 
 
 class Monitor:
@@ -65,6 +75,13 @@ class Monitor:
         max_queue_records: int = MAX_RECORDS,
         max_queue_bytes: int = MAX_BYTES,
         sinks: Sequence[Sink] = (),
+        redact: Redactor | None = None,
+        redact_for: Collection[Audience] = AUDIENCES,
+        capture_content: bool = True,
+        budget: Budget | None = None,
+        spool: str | Path | None = None,
+        dispatch: Dispatcher | None = None,
+        serverless: bool = False,
     ) -> None:
         """Check everything that can be checked before any traffic.
 
@@ -82,6 +99,17 @@ class Monitor:
                 the evaluation; more are refused with ``queue_full``.
             max_queue_bytes: Approximate bytes of text that these may keep alive.
             sinks: Write finished records to further places, in order, after our own.
+            redact: Takes out of every text what nobody may see, before any judge, span, sink or
+                file gets it. Where it raises, the text is left out.
+            redact_for: Who gets redacted texts: ``{"export"}`` lets the judge alone see them raw.
+            capture_content: False writes no text on spans; records are evaluated all the same.
+            budget: What judging may cost. A record beyond it ends as ``over_budget``.
+            spool: File in which records wait for their evaluation, so that they survive the end
+                of the process. Several processes may share it.
+            dispatch: Has records evaluated elsewhere, such as by Celery workers; None evaluates
+                them on a thread of this process.
+            serverless: Evaluate or spool each record before the pipeline's call returns, for
+                platforms that freeze the process between requests.
 
         Raises:
             ConfigError: An argument cannot work.
@@ -97,6 +125,12 @@ class Monitor:
             max_bytes=int(_positive("max_queue_bytes", max_queue_bytes)),
             source=TracerSource(_checked_provider(tracer_provider)),
             sinks=_checked_sinks(sinks),
+            redaction=None if redact is None else Redaction(redact, frozenset(redact_for)),
+            capture_content=capture_content,
+            budget=budget,
+            spool=None if spool is None else Path(spool),
+            dispatcher=dispatch,
+            serverless=serverless,
             on_first_record=self._drain_at_exit,
         )
         self._engine = Engine(self._settings)

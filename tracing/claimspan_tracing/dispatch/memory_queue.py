@@ -52,6 +52,11 @@ class RecordQueue:
         """Number of records that have a place."""
         return len(self._sizes)
 
+    @property
+    def fullness(self) -> float:
+        """How full the queue is, 0 to 1, by the bound that is nearer."""
+        return max(len(self._sizes) / self._max_records, self._bytes / self._max_bytes)
+
     def put(self, key: JobKey, tree: RunTree) -> bool:
         """Give a record a place; False where a bound would be passed."""
         with self._lock:

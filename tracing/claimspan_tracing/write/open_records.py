@@ -38,7 +38,8 @@ class OpenRecord:
     """What the sampler decided; None before it was asked."""
 
     job: Job | None = None
-    """The job that was read from the run tree; None before that."""
+    """The job that was read from the run tree, as everybody but the judge may see it; None before
+    that."""
 
     spans: OpenSpans | None = None
     """The spans of the query; None before they are built, and where they are somebody else's."""

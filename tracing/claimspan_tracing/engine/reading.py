@@ -1,0 +1,113 @@
+"""Reading: from a run tree to a job, its decision and its spans, on the worker's thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from opentelemetry.trace import format_span_id, format_trace_id
+
+from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.decide.decider import Decider
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.engine.evaluations import Evaluations
+from claimspan_tracing.engine.settings import Settings
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.suppression import run_suppressed
+from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
+from claimspan_tracing.write.spans import build_spans
+from claimspan_tracing.write.writer import Writer
+
+__all__ = ["Reading", "key_of"]
+
+
+class Reading:
+    """Reads finished trees, and dispatches their jobs or finishes their records at once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        records: OpenRecords,
+        queue: RecordQueue,
+        decider: Decider,
+        writer: Writer,
+        evaluations: Evaluations,
+        guard: Guard,
+    ) -> None:
+        """Connect the parts.
+
+        Args:
+            settings: The options of the monitor.
+            records: The records that have no state yet.
+            queue: Holds their places.
+            decider: Decides which of them are evaluated.
+            writer: Finishes those that are not.
+            evaluations: Takes those that are.
+            guard: Counts what fails.
+        """
+        self._settings = settings
+        self._records = records
+        self._queue = queue
+        self._decider = decider
+        self._writer = writer
+        self._evaluations = evaluations
+        self._guard = guard
+
+    def process(self, tree: RunTree) -> None:
+        """Read a tree and dispatch its job, or finish the record at once; does not raise."""
+        key = key_of(tree)
+        try:
+            self._read(key, tree)
+        except BaseException as error:  # noqa: BLE001 - a reader or span processor may raise anything
+            self._guard.swallow(error)
+            failed = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+            self._writer.finish(key, failed)
+            self._queue.release(key)
+
+    def _read(self, key: JobKey, tree: RunTree) -> None:
+        record = self._records.get(key)
+        if record is None:  # a shutdown has finished it
+            self._queue.release(key)
+            return
+        job = run_suppressed(read_job, tree, self._guard)
+        record.decision = self._decider.decide(job.facts, record.context)
+        job = replace(job, decision=record.decision)
+        record.job = shown = self._redacted(job)
+        if not job.root_ended:
+            tracer = self._settings.source.tracer()
+            build = partial(build_spans, shown, record.root, tracer, self._guard)
+            record.spans = record.context.copy().run(build)
+        if self._records.get(key) is None:
+            _end_runs(record)
+        status = job.status or (None if record.decision.sampled else Status.NOT_SAMPLED)
+        if status is None:
+            self._evaluations.dispatch(record, job if self._judge_sees_raw else shown, shown)
+        else:
+            self._writer.finish(key, Outcome(status=status, reason=job.reason))
+            self._queue.release(key)
+
+    def _redacted(self, job: Job) -> Job:
+        """What spans, sinks and disk get of a job."""
+        redaction = self._settings.redaction
+        return job if redaction is None else redaction.apply(job)
+
+    @property
+    def _judge_sees_raw(self) -> bool:
+        redaction = self._settings.redaction
+        return redaction is not None and "judge" not in redaction.audiences
+
+
+def key_of(tree: RunTree) -> JobKey:
+    """Return the key of the job that a tree will be read into."""
+    span = tree.span.get_span_context()
+    return format_trace_id(span.trace_id), format_span_id(span.span_id)
+
+
+def _end_runs(record: OpenRecord) -> None:
+    """End spans that were started while a shutdown ended their root."""
+    for span, ended in record.ends()[:-1]:
+        if span.is_recording():
+            span.end(end_time=ended)

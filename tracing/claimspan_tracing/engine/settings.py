@@ -1,0 +1,68 @@
+"""The checked options of a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from claimspan import GroundTruth
+from claimspan.cost.budget import Budget
+from claimspan.judges import Judge
+from claimspan_tracing.decide.sampling import Sampler
+from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.export.providers import TracerSource
+from claimspan_tracing.redact import Redaction
+from claimspan_tracing.write.sinks import Sink
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The checked options of a monitor."""
+
+    judge: Judge
+    """Gives claims and verdicts."""
+
+    ground_truth: GroundTruth | None
+    """Responses known to be right."""
+
+    sampler: Sampler
+    """Decides which records are evaluated."""
+
+    hold_seconds: float
+    """How long spans wait for scores."""
+
+    max_records: int
+    """Records under way at once."""
+
+    max_bytes: int
+    """Approximate bytes of text that these keep alive."""
+
+    source: TracerSource
+    """Where the spans go."""
+
+    sinks: tuple[Sink, ...] = ()
+    """The user's own sinks, called after ours."""
+
+    redaction: Redaction | None = None
+    """What is taken out of texts, and who may see them raw; None leaves them as they are."""
+
+    capture_content: bool = True
+    """Whether texts are written on spans."""
+
+    budget: Budget | None = None
+    """What judging may cost; None sets no limit beside the judge's own."""
+
+    spool: Path | None = None
+    """File in which jobs survive the end of the process; None keeps them in memory."""
+
+    dispatcher: Dispatcher | None = None
+    """Has jobs evaluated; None evaluates them on a thread of this process."""
+
+    serverless: bool = False
+    """Whether a record is evaluated or spooled before the pipeline's call returns."""
+
+    on_first_record: Callable[[], None] | None = None
+    """Called once, before the first record is queued."""
