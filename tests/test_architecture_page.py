@@ -11,6 +11,7 @@ import pytest
 
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.engine import Engine
+from claimspan_tracing.engine.reading import Reading
 from claimspan_tracing.write.writer import Writer
 
 ROOT: Final = Path(__file__).parents[1]
@@ -87,7 +88,7 @@ def test_every_stop_of_the_way_is_there() -> None:
     way = section("The way of a record")
     stops = {
         "Engine.submit": Engine,
-        "Engine._read": Engine,
+        "Reading.process": Reading,
         "Writer.finish": Writer,
         "Capture.start": Capture,
     }

@@ -81,7 +81,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "redact": SHARED | {"job"},
     "engine": SHARED
     | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},
-    "monitor": SHARED | {"decide", "dispatch", "engine", "export", "redact", "write"},
+    "options": SHARED | {"decide", "dispatch", "redact", "write"},
+    "monitor": SHARED | {"decide", "dispatch", "engine", "export", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset({"decide", "export", "job", "monitor", "write"}),

@@ -6,53 +6,39 @@ import asyncio
 import atexit
 import os
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final
 
 from opentelemetry.trace import TracerProvider
 
-from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
-from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.files.ground_truth import Lookup
-from claimspan.judges import Judge, default_judge
+from claimspan.judges import Judge
 from claimspan_tracing.decide.ledger import Stats
-from claimspan_tracing.decide.sampling import RateSampler, Sampler
+from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.engine import Engine, Settings
 from claimspan_tracing.export.providers import TracerSource
-from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
+from claimspan_tracing.options import (
+    GroundTruthLike,
+    MonitorOptions,
+    checked_ground_truth,
+    checked_judge,
+    checked_path,
+    checked_positive,
+    checked_provider,
+    checked_redaction,
+    checked_sampler,
+    checked_sinks,
+)
+from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink
 
 __all__ = ["EXIT_TIMEOUT", "GroundTruthLike", "Monitor", "MonitorOptions"]
 
-GroundTruthLike = str | Path | Mapping[str, str] | Lookup | GroundTruth
-"""What ``Monitor`` takes as ground truth."""
-
 EXIT_TIMEOUT: Final = 5.0
 """Seconds that the end of the process may wait for evaluations."""
-
-
-class MonitorOptions(TypedDict, total=False):
-    """The keyword options of ``Monitor``, as an integration takes them."""
-
-    judge: Judge | str | None
-    ground_truth: GroundTruthLike | None
-    sample: float | Sampler
-    hold_seconds: float
-    tracer_provider: TracerProvider | None
-    max_queue_records: int
-    max_queue_bytes: int
-    sinks: Sequence[Sink]
-    redact: Redactor | None
-    redact_for: Collection[Audience]
-    capture_content: bool
-    budget: Budget | None
-    spool: str | Path | None
-    dispatch: Dispatcher | None
-    serverless: bool
 
 
 class Monitor:
@@ -62,6 +48,36 @@ class Monitor:
     given to it, else the global one that the application has set, else one of its own made by
     ``configure()``; it never sets or replaces a global provider. Its threads start with the
     first query.
+
+    Args:
+        judge: Who decides: a judge, or the name of one as ``CLAIMSPAN_JUDGE`` takes it
+            (``"local"``, ``"openai:gpt-4o-mini"``); None takes ``default_judge()``.
+        ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
+            ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
+            evaluates only what needs none.
+        sample: Share of the records to evaluate, 0.0 to 1.0, or a sampler.
+        hold_seconds: How long the spans of a query wait for its scores, from the end of its
+            root. Scores that come later go to a carrier span.
+        tracer_provider: Where the spans go.
+        max_queue_records: Records under way at once, from the end of the root to the end of
+            the evaluation; more are refused with ``queue_full``.
+        max_queue_bytes: Approximate bytes of text that these may keep alive.
+        sinks: Write finished records to further places, in order, after our own.
+        redact: Takes out of every text what nobody may see, before any judge, span, sink or
+            file gets it. Where it raises, the text is left out.
+        redact_for: Who gets redacted texts: ``{"export"}`` lets the judge alone see them raw.
+        capture_content: False writes no text on spans; records are evaluated all the same.
+        budget: What judging may cost. A record beyond it ends as ``over_budget``.
+        spool: File in which records wait for their evaluation, so that they survive the end
+            of the process. Several processes may share it.
+        dispatch: Has records evaluated elsewhere, such as by Celery workers; None evaluates
+            them on a thread of this process.
+        serverless: Evaluate or spool each record before the pipeline's call returns, for
+            platforms that freeze the process between requests.
+
+    Raises:
+        ConfigError: An argument cannot work.
+        GroundTruthError: The ground-truth file cannot be read.
     """
 
     def __init__(
@@ -83,52 +99,20 @@ class Monitor:
         dispatch: Dispatcher | None = None,
         serverless: bool = False,
     ) -> None:
-        """Check everything that can be checked before any traffic.
-
-        Args:
-            judge: Who decides: a judge, or the name of one as ``CLAIMSPAN_JUDGE`` takes it
-                (``"local"``, ``"openai:gpt-4o-mini"``); None takes ``default_judge()``.
-            ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
-                ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
-                evaluates only what needs none.
-            sample: Share of the records to evaluate, 0.0 to 1.0, or a sampler.
-            hold_seconds: How long the spans of a query wait for its scores, from the end of its
-                root. Scores that come later go to a carrier span.
-            tracer_provider: Where the spans go.
-            max_queue_records: Records under way at once, from the end of the root to the end of
-                the evaluation; more are refused with ``queue_full``.
-            max_queue_bytes: Approximate bytes of text that these may keep alive.
-            sinks: Write finished records to further places, in order, after our own.
-            redact: Takes out of every text what nobody may see, before any judge, span, sink or
-                file gets it. Where it raises, the text is left out.
-            redact_for: Who gets redacted texts: ``{"export"}`` lets the judge alone see them raw.
-            capture_content: False writes no text on spans; records are evaluated all the same.
-            budget: What judging may cost. A record beyond it ends as ``over_budget``.
-            spool: File in which records wait for their evaluation, so that they survive the end
-                of the process. Several processes may share it.
-            dispatch: Has records evaluated elsewhere, such as by Celery workers; None evaluates
-                them on a thread of this process.
-            serverless: Evaluate or spool each record before the pipeline's call returns, for
-                platforms that freeze the process between requests.
-
-        Raises:
-            ConfigError: An argument cannot work.
-            GroundTruthError: The ground-truth file cannot be read.
-        """
         self._exit_hook: Callable[[], None] | None = None
         self._settings = Settings(
-            judge=_checked_judge(judge),
-            ground_truth=None if ground_truth is None else GroundTruth.of(ground_truth),
-            sampler=sample if isinstance(sample, Sampler) else RateSampler(_number(sample)),
-            hold_seconds=_positive("hold_seconds", hold_seconds),
-            max_records=int(_positive("max_queue_records", max_queue_records)),
-            max_bytes=int(_positive("max_queue_bytes", max_queue_bytes)),
-            source=TracerSource(_checked_provider(tracer_provider)),
-            sinks=_checked_sinks(sinks),
-            redaction=None if redact is None else Redaction(redact, frozenset(redact_for)),
+            judge=checked_judge(judge),
+            ground_truth=checked_ground_truth(ground_truth),
+            sampler=checked_sampler(sample),
+            hold_seconds=checked_positive("hold_seconds", hold_seconds),
+            max_records=int(checked_positive("max_queue_records", max_queue_records)),
+            max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
+            source=TracerSource(checked_provider(tracer_provider)),
+            sinks=checked_sinks(sinks),
+            redaction=checked_redaction(redact, redact_for),
             capture_content=capture_content,
             budget=budget,
-            spool=None if spool is None else Path(spool),
+            spool=checked_path(spool),
             dispatcher=dispatch,
             serverless=serverless,
             on_first_record=self._drain_at_exit,
@@ -207,56 +191,3 @@ def _weakly(method: weakref.WeakMethod[Callable[[], object]]) -> Callable[[], No
             bound()
 
     return call
-
-
-def _checked_judge(judge: Judge | str | None) -> Judge:
-    if judge is None:
-        return default_judge()
-    if isinstance(judge, str):
-        return _named_judge(judge)
-    if not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(
-            f"judge is a {type(judge).__name__}: give an object with name, extract_claims and check"
-        )
-    return judge
-
-
-def _checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
-    # By its method: providers of other packages need not inherit from the API's class.
-    if provider is not None and not callable(getattr(provider, "get_tracer", None)):
-        raise ConfigError(
-            f"tracer_provider is a {type(provider).__name__}: give an OpenTelemetry TracerProvider"
-        )
-    return provider
-
-
-def _named_judge(name: str) -> Judge:
-    try:
-        return default_judge(name)
-    except MissingExtraError:
-        raise
-    except ConfigError as error:
-        raise ConfigError(f"judge is a str that cannot be used: {error}") from None
-
-
-def _checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
-    if not isinstance(sinks, list | tuple):
-        raise ConfigError(f"sinks is a {type(sinks).__name__}: give a list of sinks")
-    for sink in sinks:
-        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(
-                f"sinks has a {type(sink).__name__}: give objects with write(finished)"
-            )
-    return tuple(sinks)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"sample is {value!r}: give a share between 0.0 and 1.0, or a sampler")
-    return float(value)
-
-
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ConfigError(f"{name} is {value!r}: give a positive number")
-    return value
