@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from claimspan.cost.budget import Budget
+from claimspan_tracing.decide.conditions import (
+    Condition,
+    abstained,
+    attribute,
+    doubtful,
+    empty_retrieval,
+    failed,
+    feedback,
+    low_retrieval,
+    route,
+    slower_than,
+)
 from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.ledger import Stats
+from claimspan_tracing.decide.request import disable_evaluation
+from claimspan_tracing.decide.rules import Rule, RuleSampler
 from claimspan_tracing.decide.sampling import Decision, RateSampler, Sampler
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.decide.throttle import Throttle
 from claimspan_tracing.export.providers import configure
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
@@ -14,6 +29,7 @@ from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
     "Budget",
+    "Condition",
     "Decision",
     "Facts",
     "Finished",
@@ -21,9 +37,22 @@ __all__ = [
     "Monitor",
     "Outcome",
     "RateSampler",
+    "Rule",
+    "RuleSampler",
     "Sampler",
     "Sink",
     "Stats",
     "Status",
+    "Throttle",
+    "abstained",
+    "attribute",
     "configure",
+    "disable_evaluation",
+    "doubtful",
+    "empty_retrieval",
+    "failed",
+    "feedback",
+    "low_retrieval",
+    "route",
+    "slower_than",
 ]

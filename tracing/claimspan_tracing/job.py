@@ -167,6 +167,9 @@ class Job:
     reason: str = ""
     """More about ``status``; empty where there is nothing to add."""
 
+    feedback: float | None = None
+    """What a user had said about the response when the job was read; None where nobody had."""
+
     decision: Decision | None = None
     """What the sampler decided; None before it was asked."""
 
@@ -201,8 +204,12 @@ class Job:
             has_context=bool(chunks),
             abstained=self.abstained,
             failed=bool(self.error_type),
+            had_error=bool(self.error_type) or any(run.error_type for run in self.runs),
+            empty_retrieval=any(not run.found for run in self.retrievers),
+            can_be_evaluated=self.status is None,
             retrieval_scores=tuple(c.score for c in chunks if c.score is not None),
             attributes=self.record.metadata,
+            feedback=self.feedback,
         )
 
     def to_json(self) -> str:
@@ -236,6 +243,10 @@ class Outcome:
 
     ground_truth: GroundTruthMatch | None = None
     """What the response was compared with; None where there was no ground truth."""
+
+    decision: Decision | None = None
+    """What the sampler decided after its first judge; takes the place of ``Job.decision``. None
+    where that stands."""
 
     late: bool = False
     """Whether the record's spans had been ended, with another state, before the scores came."""

@@ -151,6 +151,8 @@ JUDGE_NOTES: Final = "claimspan.judge.notes"
 SAMPLE_RATE: Final = "claimspan.sample.rate"
 SAMPLE_WEIGHT: Final = "claimspan.sample.weight"
 SAMPLE_REASON: Final = "claimspan.sample.reason"
+SAMPLE_REQUEST: Final = "claimspan.sample"
+"""Key in the metadata of a run, not on a span: True, False, or a rate for this one request."""
 
 CLAIM_PREFIX: Final = "claimspan.claim."
 GROUND_TRUTH_CLAIM_PREFIX: Final = "claimspan.ground_truth.claim."

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from dataclasses import replace
 
+from claimspan.errors import ConfigError
+from claimspan.judges import Judge
 from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.sampling import Decision, Sampler, checked_decision
+from claimspan_tracing.decide.overload import MARK, Overload
+from claimspan_tracing.decide.request import disabled_decision, requested_decision
+from claimspan_tracing.decide.sampling import (
+    MIN_RATE,
+    Decision,
+    RateSampler,
+    Sampler,
+    checked_decision,
+    first_judge_of,
+)
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.suppression import run_suppressed
 
@@ -14,29 +26,92 @@ __all__ = ["Decider"]
 
 
 class Decider:
-    """Decides about one record at a time, on the worker's thread."""
+    """Decides about one record at a time.
 
-    def __init__(self, sampler: Sampler, fullness: Callable[[], float], guard: Guard) -> None:
+    The request comes first (``disable_evaluation``, then its metadata), then the sampler, whose
+    rate is lowered while the judge cannot keep up.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        fullness: Callable[[], float],
+        guard: Guard,
+        overload: Overload | None = None,
+    ) -> None:
         """Set who decides.
 
         Args:
             sampler: Decides on the facts of a record.
-            fullness: Returns how full the queue is, 0 to 1.
+            fullness: Returns how full the judge's share of the queue is, 0 to 1.
             guard: Counts what the sampler raises.
+            overload: Lowers rates while that share is full; None makes one.
         """
         self._sampler = sampler
         self._fullness = fullness
         self._guard = guard
+        self._overload = overload or Overload()
+        self.first_judge: Judge | None = first_judge_of(sampler)
+        """Scores the records that the sampler leaves undecided; None where there is none."""
 
     def decide(self, facts: Facts, request: Context) -> Decision:
-        """Decide about a record.
+        """Decide about a record, on the worker's thread.
 
         Args:
             facts: What is known about it.
             request: Context variables of the request, as they were when its root started.
         """
+        asked = disabled_decision(request) or self._requested(facts)
+        if asked is not None:
+            return asked
+        decision = self._ask(facts)
+        if decision.undecided and self.first_judge is None:
+            self._guard.swallow(ConfigError("the sampler is undecided, and has no first_judge"))
+            return _FAILED
+        if not facts.can_be_evaluated:  # it adds nothing to the judge's queue
+            return decision
+        return self._overload.thin(decision, facts, self._fullness())
+
+    def decide_unread(self, trace_id: int, span_id: int, request: Context) -> Decision | None:
+        """Decide about a record that was not read, on the application's thread.
+
+        Returns:
+            None where only a sampler that needs more than the ids could decide: facts have not been
+            read, and a user's sampler may block.
+        """
+        if isinstance(self._sampler, RateSampler):
+            return self.decide(Facts(trace_id=trace_id, span_id=span_id), request)
+        return disabled_decision(request)
+
+    def decide_scored(self, facts: Facts, before: Decision) -> Decision:
+        """Decide about a record that was left undecided, on the judge's thread.
+
+        Args:
+            facts: What is known about it, with the scores of the first judge.
+            before: The decision that left it undecided; its rate goes into the new one.
+        """
+        decision = self._ask(facts)
+        if decision.undecided:
+            self._guard.swallow(ConfigError("the sampler is undecided after its first judge, too"))
+            return _FAILED
+        mark = MARK if before.reason.endswith(MARK) else ""
+        # Two tiny rates may have a product that no weight can be made from.
+        rate = max(decision.rate * before.rate, MIN_RATE if decision.sampled else 0.0)
+        return replace(decision, rate=rate, reason=decision.reason + mark)
+
+    def _requested(self, facts: Facts) -> Decision | None:
+        try:
+            return requested_decision(facts)
+        except ConfigError as error:
+            self._guard.swallow(error)
+            return None
+
+    def _ask(self, facts: Facts) -> Decision:
         try:
             return checked_decision(run_suppressed(self._sampler.decide, facts))
         except BaseException as error:  # noqa: BLE001 - the sampler is the user's; the record still gets its state
             self._guard.swallow(error)
-            return Decision(sampled=False, rate=0.0, reason="the sampler failed")
+            return _FAILED
+
+
+_FAILED = Decision(sampled=False, rate=0.0, reason="the sampler failed")

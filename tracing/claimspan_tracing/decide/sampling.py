@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hashlib import blake2b
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
 from claimspan.errors import ConfigError
+from claimspan.judges import Judge
+from claimspan_tracing.decide.chance import is_share, is_taken
 from claimspan_tracing.decide.facts import Facts
+from claimspan_tracing.decide.status import Status
 
-__all__ = ["Decision", "RateSampler", "Sampler", "checked_decision"]
-
-_BITS: Final = 56
-"""Number of random bits in OpenTelemetry's threshold rule (``tracestate`` probability sampling)."""
+__all__ = [
+    "MAX_REASON",
+    "MIN_RATE",
+    "Decision",
+    "RateSampler",
+    "Sampler",
+    "checked_decision",
+    "first_judge_of",
+]
 
 MIN_RATE: Final = 1e-12
 """Smallest rate of a sampled record; below, one record would outweigh all others."""
@@ -34,6 +41,13 @@ class Decision:
     reason: str
     """Which rule decided."""
 
+    status: Status | None = None
+    """The state of a record that is not to be evaluated; None stands for ``not_sampled``."""
+
+    undecided: bool = False
+    """Whether the sampler has to see the scores of its first judge before it can decide. Then
+    ``sampled`` is True, and the rate is that of everything that was decided so far."""
+
     def __post_init__(self) -> None:
         """Refuse what would leave a record without a usable weight.
 
@@ -42,8 +56,12 @@ class Decision:
         """
         if not isinstance(self.sampled, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for samplers that are not type-checked
             raise ConfigError(f"Decision.sampled is {self.sampled!r}: give True or False")
-        if not _is_share(self.rate):
+        if not is_share(self.rate):
             raise ConfigError(f"Decision.rate is {self.rate!r}: give a number from 0.0 to 1.0")
+        if self.status is not None and self.sampled:
+            raise ConfigError("Decision.status is the state of a record that is not sampled")
+        if self.undecided and not self.sampled:
+            raise ConfigError("Decision.undecided goes with sampled=True: the record goes on")
         if self.sampled and self.rate < MIN_RATE:
             raise ConfigError(
                 f"Decision.rate is {self.rate!r} for a sampled record: its weight is 1 / rate"
@@ -60,7 +78,11 @@ class Sampler(Protocol):
     """Decides, after the root of a record has ended, whether the record is evaluated."""
 
     def decide(self, facts: Facts) -> Decision:
-        """Decide about a record. Runs on the worker's thread, so it must be quick."""
+        """Decide about a record. Runs on the worker's thread, so it must be quick.
+
+        A sampler that has a ``first_judge`` and leaves records undecided is asked about those once
+        more, on the judge's thread.
+        """
         ...
 
 
@@ -83,16 +105,13 @@ class RateSampler:
         Raises:
             ConfigError: The rate is not a number between 0 and 1.
         """
-        if not _is_share(rate):
+        if not is_share(rate):
             raise ConfigError(f"sample is {rate!r}: give a share between 0.0 and 1.0")
         self.rate: Final = float(rate)
-        # As in OpenTelemetry's threshold rule: what is at least the threshold is taken.
-        self._threshold: Final = (1 << _BITS) - round(rate * (1 << _BITS))
 
     def decide(self, facts: Facts) -> Decision:
         """Compare the hash of the ids with the rate's threshold."""
-        sampled = _randomness(facts) >= self._threshold
-        return Decision(sampled=sampled, rate=self.rate, reason="rate")
+        return Decision(sampled=is_taken(facts, self.rate), rate=self.rate, reason="rate")
 
     def __repr__(self) -> str:
         return f"RateSampler({self.rate})"
@@ -108,17 +127,22 @@ def checked_decision(value: object) -> Decision:
         raise ConfigError(f"the sampler returned a {type(value).__name__}: return a Decision")
     if len(value.reason) <= MAX_REASON:
         return value
-    return Decision(value.sampled, value.rate, value.reason[:MAX_REASON])
+    return replace(value, reason=value.reason[:MAX_REASON])
 
 
-def _randomness(facts: Facts) -> int:
-    """56 uniformly distributed bits that depend on trace id and span id alone."""
-    # BLAKE2 is uniform, the same in every process and version, and takes about a microsecond.
-    ids = facts.trace_id.to_bytes(16, "big") + facts.span_id.to_bytes(8, "big")
-    return int.from_bytes(blake2b(ids, digest_size=_BITS // 8).digest(), "big")
+def first_judge_of(sampler: Sampler) -> Judge | None:
+    """Return the first judge of a sampler, which it has as ``first_judge``; None where it has none.
 
+    A sampler with a first judge may leave a record undecided. The judge then evaluates the record,
+    and the sampler is asked once more, with ``Facts.first_scores``.
 
-def _is_share(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return bool(0.0 <= value <= 1.0)  # False for NaN
+    Raises:
+        ConfigError: The attribute is no judge.
+    """
+    judge: object = getattr(sampler, "first_judge", None)
+    if judge is not None and not isinstance(judge, Judge):
+        raise ConfigError(
+            f"first_judge is a {type(judge).__name__}: give an object with name, extract_claims "
+            "and check"
+        )
+    return judge

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Final
 
 from claimspan import Evaluation, GroundTruth, aevaluate
@@ -13,6 +15,7 @@ from claimspan.errors import BudgetExceededError, JudgeError
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.dispatch.first_look import FirstLook
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.text import clean
@@ -30,14 +33,22 @@ evaluation for minutes, and a few of them all others."""
 class Evaluator:
     """Evaluates jobs: looks up the ground truth, asks the judge, and names what went wrong."""
 
-    def __init__(self, judge: Judge, ground_truth: GroundTruth | None, guard: Guard) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        ground_truth: GroundTruth | None,
+        guard: Guard,
+        first_look: FirstLook | None = None,
+    ) -> None:
         """Set who decides.
 
         Args:
             judge: Gives claims and verdicts.
             ground_truth: Responses known to be right; None evaluates what needs none.
             guard: Counts faults of the ground-truth look-up.
+            first_look: Decides about jobs that were dispatched undecided; None evaluates them.
         """
+        self._first_look = first_look
         self._judge = judge
         self._ground_truth = ground_truth
         self._guard = guard
@@ -61,6 +72,16 @@ class Evaluator:
             job: What to evaluate.
             seconds: Time that the evaluation may take.
         """
+        if self._first_look is None or job.decision is None or not job.decision.undecided:
+            return await self._evaluate(job, seconds)
+        began = time.monotonic()
+        decision = await self._first_look.decide(job, seconds)
+        if not decision.sampled:
+            return Outcome(status=decision.status or Status.NOT_SAMPLED, decision=decision)
+        outcome = await self._evaluate(job, seconds - (time.monotonic() - began))
+        return replace(outcome, decision=decision)
+
+    async def _evaluate(self, job: Job, seconds: float) -> Outcome:
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline:

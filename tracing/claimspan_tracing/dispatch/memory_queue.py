@@ -54,8 +54,14 @@ class RecordQueue:
 
     @property
     def fullness(self) -> float:
-        """How full the queue is, 0 to 1, by the bound that is nearer."""
-        return max(len(self._sizes) / self._max_records, self._bytes / self._max_bytes)
+        """How full the judge's share of the queue is, 0 to 1, by the bound that is nearer.
+
+        Trees that were not read yet do not count: to evaluate less does not help against those.
+        """
+        # Less the one that is being read. Without the lock: a number that is one off does no harm.
+        read = len(self._sizes) - len(self._trees) - 1
+        records = max(len(self._judged), read) / _share(self._max_records)
+        return max(records, self._judged_bytes / _share(self._max_bytes))
 
     def put(self, key: JobKey, tree: RunTree) -> bool:
         """Give a record a place; False where a bound would be passed."""

@@ -12,12 +12,11 @@ from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.ledger import Ledger, Stats
-from claimspan_tracing.decide.sampling import RateSampler
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.first_look import first_look_of
 from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
@@ -89,7 +88,8 @@ class Engine:
 
     def _local_dispatcher(self) -> Dispatcher:
         settings = self._settings
-        evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
+        first_look = first_look_of(self._decider, self.guard)
+        evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard, first_look)
         return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
 
     def _make_reading(self) -> Reading:
@@ -196,14 +196,11 @@ class Engine:
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record without reading it, on the application's thread."""
-        # A rate sampler needs the ids alone. A user's sampler needs facts that have not been read,
-        # and may block, so it is not called here.
-        if isinstance(self._settings.sampler, RateSampler):
-            span = tree.span.get_span_context()
-            facts = Facts(trace_id=span.trace_id, span_id=span.span_id)
-            record.decision = self._decider.decide(facts, record.context)
-            if not record.decision.sampled:
-                status = Status.NOT_SAMPLED
+        span = tree.span.get_span_context()
+        decided = self._decider.decide_unread(span.trace_id, span.span_id, record.context)
+        record.decision = decided
+        if decided is not None and not decided.sampled:
+            status = decided.status or Status.NOT_SAMPLED
         self._writer.refuse(record, status)
 
     # --- on the worker's thread ---

@@ -82,7 +82,9 @@ class Reading:
             record.spans = record.context.copy().run(build)
         if self._records.get(key) is None:
             _end_runs(record)
-        status = job.status or (None if record.decision.sampled else Status.NOT_SAMPLED)
+        status = job.status
+        if status is None and not record.decision.sampled:
+            status = record.decision.status or Status.NOT_SAMPLED
         if status is None:
             self._evaluations.dispatch(record, job if self._judge_sees_raw else shown, shown)
         else:

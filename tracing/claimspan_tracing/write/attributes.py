@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from claimspan import Evaluation
 from claimspan_tracing import semconv
+from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.job import Outcome
-from claimspan_tracing.text import cut
+from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.spans import MAX_VALUE_BYTES, Attributes
 
-__all__ = ["about", "ground_truth_of", "metric_scores"]
+__all__ = ["about", "ground_truth_of", "metric_scores", "sample_of"]
 
 
 def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = None) -> Attributes:
@@ -63,6 +64,15 @@ def ground_truth_of(outcome: Outcome) -> Attributes:
     return score | {
         semconv.GROUND_TRUTH: cut(match.text, MAX_VALUE_BYTES),
         semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by,
+    }
+
+
+def sample_of(decision: Decision) -> Attributes:
+    """Return what was decided about a record: rate, weight and reason."""
+    return {
+        semconv.SAMPLE_RATE: decision.rate,
+        semconv.SAMPLE_WEIGHT: decision.weight,
+        semconv.SAMPLE_REASON: clean(decision.reason),
     }
 
 

@@ -25,7 +25,7 @@ from claimspan import Claim, Evaluation, Label, VerdictMatrix
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import cut, json_list
-from claimspan_tracing.write.attributes import about, ground_truth_of, metric_scores
+from claimspan_tracing.write.attributes import about, ground_truth_of, metric_scores, sample_of
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import Attributes
 
@@ -69,6 +69,8 @@ def write_carrier(finished: Finished, tracer: Tracer) -> None:
         return
     scores = about(evaluation) | ground_truth_of(finished.outcome)
     scores |= metric_scores(evaluation.metrics)
+    if finished.job.decision is not None:
+        scores |= sample_of(finished.job.decision)
     annotations = _annotations(evaluation)
     span = _start(finished.job, tracer)
     span.set_attributes(annotations)

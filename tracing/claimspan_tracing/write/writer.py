@@ -10,11 +10,11 @@ from opentelemetry.trace import Span
 
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.ledger import Ledger
-from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.text import clean, cut
+from claimspan_tracing.write.attributes import sample_of
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.signals import RecordCounter
 from claimspan_tracing.write.sinks import Finished, Sink
@@ -86,7 +86,7 @@ class Writer:
         Returns:
             Whether the scores were written.
         """
-        finished = Finished(job, replace(outcome, late=True))
+        finished = Finished(_decided(job, outcome), replace(outcome, late=True))
         written = self._try(self._scores, finished)
         for sink in self._sinks:
             self._try(sink, finished)
@@ -106,14 +106,16 @@ class Writer:
     def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
         finished = None
         if record.job is not None:
-            finished = self._with_scores(Finished(record.job, outcome, record.spans))
+            job = _decided(record.job, outcome)
+            finished = self._with_scores(Finished(job, outcome, record.spans))
             outcome = finished.outcome
         if record.spans is None:
             with self._guard:
                 record.root.set_attributes(BARE_ROOT)
-        if record.decision is not None:
+        decision = outcome.decision or record.decision
+        if decision is not None:
             with self._guard:
-                _write_decision(record.root, record.decision)
+                record.root.set_attributes(sample_of(decision))
         with self._guard:
             _write_state(record.root, outcome)
         for span, ended in record.ends():
@@ -127,7 +129,11 @@ class Writer:
         """Write the scores first; without them the record is not evaluated."""
         if self._try(self._scores, finished):
             return finished
-        failed = Outcome(status=Status.JUDGE_ERROR, reason="the scores could not be written")
+        failed = Outcome(
+            status=Status.JUDGE_ERROR,
+            reason="the scores could not be written",
+            decision=finished.outcome.decision,
+        )
         return replace(finished, outcome=failed)
 
     def _end(self, span: Span, ended: int | None) -> None:
@@ -146,10 +152,9 @@ class Writer:
         return True
 
 
-def _write_decision(span: Span, decision: Decision) -> None:
-    span.set_attribute(semconv.SAMPLE_RATE, decision.rate)
-    span.set_attribute(semconv.SAMPLE_WEIGHT, decision.weight)
-    span.set_attribute(semconv.SAMPLE_REASON, clean(decision.reason))
+def _decided(job: Job, outcome: Outcome) -> Job:
+    """The job with the decision that holds: the one after the first judge, where there is one."""
+    return job if outcome.decision is None else replace(job, decision=outcome.decision)
 
 
 def _write_state(span: Span, outcome: Outcome) -> None:

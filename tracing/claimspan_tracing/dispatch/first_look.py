@@ -1,0 +1,67 @@
+"""The first look: a cheap judge's scores, for records that the sampler could not decide without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from claimspan import aevaluate
+from claimspan.judges import Judge
+from claimspan_tracing.decide.decider import Decider
+from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import Job
+
+__all__ = ["FirstLook", "first_look_of"]
+
+FIRST_SECONDS: Final = 30.0
+"""How long the first judge may take. It is meant to be cheap; one that hangs must not take the
+time of the real judge, too."""
+
+
+class FirstLook:
+    """Has the sampler's first judge evaluate jobs, and the sampler decide on its scores."""
+
+    def __init__(self, judge: Judge, decider: Decider, guard: Guard) -> None:
+        """Set who scores and who decides.
+
+        Args:
+            judge: The sampler's first judge.
+            decider: Asks the sampler.
+            guard: Counts what the judge raises.
+        """
+        self._judge = judge
+        self._decider = decider
+        self._guard = guard
+
+    async def decide(self, job: Job, seconds: float) -> Decision:
+        """Decide about a job that was dispatched undecided.
+
+        Args:
+            job: Its decision is undecided.
+            seconds: Time that is left for the job.
+        """
+        scores = await self._scores(job, min(seconds, FIRST_SECONDS))
+        before = job.decision or Decision(sampled=True, rate=1.0, reason="", undecided=True)
+        return self._decider.decide_scored(replace(job.facts, first_scores=scores), before)
+
+    async def _scores(self, job: Job, seconds: float) -> Mapping[str, float]:
+        """The metrics by the first judge; none where it fails, which the sampler then sees."""
+        try:
+            # Without a ground truth: a look-up may cost more than this judge.
+            async with asyncio.timeout(seconds):
+                return (await aevaluate(job.record, judge=self._judge)).metrics
+        except BaseException as error:  # a judge of the user's may raise anything
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                raise
+            self._guard.swallow(error)
+            return {}
+
+
+def first_look_of(decider: Decider, guard: Guard) -> FirstLook | None:
+    """Return the first look that a decider's sampler asks for; None where it has no first judge."""
+    judge = decider.first_judge
+    return None if judge is None else FirstLook(judge, decider, guard)
