@@ -77,7 +77,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "read": SHARED | {"capture", "decide", "job"},
     "dispatch": SHARED | {"capture", "decide", "job"},
     "write": SHARED | {"decide", "job"},
-    "export": SHARED | {"job"},
+    "export": SHARED | {"decide", "job"},
     "redact": SHARED | {"job"},
     "engine": SHARED
     | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},

@@ -10,9 +10,12 @@ import typer
 
 from claimspan.errors import ConfigError
 from claimspan.report import render_report, summarise
+from claimspan_tracing.export.sample import read_sample
+from claimspan_tracing.export.stats import group_stats
+from claimspan_tracing.export.stats_table import as_json_value, print_stats
 from claimspan_tracing.export.trace_file import read_trace_file
 
-__all__ = ["report"]
+__all__ = ["report", "stats"]
 
 
 def report(
@@ -33,6 +36,26 @@ def report(
         typer.echo(f"{output}: {len(entries)} records")
     if show:
         typer.launch(output.resolve().as_uri())
+
+
+def stats(
+    trace_file: Annotated[Path, typer.Argument(help="A file of OTLP JSON lines.")],
+    by: Annotated[
+        str | None,
+        typer.Option(help="Group by `route`, or by an attribute of the root span."),
+    ] = None,
+    reweight: Annotated[
+        bool,
+        typer.Option("--reweight", help="Let evaluated records stand for lost ones of their rule."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Estimate the mean scores of all traffic from the sampled part."""
+    found = group_stats(read_sample(trace_file, by), reweight=reweight)
+    if as_json:
+        typer.echo(json.dumps(as_json_value(found)))
+    else:
+        print_stats(found, by)
 
 
 def _write(path: Path, page: str) -> None:

@@ -1,0 +1,108 @@
+"""Means of weighted samples with their 95 % intervals."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+__all__ = ["Estimate", "Observation", "estimate_mean"]
+
+_Z: Final = 1.959964
+"""97.5 % of a normal distribution lie below it."""
+
+_ALPHA: Final = 0.05
+
+FEWEST_CLUSTERS: Final = 4
+"""With fewer there is no interval: it would be wider than the scale, or a guess."""
+
+
+class Observation(NamedTuple):
+    """One score in a sample."""
+
+    cluster: str
+    """What belongs together and is not independent: the trace."""
+
+    weight: float
+    """How many records it stands for, above 0."""
+
+    value: float
+    """The score, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The mean of all records, estimated from the sampled ones."""
+
+    n: int
+    """Scores in the sample."""
+
+    mean: float
+    """The weighted mean."""
+
+    low: float | None
+    """Lower bound of the 95 % interval; None where there is too little to tell."""
+
+    high: float | None
+    """Upper bound of the 95 % interval; None where there is too little to tell."""
+
+
+def estimate_mean(observations: Sequence[Observation]) -> Estimate:
+    """Estimate the mean of the records that a weighted sample was drawn from.
+
+    The mean is Hajek's: the weighted sum over the sum of the weights. Its variance is linearised,
+    with clusters as the units (Särndal, Swensson and Wretman, Model Assisted Survey Sampling,
+    section 5.7), and taken as if drawn with replacement. So the interval is about the traffic that
+    the records are examples of, and is not empty where every record was evaluated.
+
+    Args:
+        observations: At least one.
+    """
+    total = math.fsum(each.weight for each in observations)
+    mean = math.fsum(each.weight * each.value for each in observations) / total
+    residuals: defaultdict[str, float] = defaultdict(float)
+    weights: defaultdict[str, float] = defaultdict(float)
+    for cluster, weight, value in observations:
+        residuals[cluster] += weight * (value - mean) / total
+        weights[cluster] += weight
+    low, high = _interval(mean, list(residuals.values()), list(weights.values()))
+    return Estimate(len(observations), mean, low, high)
+
+
+def _interval(
+    mean: float, residuals: Sequence[float], weights: Sequence[float]
+) -> tuple[float | None, float | None]:
+    clusters = len(residuals)
+    if clusters < FEWEST_CLUSTERS:
+        return None, None
+    variance = math.fsum(r * r for r in residuals) * clusters / (clusters - 1)
+    # Rounding leaves about 1e-17 where all values are the same.
+    if variance < 1e-24:
+        return _without_spread(mean, weights)
+    half = _t_quantile(clusters - 1) * math.sqrt(variance)
+    return max(0.0, mean - half), min(1.0, mean + half)
+
+
+def _without_spread(mean: float, weights: Sequence[float]) -> tuple[float | None, float | None]:
+    """The interval where all values are the same: ten times 1.0 does not prove that all are."""
+    # Clopper and Pearson's for all or none of n, with Kish's effective number of clusters for n.
+    effective = math.fsum(weights) ** 2 / math.fsum(w * w for w in weights)
+    least = (_ALPHA / 2) ** (1 / effective)
+    if math.isclose(mean, 1.0):
+        return least, 1.0
+    return (0.0, 1.0 - least) if math.isclose(mean, 0.0, abs_tol=1e-12) else (None, None)
+
+
+def _t_quantile(degrees: int) -> float:
+    """97.5 % of Student's t lie below it, to three digits from three degrees of freedom on."""
+    # The expansion of Cornish and Fisher (Abramowitz and Stegun, 26.7.5), which needs no library.
+    z, v = _Z, float(degrees)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / v**power for power, term in enumerate(terms, start=1))
