@@ -365,12 +365,13 @@ def test_a_full_queue_of_jobs_refuses_no_record_that_is_not_to_be_judged(
         ask(judged=True)
         time.sleep(0.01)
     refused = monitor.stats.dropped["queue_full"]
+    thinned = monitor.stats.skipped.get("not_sampled", 0)  # by the overload
     for _ in range(20):
         ask(judged=False)
         time.sleep(0.05)
 
     assert refused > 0
-    assert monitor.stats.skipped == {"not_sampled": 20}
+    assert monitor.stats.skipped == {"not_sampled": thinned + 20}
     monitor.shutdown(timeout=0.1)
 
 
