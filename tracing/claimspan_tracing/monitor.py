@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import SpanContext, TracerProvider
 
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
@@ -18,7 +18,7 @@ from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
-from claimspan_tracing.engine import Engine, Settings
+from claimspan_tracing.engine import Engine, Settings, checked_feedback
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.options import (
     GroundTruthLike,
@@ -131,6 +131,31 @@ class Monitor:
     def stats(self) -> Stats:
         """Counts of the records so far, by state."""
         return self._engine.stats
+
+    def feedback(
+        self, value: float, *, trace_id: str | int | SpanContext, span_id: str | int = ""
+    ) -> None:
+        """Note what a user said about a response, at any time. Returns at once.
+
+        It is written as a ``gen_ai.evaluation.result`` event with the name ``user_feedback``. Where
+        the sampler has a rule about ``feedback()``, it also decides: about a record that is still
+        under way as a fact, about one that was not sampled once more. Scores that come so late go
+        to a carrier span, with weight 0, since they are no random sample.
+
+        For that, and only with such a rule, records that were not sampled stay in memory with their
+        texts: 1,000 at most, 16 million characters, for an hour. They do not outlive the process,
+        and feedback that reaches another process of the service is an event there and nothing more.
+
+        Args:
+            value: From 0.0 (bad) to 1.0 (good).
+            trace_id: Trace of the query: 32 hex digits, a number, or the context of its root span.
+            span_id: Root span of the query, 16 hex digits or a number. Without it the feedback is
+                about every query of the trace.
+
+        Raises:
+            ConfigError: The value is out of its range, or an id is none.
+        """
+        self._engine.feedback(checked_feedback(value, trace_id, span_id))
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until every record so far has its state, and its spans are exported.

@@ -45,6 +45,8 @@ EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
 """Log event, one for each score, on the root span's context."""
 GEN_AI_EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 GEN_AI_EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+EVALUATION_FEEDBACK: Final = "user_feedback"
+"""Name of the evaluation that a user makes by saying whether a response was good."""
 
 # --- OpenInference ---
 

@@ -97,7 +97,22 @@ class Decider:
         mark = MARK if before.reason.endswith(MARK) else ""
         # Two tiny rates may have a product that no weight can be made from.
         rate = max(decision.rate * before.rate, MIN_RATE if decision.sampled else 0.0)
-        return replace(decision, rate=rate, reason=decision.reason + mark)
+        return replace(decision, rate=rate, reason=decision.reason + mark, counts=before.counts)
+
+    def decide_late(self, facts: Facts) -> Decision:
+        """Decide once more about a record that was not sampled, on the worker's thread.
+
+        Args:
+            facts: What is known about it, with the feedback of a user.
+
+        Returns:
+            A decision without a weight: the records that were sampled in time stand for all traffic
+            already.
+        """
+        decision = self._ask(facts)
+        if decision.undecided and self.first_judge is None:
+            return _FAILED
+        return replace(self._overload.thin(decision, facts, self._fullness()), counts=False)
 
     def _requested(self, facts: Facts) -> Decision | None:
         try:

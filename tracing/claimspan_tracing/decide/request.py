@@ -16,9 +16,12 @@ from claimspan_tracing.decide.chance import is_share, is_taken
 from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.sampling import Decision
 
-__all__ = ["disable_evaluation", "disabled_decision", "requested_decision"]
+__all__ = ["BY_REQUEST", "disable_evaluation", "disabled_decision", "requested_decision"]
 
 _DISABLED: Final = ContextVar("claimspan_evaluation_disabled", default=False)
+
+BY_REQUEST: Final = frozenset({"disabled", "request"})
+"""The reasons of decisions that the request made itself."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

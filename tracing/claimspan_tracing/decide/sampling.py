@@ -19,6 +19,7 @@ __all__ = [
     "Sampler",
     "checked_decision",
     "first_judge_of",
+    "wants_feedback",
 ]
 
 MIN_RATE: Final = 1e-12
@@ -43,6 +44,10 @@ class Decision:
 
     status: Status | None = None
     """The state of a record that is not to be evaluated; None stands for ``not_sampled``."""
+
+    counts: bool = True
+    """Whether the record has a weight. False where it was chosen after others like it had been left
+    out, because of feedback: in a mean it would stand for nobody but itself."""
 
     undecided: bool = False
     """Whether the sampler has to see the scores of its first judge before it can decide. Then
@@ -69,8 +74,11 @@ class Decision:
 
     @property
     def weight(self) -> float:
-        """How many records this one stands for in a mean, ``1 / rate``; 0 where not evaluated."""
-        return 1.0 / self.rate if self.sampled else 0.0
+        """How many records this one stands for in a mean, ``1 / rate``.
+
+        0 where it is not evaluated, and where it has no part in means.
+        """
+        return 1.0 / self.rate if self.sampled and self.counts else 0.0
 
 
 @runtime_checkable
@@ -146,3 +154,8 @@ def first_judge_of(sampler: Sampler) -> Judge | None:
             "and check"
         )
     return judge
+
+
+def wants_feedback(sampler: Sampler) -> bool:
+    """Whether a sampler decides on feedback of users, which it says by ``needs_feedback``."""
+    return getattr(sampler, "needs_feedback", False) is True

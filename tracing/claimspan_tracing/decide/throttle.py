@@ -13,7 +13,13 @@ from claimspan.errors import ConfigError
 from claimspan.judges import Judge
 from claimspan_tracing.decide.chance import is_taken
 from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.sampling import MIN_RATE, Decision, Sampler, first_judge_of
+from claimspan_tracing.decide.sampling import (
+    MIN_RATE,
+    Decision,
+    Sampler,
+    first_judge_of,
+    wants_feedback,
+)
 from claimspan_tracing.decide.status import Status
 
 __all__ = ["Throttle"]
@@ -77,6 +83,11 @@ class Throttle:
     def first_judge(self) -> Judge | None:
         """The first judge of the sampler; None where it has none."""
         return first_judge_of(self.sampler)
+
+    @property
+    def needs_feedback(self) -> bool:
+        """Whether the sampler decides on feedback of users."""
+        return wants_feedback(self.sampler)
 
     def decide(self, facts: Facts) -> Decision:
         """Ask the sampler, and thin what it takes."""

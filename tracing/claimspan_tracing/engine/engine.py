@@ -21,6 +21,7 @@ from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.engine.evaluations import Evaluations
+from claimspan_tracing.engine.feedback import Feedback, FeedbackDesk
 from claimspan_tracing.engine.reading import Reading, key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
@@ -56,6 +57,8 @@ class Engine:
         self._writer = self._make_writer()
         self._worker = Worker(self._queue.take, self._process, self.guard)
         self._evaluations = self._make_evaluations()
+        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations)
+        self._evaluations.on_skipped = self._feedback.keep
         self._reading = self._make_reading()
         self._closed = False
         self._stopped = False
@@ -100,6 +103,7 @@ class Engine:
             self._decider,
             self._writer,
             self._evaluations,
+            self._feedback,
             self.guard,
         )
 
@@ -128,6 +132,16 @@ class Engine:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
         self._ledger.produced()
         self._accept(_open_record(tree), tree)
+
+    def feedback(self, feedback: Feedback) -> None:
+        """Take what a user said about a response, at any time; the worker does the rest."""
+        self._ledger.evaluation_started()  # so that a flush waits for it
+        try:
+            self._worker.call(self._take_feedback, feedback)
+        except RuntimeError:  # after a shutdown there is still the event
+            self._ledger.evaluation_ended(late=False)
+            with self.guard:
+                self._feedback.emit(feedback)
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until every record has its state; False where one has not, after ``timeout`` s."""
@@ -207,6 +221,13 @@ class Engine:
 
     def _process(self, tree: RunTree) -> None:
         self._reading.process(tree)
+
+    def _take_feedback(self, feedback: Feedback) -> None:
+        try:
+            with self.guard:
+                self._feedback.receive(feedback)
+        finally:
+            self._ledger.evaluation_ended(late=False)
 
 
 def _open_record(tree: RunTree) -> OpenRecord:

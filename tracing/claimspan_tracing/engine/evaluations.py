@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
@@ -65,6 +66,8 @@ class Evaluations:
         self._ledger = ledger
         self._guard = guard
         self._hold_seconds = hold_seconds
+        self.on_skipped: Callable[[Job, Job, Context], None] | None = None
+        """Called with a job that its first judge has let go, as the judge and as others see it."""
         # Touched on the worker's thread alone, but for what ``abandon`` leaves behind.
         self._dispatched: dict[JobKey, _Dispatched] = {}
 
@@ -100,8 +103,21 @@ class Evaluations:
         left = DEADLINE_SECONDS
         if not job.root_ended:
             left = record.accepted_at + self._hold_seconds - time.monotonic()
+        self._begin(job, shown, record.context, left)
+
+    def dispatch_ended(self, job: Job, shown: Job, context: Context) -> None:
+        """Have a job evaluated whose record has reached its state; scores go to a carrier.
+
+        Args:
+            job: What the judge gets; its root has ended.
+            shown: What everybody else gets.
+            context: Context variables of the request.
+        """
+        self._begin(job, shown, context, DEADLINE_SECONDS)
+
+    def _begin(self, job: Job, shown: Job, context: Context, left: float) -> None:
         timer = self._worker.call_later(max(0.0, left), partial(self._hold_over, job))
-        self._dispatched[job.key] = _Dispatched(timer, record.context, shown)
+        self._dispatched[job.key] = _Dispatched(timer, context, shown)
         self._ledger.evaluation_started()
         refusal = self._hand_over(job)
         if refusal is not None:
@@ -145,6 +161,8 @@ class Evaluations:
             kept = self._dispatched.get(job.key)
             if not written and kept is not None and outcome.status is Status.EVALUATED:
                 late = kept.context.copy().run(self._writer.write_late, kept.shown, outcome)
+            if outcome.status is Status.NOT_SAMPLED and kept is not None and self.on_skipped:
+                self.on_skipped(job, kept.shown, kept.context)
         finally:
             self._end(job.key, late=late)
 

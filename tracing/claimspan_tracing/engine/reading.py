@@ -12,6 +12,7 @@ from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.engine.evaluations import Evaluations
+from claimspan_tracing.engine.feedback import FeedbackDesk
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
@@ -35,6 +36,7 @@ class Reading:
         decider: Decider,
         writer: Writer,
         evaluations: Evaluations,
+        feedback: FeedbackDesk,
         guard: Guard,
     ) -> None:
         """Connect the parts.
@@ -46,6 +48,7 @@ class Reading:
             decider: Decides which of them are evaluated.
             writer: Finishes those that are not.
             evaluations: Takes those that are.
+            feedback: Knows what users have said, and keeps what was not sampled.
             guard: Counts what fails.
         """
         self._settings = settings
@@ -54,6 +57,7 @@ class Reading:
         self._decider = decider
         self._writer = writer
         self._evaluations = evaluations
+        self._feedback = feedback
         self._guard = guard
 
     def process(self, tree: RunTree) -> None:
@@ -73,6 +77,8 @@ class Reading:
             self._queue.release(key)
             return
         job = run_suppressed(read_job, tree, self._guard)
+        said = self._feedback.value_for(key)
+        job = job if said is None else replace(job, feedback=said)
         record.decision = self._decider.decide(job.facts, record.context)
         job = replace(job, decision=record.decision)
         record.job = shown = self._redacted(job)
@@ -85,9 +91,12 @@ class Reading:
         status = job.status
         if status is None and not record.decision.sampled:
             status = record.decision.status or Status.NOT_SAMPLED
+        judged = job if self._judge_sees_raw else shown
         if status is None:
-            self._evaluations.dispatch(record, job if self._judge_sees_raw else shown, shown)
+            self._evaluations.dispatch(record, judged, shown)
         else:
+            if status is Status.NOT_SAMPLED:
+                self._feedback.keep(judged, shown, record.context)
             self._writer.finish(key, Outcome(status=status, reason=job.reason))
             self._queue.release(key)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from opentelemetry import metrics
 from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
-from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.write.evaluation_span import root_context
 from claimspan_tracing.write.sinks import Finished
 
-__all__ = ["EvaluationEvents", "RecordCounter", "ScoreHistogram"]
+__all__ = ["EvaluationEvents", "FeedbackEvents", "RecordCounter", "ScoreHistogram"]
 
 
 class EvaluationEvents:
@@ -43,6 +43,32 @@ class EvaluationEvents:
                     semconv.JUDGE_VERSION: evaluation.judge_version,
                 },
             )
+
+
+class FeedbackEvents:
+    """Emits a ``gen_ai.evaluation.result`` log event for what a user says about a response."""
+
+    def __init__(self) -> None:
+        self._logger = get_logger(semconv.SCOPE)
+
+    def emit(self, trace_id: str, span_id: str, value: float) -> None:
+        """Emit the event on the root span of a record.
+
+        Args:
+            trace_id: Of the root span, in hex.
+            span_id: Of the root span, in hex; empty where only the trace is known.
+            value: 0 (bad) to 1 (good).
+        """
+        root = SpanContext(int(trace_id, 16), int(span_id or "0", 16), is_remote=False)
+        self._logger.emit(
+            context=set_span_in_context(NonRecordingSpan(root)),
+            event_name=semconv.EVENT_EVALUATION,
+            severity_number=SeverityNumber.INFO,
+            attributes={
+                semconv.GEN_AI_EVALUATION_NAME: semconv.EVALUATION_FEEDBACK,
+                semconv.GEN_AI_EVALUATION_SCORE: value,
+            },
+        )
 
 
 class ScoreHistogram:
