@@ -34,7 +34,7 @@ COMPLAINTS = RuleSampler([Rule(feedback(at_most=0.3), 1.0, name="complaint")], d
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> InMemoryLogRecordExporter:
     """The log events of this test, by a logger provider that is the process's only here."""
-    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call] - the SDK leaves it untyped
+    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]  # untyped in the SDK
     provider = LoggerProvider(shutdown_on_exit=False)
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
     # The API can be given one provider in the life of a process.

@@ -177,6 +177,20 @@ def test_a_full_queue_does_not_turn_a_disabled_query_into_a_loss(
     assert monitor.stats.dropped == {"queue_full": 1}
 
 
+def test_a_full_queue_looks_at_the_metadata_of_what_it_refuses(
+    make_monitor: MonitorFactory,
+) -> None:
+    monitor = make_monitor(judge=ScriptedJudge(delay=1.0), max_queue_records=1)
+    handler = ClaimspanCallbackHandler(monitor)
+    for wanted in (True, False, True, False):
+        rag_chain().invoke("q", {"callbacks": [handler], "metadata": {SAMPLE: wanted}})
+    monitor.flush(10)
+
+    assert monitor.stats.evaluated == 1
+    assert monitor.stats.skipped == {"not_sampled": 2}
+    assert monitor.stats.dropped == {"queue_full": 1}
+
+
 # --- metadata ---
 
 

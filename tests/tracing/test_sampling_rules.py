@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypedDict, Unpack
 
 import pytest
@@ -15,6 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import JsonValue
 
+import claimspan_tracing
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import (
@@ -202,6 +205,22 @@ def test_a_lambda_is_a_condition_under_the_name_that_it_is_given() -> None:
     sampler = RuleSampler([Rule(lambda facts: facts.route == "x", 1.0, name="mine")], default=0.0)
 
     assert sampler.decide(facts_of(route="x")).reason == "rule:mine"
+
+
+def test_the_rules_of_the_documentation_work() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sampling.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names = dict(vars(claimspan_tracing))
+
+    # The text is our own page, and this test exists to run it.
+    exec(compile(f"sampler = {block}", "sampling.md", "exec"), names)  # noqa: S102 - see above
+
+    sampler = names["sampler"]
+    assert isinstance(sampler, RuleSampler)
+    decision = sampler.decide(facts_of(had_error=True, attributes={"tenant": "acme-1"}))
+    assert (decision.reason, decision.rate) == ("rule:failed|low_retrieval<0.3", 1.0)
+    assert sampler.decide(facts_of(latency_seconds=6)).reason == "rule:slow"
+    assert set(re.findall(r"^\| `(\w+)\(", page, re.MULTILINE)) <= set(claimspan_tracing.__all__)
 
 
 # --- in a real pipeline ---

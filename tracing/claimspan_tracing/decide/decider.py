@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import replace
 
+from pydantic import JsonValue
+
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge
+from claimspan_tracing import semconv
 from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.overload import MARK, Overload
 from claimspan_tracing.decide.request import disabled_decision, requested_decision
@@ -61,6 +64,8 @@ class Decider:
             facts: What is known about it.
             request: Context variables of the request, as they were when its root started.
         """
+        # The request has the last word: whoever wrote it knows more about it than any rule. An
+        # overload does not thin it either, as the application has chosen these few by itself.
         asked = disabled_decision(request) or self._requested(facts)
         if asked is not None:
             return asked
@@ -72,16 +77,32 @@ class Decider:
             return decision
         return self._overload.thin(decision, facts, self._fullness())
 
-    def decide_unread(self, trace_id: int, span_id: int, request: Context) -> Decision | None:
+    def decide_unread(
+        self, trace_id: int, span_id: int, metadata: Mapping[str, object], request: Context
+    ) -> Decision | None:
         """Decide about a record that was not read, on the application's thread.
+
+        Args:
+            trace_id: Of the root span.
+            span_id: Of the root span.
+            metadata: What the application attached to the root; one key is looked up.
+            request: Context variables of the request.
 
         Returns:
             None where only a sampler that needs more than the ids could decide: facts have not been
             read, and a user's sampler may block.
         """
+        attributes: dict[str, JsonValue] = {}
+        with self._guard:
+            wanted = metadata.get(semconv.SAMPLE_REQUEST)
+            if isinstance(wanted, int | float):
+                attributes[semconv.SAMPLE_REQUEST] = wanted
+        facts = Facts(trace_id=trace_id, span_id=span_id, attributes=attributes)
+        # A rate sampler needs the ids alone, and its rate at this moment is the rate of what is
+        # refused as well, so that its share of the weight is right.
         if isinstance(self._sampler, RateSampler):
-            return self.decide(Facts(trace_id=trace_id, span_id=span_id), request)
-        return disabled_decision(request)
+            return self.decide(facts, request)
+        return disabled_decision(request) or self._requested(facts)
 
     def decide_scored(self, facts: Facts, before: Decision) -> Decision:
         """Decide about a record that was left undecided, on the judge's thread.
@@ -110,6 +131,7 @@ class Decider:
             already.
         """
         decision = self._ask(facts)
+        # As in ``decide``: without a first judge nobody could ever settle it.
         if decision.undecided and self.first_judge is None:
             return _FAILED
         return replace(self._overload.thin(decision, facts, self._fullness()), counts=False)

@@ -33,7 +33,8 @@ class Stats:
     """Records that have no state yet: they wait, or are under evaluation."""
 
     late: int
-    """Records dropped by ``timeout`` whose scores went to a carrier span afterwards."""
+    """Records that had ended, by ``timeout`` or unsampled, and whose scores then went to a carrier
+    span."""
 
     faults: int
     """Exceptions inside claimspan, or in code given to it, that were swallowed."""

@@ -74,6 +74,7 @@ class Evaluator:
         """
         if self._first_look is None or job.decision is None or not job.decision.undecided:
             return await self._evaluate(job, seconds)
+        # Both judges share the time of the job.
         began = time.monotonic()
         decision = await self._first_look.decide(job, seconds)
         if not decision.sampled:

@@ -211,7 +211,9 @@ class Engine:
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record without reading it, on the application's thread."""
         span = tree.span.get_span_context()
-        decided = self._decider.decide_unread(span.trace_id, span.span_id, record.context)
+        decided = self._decider.decide_unread(
+            span.trace_id, span.span_id, tree.root.metadata, record.context
+        )
         record.decision = decided
         if decided is not None and not decided.sampled:
             status = decided.status or Status.NOT_SAMPLED

@@ -135,6 +135,7 @@ class FeedbackDesk:
 
     def _decide_again(self, key: JobKey, value: float) -> None:
         kept = self._jobs[key]
+        # The root was ended as ``not_sampled``, so that scores can only go to a carrier.
         job = replace(kept.job, feedback=value, root_ended=True)
         decision = self._decider.decide_late(job.facts)
         if not decision.sampled:

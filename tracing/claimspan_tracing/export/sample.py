@@ -78,6 +78,7 @@ def read_sample(path: Path, by: str | None = None) -> list[SampledRecord]:
     name = semconv.GEN_AI_WORKFLOW_NAME if by == ROUTE else by
     records: dict[SpanKey, SampledRecord] = {}
     carriers: dict[SpanKey, SampledRecord] = {}
+    # Of any span, since a root that is somebody else's is not known as one before its carrier.
     groups: dict[SpanKey, str] = {}
     for span in read_spans(path):
         if name is not None and name in span.attributes:
