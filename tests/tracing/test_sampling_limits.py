@@ -1,11 +1,13 @@
 """Throttle and overload: fewer evaluations where there are too many, with weights that stay right.
 
-Row L4 of the reliability matrix, in part: the rate falls, and rises again.
+Rows L4 and F8 of the reliability matrix, in part.
 """
 
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
@@ -130,6 +132,36 @@ def test_what_the_limit_refuses_ends_as_throttled(
     assert {root["claimspan.sample.weight"] for root in throttled} == {0.0}
     assert (monitor.stats.evaluated, monitor.stats.skipped) == (2, {"throttled": 3})
     assert (len(roots), len(throttled)) == (5, 3)
+
+
+def test_a_child_that_was_forked_while_a_thread_decides_can_decide() -> None:
+    # In a process of its own: this one has threads that a fork would not take along.
+    code = """
+import os, threading, time
+from claimspan_tracing import Facts, RateSampler, Throttle
+
+def slow():
+    time.sleep(1.0)
+    return 1.0
+
+throttle = Throttle(RateSampler(1.0), per_minute=5, clock=slow)
+facts = Facts(trace_id=7, span_id=9)
+threading.Thread(target=throttle.decide, args=(facts,)).start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    os._exit(0 if throttle.decide(facts).sampled else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+
+    assert done.stdout.strip() == "0"
 
 
 @pytest.mark.parametrize("per_minute", [0, -1, True, 1.5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -76,6 +77,7 @@ class Throttle:
         self._came: deque[tuple[int, int]] = deque()
         # When each record was taken: never more entries than the limit.
         self._taken: deque[float] = deque()
+        self._pid = os.getpid()
         # Records that a first judge has seen are decided on another thread than the others.
         self._lock = threading.RLock()
 
@@ -95,6 +97,8 @@ class Throttle:
         # What cannot be evaluated anyway costs nothing, and takes nobody's place.
         if decision.undecided or not facts.can_be_evaluated:
             return decision
+        if self._pid != os.getpid():  # a fork may have copied a lock that nobody here holds
+            self._pid, self._lock = os.getpid(), threading.RLock()
         with self._lock:
             now = self._clock()
             share = self._share(now)
