@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 import time
 from collections.abc import Callable
+from contextvars import Context
+from dataclasses import replace
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -28,6 +31,8 @@ from claimspan_tracing import (
     doubtful,
     route,
 )
+from claimspan_tracing.decide.decider import Decider
+from claimspan_tracing.guard import Guard
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from lc_pipelines import Echo, Shelf, rag_chain
@@ -201,10 +206,41 @@ def test_a_pipeline_without_a_response_is_not_shown_to_the_first_judge() -> None
         config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
         rag_chain(model=Echo(silent=True)).invoke("q", config)
         rag_chain(retriever=Shelf(documents=[])).invoke("q", config)
-        statuses = [record.status for record in monitor.records()]
+        records = monitor.records()
 
-    assert statuses == [Status.NO_ANSWER, Status.NO_CONTEXT]
+    assert [record.status for record in records] == [Status.NO_ANSWER, Status.NO_CONTEXT]
+    assert {r.job.decision.reason for r in records if r.job.decision} == {"default"}
     assert (first.checks, first.extractions) == ([], [])
+
+
+def test_the_rate_before_the_first_judge_and_the_one_after_it_multiply() -> None:
+    sampler = doubting(ScriptedJudge(), rate=0.5)
+    decider = Decider(sampler, lambda: 1.0, Guard())  # the judge's queue is full: half the rate
+    numbers = random.Random(4)  # noqa: S311 - a fixed sequence, not a secret
+    decisions: list[Decision] = []
+    for _ in range(20_000):
+        ids = numbers.getrandbits(128), numbers.getrandbits(64)
+        facts = Facts(trace_id=ids[0], span_id=ids[1])
+        decision = decider.decide(facts, Context())
+        if decision.undecided:
+            scored = replace(facts, first_scores={"faithfulness": 0.1})
+            decision = decider.decide_scored(scored, decision)
+        decisions.append(decision)
+
+    taken = [decision for decision in decisions if decision.sampled]
+    assert {(d.rate, d.reason) for d in taken} == {(0.25, "rule:doubtful<0.6+overload")}
+    # Four standard deviations of a binomial with n = 20,000 and p = 1/4 are 245.
+    assert abs(len(taken) - 5_000) < 245
+
+
+def test_what_is_chosen_late_has_no_weight_after_a_first_judge_either() -> None:
+    decider = Decider(doubting(ScriptedJudge()), lambda: 0.0, Guard())
+    facts = Facts(trace_id=7, span_id=9, feedback=0.0)
+
+    late = decider.decide_late(facts)
+    scored = decider.decide_scored(replace(facts, first_scores={"faithfulness": 0.1}), late)
+
+    assert (late.undecided, scored.sampled, scored.weight) == (True, True, 0.0)
 
 
 # --- samplers of the user's ---

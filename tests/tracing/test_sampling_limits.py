@@ -18,7 +18,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, RateSampler, Sampler, Status, Throttle
 from claimspan_tracing.decide.overload import Overload
 
-from lc_pipelines import Shelf, rag_chain
+from lc_pipelines import rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
 
 
@@ -273,8 +273,7 @@ def test_a_burst_of_unread_records_is_no_overload_of_the_judge(
 
     monitor = make_monitor(sample=Slow(), max_queue_records=50)
     handler = ClaimspanCallbackHandler(monitor)
-    Shelf().batch([f"q{i}" for i in range(49)], {"callbacks": [handler]})
-    rag_chain().invoke("q", {"callbacks": [handler]})
+    rag_chain().batch([f"q{i}" for i in range(50)], {"callbacks": [handler]})
     assert monitor.flush(20)
 
     reasons = {attributes(root)["claimspan.sample.reason"] for root in spans.roots}
