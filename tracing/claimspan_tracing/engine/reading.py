@@ -81,7 +81,7 @@ class Reading:
             build = partial(build_spans, shown, record.root, tracer, self._guard)
             record.spans = record.context.copy().run(build)
         if self._records.get(key) is None:
-            _end_runs(record)
+            _end_runs(record, self._guard)
         status = job.status or (None if record.decision.sampled else Status.NOT_SAMPLED)
         if status is None:
             self._evaluations.dispatch(record, job if self._judge_sees_raw else shown, shown)
@@ -106,8 +106,9 @@ def key_of(tree: RunTree) -> JobKey:
     return format_trace_id(span.trace_id), format_span_id(span.span_id)
 
 
-def _end_runs(record: OpenRecord) -> None:
+def _end_runs(record: OpenRecord, guard: Guard) -> None:
     """End spans that were started while a shutdown ended their root."""
     for span, ended in record.ends()[:-1]:
         if span.is_recording():
-            span.end(end_time=ended)
+            with guard:
+                span.end(end_time=ended)
