@@ -125,7 +125,7 @@ class HaystackReader:
         """Return what a document, a message or an answer holds."""
         match value:
             case HaystackDocument():
-                return value.content, value.meta
+                return value.content, value.meta or None
             case ChatMessage():
                 return [*value.texts, *(result.result for result in value.tool_call_results)]
             case GeneratedAnswer():

@@ -120,9 +120,9 @@ class LangChainReader:
         """Return what a document, a message, a prompt or a completion holds."""
         match value:
             case LangChainDocument():
-                return value.page_content, value.metadata
+                return value.page_content, value.metadata or None
             case BaseMessage():
-                return value.content, value.additional_kwargs
+                return value.content, value.additional_kwargs or None
             case ChatGeneration():
                 return value.text, value.message
             case OneGeneration():

@@ -141,11 +141,11 @@ class LlamaIndexReader:
             case Call():
                 return (value.arguments,)
             case Document():
-                return value.text, value.metadata
+                return value.text, value.metadata or None
             case NodeWithScore():
                 return (value.node,)
             case TextNode():
-                return value.text, value.metadata
+                return value.text, value.metadata or None
             case ChatMessage():
                 return [block.text for block in value.blocks if isinstance(block, TextBlock)]
             case QueryBundle():

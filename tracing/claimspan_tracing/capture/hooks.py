@@ -22,6 +22,9 @@ __all__ = ["Capture", "CaptureHost"]
 RUN_BYTES: Final = 512
 """What a hook keeps beside texts, about: a ``Run``, its entry in the table, a copied mapping."""
 
+TREE_BYTES: Final = 4 * 1024
+"""What a record keeps beside its texts and runs, as measured: root span, context, job."""
+
 _NO_METADATA: Final[Mapping[str, object]] = {}
 # Only the exact types: copying a subclass may run code of the user's.
 _CHANGEABLE: Final = (dict, list)
@@ -245,7 +248,7 @@ class Capture:
     def _new_tree(self, host: CaptureHost) -> RunTree:
         # Copying a context takes constant time; the copy is entered where spans are built.
         tree = RunTree(INVALID_SPAN, self._reader, contextvars.copy_context(), failed=True)
-        tree.started = tree.now()
+        tree.started, tree.size = tree.now(), TREE_BYTES
         # A span processor, a sampler or a provider may raise. Without a tree the runs below would
         # become roots themselves.
         with host.guard:
@@ -264,15 +267,17 @@ class Capture:
 
     def _weigh(self, run: Run, *values: object) -> None:
         """Count what a run keeps alive, for the bound of the queue."""
-        host, tree = self._host(), run.tree
-        with host.guard:
-            tree.size += RUN_BYTES
+        tree = run.tree
+        tree.size += RUN_BYTES
+        try:
             for value in values:
                 if value is not None:
                     tree.size += weigh(value, self._reader, tree.weighed)
-            if tree.size > host.table.max_tree_bytes:
-                # The queue will refuse the tree: until its root ends, its texts can go already.
-                tree.let_go()
+        except Exception as error:  # noqa: BLE001 - a run whose size is unknown still has to end
+            self.guard.swallow(error)
+        if tree.size > self._host().table.max_tree_bytes:
+            # The queue will refuse the tree: until its root ends, its texts can go already.
+            tree.let_go()
 
     def _close(self, run: Run) -> None:
         # ``close`` is True for one caller alone: two threads may end the same answer.

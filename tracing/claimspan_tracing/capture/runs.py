@@ -135,6 +135,17 @@ class RunTree:
             if run.parent is not None and run.end is not None:
                 run.inputs = run.outputs = ""
 
+    def release(self) -> None:
+        """Let go of everything that the runs have kept, after the last look at the tree.
+
+        A tree refers to its runs and they to it, so that without this its texts would stay until
+        the garbage collector comes round, which may take thousands of queries.
+        """
+        for run in self.runs:
+            run.inputs = run.outputs = run.error = None
+            run.metadata = {}
+        self.weighed = set()
+
     def of_kind(self, kind: RunKind) -> list[Run]:
         """The runs of a kind, in the order of their start."""
         return [run for run in self.runs if run.kind is kind]

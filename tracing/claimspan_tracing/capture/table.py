@@ -64,6 +64,10 @@ class RunTable:
         """Return the open run with this id; None where no start was seen."""
         return None if run_id is None else self._runs.get(run_id)
 
+    def open_runs(self) -> list[Run]:
+        """Return the runs of all open trees."""
+        return list(self._runs.values())
+
     def tree_of(self, run_id: Hashable | None) -> RunTree | None:
         """Return the tree of an open run, also of one that is not kept."""
         run = self.get(run_id)

@@ -122,7 +122,8 @@ class RecordQueue:
     def clear(self) -> None:
         """Forget every record, after a shutdown has finished them."""
         with self._lock:
-            self._trees.clear()
+            while (tree := self.take()) is not None:
+                tree.release()
             for key in list(self._sizes):
                 self.release(key)
 

@@ -139,8 +139,10 @@ class Engine:
             self._writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
             self._accept(record, tree)
+            return
         else:
             self._writer.refuse(record, Status.NOT_SAMPLED)
+        tree.release()
 
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
@@ -188,6 +190,7 @@ class Engine:
         # Open before it is queued: the worker may take the tree while ``put`` still returns.
         if not self._records.add(record):
             self._writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
+            tree.release()
             return
         if not self._queue.put(record.key, tree):
             if self._records.take(record.key) is not None:  # else a shutdown has finished it
@@ -226,6 +229,7 @@ class Engine:
             if not record.decision.sampled:
                 status = Status.NOT_SAMPLED
         self._writer.refuse(record, status)
+        tree.release()
 
     # --- on the worker's thread ---
 

@@ -66,6 +66,8 @@ class Reading:
             failed = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
             self._writer.finish(key, failed)
             self._queue.release(key)
+        finally:
+            tree.release()
 
     def _read(self, key: JobKey, tree: RunTree) -> None:
         record = self._records.get(key)
