@@ -36,8 +36,8 @@ def instrument(
         options: Options of ``Monitor``, for a monitor that only this call uses.
 
     Returns:
-        A callable that detaches the monitor. Calling it twice is safe. A stream that is being read
-        is captured to its end.
+        A callable that detaches the monitor. Calling it twice is safe, and so is calling it while
+        other threads run queries: what has started is captured to its end.
 
     Raises:
         ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -54,11 +54,12 @@ def instrument(
 
 def _attached(monitor: Monitor) -> SpanHandler | None:
     handlers = (each for each in root_dispatcher.span_handlers if isinstance(each, SpanHandler))
-    return next((each for each in handlers if each.monitor is monitor), None)
+    found = (each for each in handlers if each.monitor is monitor and each.capturing)
+    return next(found, None)
 
 
 def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:
-    def undo() -> None:
+    def detach() -> None:
         # The dispatcher has no method that removes a handler. The lists are replaced and not
         # changed, as another thread may be iterating over them.
         with _lock:
@@ -69,4 +70,4 @@ def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:
                 each for each in root_dispatcher.event_handlers if each is not streams
             ]
 
-    return undo
+    return lambda: handler.leave(detach)

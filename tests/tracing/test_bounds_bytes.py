@@ -144,13 +144,21 @@ def test_a_run_whose_size_cannot_be_found_ends_all_the_same(
 # --- the bound ---
 
 
+def short_answer(query: str) -> str:
+    return "fine"
+
+
+def long_answer(query: str) -> str:
+    return text(MIB)
+
+
 def test_a_long_question_fills_the_queue_though_no_document_is_long(
     make_monitor: MonitorFactory, spans: Spans
 ) -> None:
     monitor = make_monitor(judge=ScriptedJudge(delay=60), max_queue_bytes=4 * MIB)
     handler = ClaimspanCallbackHandler(monitor)
     for i in range(8):
-        RunnableLambda(lambda q: "fine").invoke(f"{i}{TEXT * 10}", {"callbacks": [handler]})
+        RunnableLambda(short_answer).invoke(f"{i}{TEXT * 10}", {"callbacks": [handler]})
     stats = monitor.stats
 
     assert stats.dropped == {"queue_full": len(spans.roots)}
@@ -166,7 +174,7 @@ def test_a_query_that_can_never_fit_lets_go_of_its_texts_while_it_runs(
     kept: list[int] = []
 
     def answer(query: str) -> str:
-        step = RunnableLambda(lambda q: text(MIB))
+        step = RunnableLambda(long_answer)
         for _ in range(8):
             step.invoke(query)
         runs = list(monitor.engine.table.open_runs())

@@ -89,8 +89,10 @@ def _otlp_exporter(endpoint: str | None) -> SpanExporter:
 
 
 def _configure_or_warn() -> TracerProvider:
-    """Make the default provider; where that fails, one that exports nothing, so as not to try again
-    with every query. Records are still evaluated, for metrics and for sinks."""
+    """Make the default provider, or one that exports nothing where that fails.
+
+    It is not tried again with every query. Records are still evaluated, for metrics and sinks.
+    """
     try:
         return configure()
     except (ClaimspanError, OSError) as error:
