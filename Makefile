@@ -26,7 +26,7 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade
 
-.PHONY: help demo test test-oldest lint format bench lock clean
+.PHONY: help demo test test-oldest lint format bench soak lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,11 @@ bench: .venv/installed-dev ## Measure the cost of callback, imports and judges, 
 	@$(PY) tests/benchmarks/overhead.py
 	@$(PY) tests/benchmarks/import_cost.py
 	@$(PY) tests/benchmarks/judge_cost.py
+
+soak: .venv/installed-dev ## Load one process for 45 minutes, and check memory, lag and books
+	@$(PY) tests/benchmarks/soak.py steady
+	@$(PY) tests/benchmarks/soak.py overload
+	@$(PY) tests/benchmarks/soak.py leak
 
 lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt

@@ -2,7 +2,7 @@
 
 Haystack reports no kind for a component, and users give components any name. What a component does
 is therefore told by the types of its outputs. Every method of the reader runs on the worker except
-``size``.
+``parts``.
 """
 
 from __future__ import annotations
@@ -121,9 +121,19 @@ class HaystackReader:
             output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
         )
 
-    def size(self, outputs: object) -> int:
-        """Return the number of characters in the documents that a component returned."""
-        return sum(len(document.content or "") for document in _documents(outputs) or ())
+    def parts(self, value: object) -> Sequence[object]:
+        """Return what a document, a message or an answer holds."""
+        match value:
+            case HaystackDocument():
+                return value.content, value.meta or None
+            case ChatMessage():
+                return [*value.texts, *(result.result for result in value.tool_call_results)]
+            case GeneratedAnswer():
+                return value.data, value.documents
+            case ExtractedAnswer():
+                return value.data, value.document, value.context
+            case _:
+                return ()
 
     def interrupted(self, root: Run) -> bool:
         """Whether the pipeline stopped at a breakpoint."""

@@ -1,6 +1,6 @@
 """Reads LangChain's inputs and outputs: finds query, response, chunks and model in a run tree.
 
-Every method runs on the worker except ``size``. LangChain prescribes no shape for the input and
+Every method runs on the worker except ``parts``. LangChain prescribes no shape for the input and
 the output of a chain, so the usual names are tried in the order of the constants below.
 """
 
@@ -13,6 +13,8 @@ from typing import Final
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.outputs import Generation as OneGeneration
+from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
 
 from claimspan_tracing.adapters import (
     Document,
@@ -114,10 +116,25 @@ class LangChainReader:
             output_tokens=usage[1],
         )
 
-    def size(self, outputs: object) -> int:
-        """Return the number of characters in the documents that a retriever returned."""
-        found = outputs if is_list(outputs) else ()
-        return sum(len(item.page_content) for item in found if isinstance(item, LangChainDocument))
+    def parts(self, value: object) -> Sequence[object]:
+        """Return what a document, a message, a prompt or a completion holds."""
+        match value:
+            case LangChainDocument():
+                return value.page_content, value.metadata or None
+            case BaseMessage():
+                return value.content, value.additional_kwargs or None
+            case ChatGeneration():
+                return value.text, value.message
+            case OneGeneration():
+                return (value.text,)
+            case LLMResult():
+                return (value.generations,)
+            case StringPromptValue():
+                return (value.text,)
+            case ChatPromptValue():
+                return (value.messages,)
+            case _:
+                return ()
 
     def interrupted(self, root: Run) -> bool:
         """Whether the graph waits for a person, or the task was cancelled."""

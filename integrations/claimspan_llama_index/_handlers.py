@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -68,11 +68,14 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     _monitor: Monitor = PrivateAttr()
     _capture: Capture = PrivateAttr()
     _streams: EndOfStreams = PrivateAttr()
+    _open: set[str] = PrivateAttr()
+    _detach: Callable[[], None] | None = PrivateAttr(default=None)
 
     def __init__(self, monitor: Monitor) -> None:
         """Create a handler that reports to a monitor."""
         super().__init__()
         self._monitor = monitor
+        self._open = set()
         self._capture = open_capture(monitor, LlamaIndexReader())
         self._streams = EndOfStreams(self._capture)
 
@@ -80,6 +83,26 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     def monitor(self) -> Monitor:
         """The monitor that the handler reports to."""
         return self._monitor
+
+    @property
+    def capturing(self) -> bool:
+        """False once ``leave`` was called: no query that starts now is captured."""
+        return self._detach is None
+
+    def leave(self, detach: Callable[[], None]) -> None:
+        """Capture what has started to its end, and then call ``detach``.
+
+        A handler that is taken away at once does not hear of the ends, and the queries under way
+        would stay open for an hour. ``detach`` may be called more than once.
+        """
+        self._detach = detach
+        if not self._open:
+            detach()
+
+    def _ended(self, id_: str) -> None:
+        self._open.discard(id_)
+        if self._detach is not None and not self._open:
+            self._detach()
 
     @property
     def streams(self) -> EndOfStreams:
@@ -101,6 +124,10 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             # A span id is ``Class.method-uuid``; the dispatcher passes the name nowhere else.
             name = id_.partition("-")[0]
             kind, may_be_root = _role(type(instance), name)  # type: ignore[arg-type]  # hashable
+            # Noted before the look at the switch: whoever turns it off looks at the open spans
+            # afterwards, so one of the two sees the other.
+            self._open.add(id_)
+            may_be_root = may_be_root and self.capturing
             # The span of a query ends when its stream is returned, so what the stream calls
             # while it is read has no parent in LlamaIndex.
             parent = parent_id or stream_being_read()
@@ -117,6 +144,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     ) -> None:
         """Report the end of a run, or that its answer is still being streamed."""
         with self._capture.guard:
+            self._ended(id_)
             # A workflow wraps its result in an event; subclasses of the event are the result.
             if type(result) is StopEvent and result.result is not None:
                 result = result.result
@@ -147,6 +175,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     ) -> None:
         """Report the exception that ended a run."""
         with self._capture.guard:
+            self._ended(id_)
             error = err or RuntimeError("LlamaIndex gave no reason")
             if type(error).__name__ == DONE:
                 self._capture.end(id_, "")

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Unpack
+from typing import Final, Unpack
 
 from llama_index_instrumentation import root_dispatcher
 
@@ -14,6 +15,9 @@ from claimspan_llama_index._handlers import EndOfStreams, SpanHandler
 from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor
 
 __all__ = ["instrument"]
+
+# Two threads that detach at once would each put back what the other has removed.
+_lock: Final = threading.RLock()
 
 
 def instrument(
@@ -32,35 +36,38 @@ def instrument(
         options: Options of ``Monitor``, for a monitor that only this call uses.
 
     Returns:
-        A callable that detaches the monitor. Calling it twice is safe. A stream that is being read
-        is captured to its end.
+        A callable that detaches the monitor. Calling it twice is safe, and so is calling it while
+        other threads run queries: what has started is captured to its end.
 
     Raises:
         ConfigError: Both a monitor and options are given, or an option is invalid.
     """
     monitor = default_monitor(monitor, options)
-    handler = _attached(monitor)
-    if handler is None:
-        handler = SpanHandler(monitor)
-        root_dispatcher.add_span_handler(handler)
-        root_dispatcher.add_event_handler(handler.streams)
+    with _lock:
+        handler = _attached(monitor)
+        if handler is None:
+            handler = SpanHandler(monitor)
+            root_dispatcher.add_span_handler(handler)
+            root_dispatcher.add_event_handler(handler.streams)
     return _undo(handler, handler.streams)
 
 
 def _attached(monitor: Monitor) -> SpanHandler | None:
     handlers = (each for each in root_dispatcher.span_handlers if isinstance(each, SpanHandler))
-    return next((each for each in handlers if each.monitor is monitor), None)
+    found = (each for each in handlers if each.monitor is monitor and each.capturing)
+    return next(found, None)
 
 
 def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:
-    def undo() -> None:
+    def detach() -> None:
         # The dispatcher has no method that removes a handler. The lists are replaced and not
         # changed, as another thread may be iterating over them.
-        root_dispatcher.span_handlers = [
-            each for each in root_dispatcher.span_handlers if each is not handler
-        ]
-        root_dispatcher.event_handlers = [
-            each for each in root_dispatcher.event_handlers if each is not streams
-        ]
+        with _lock:
+            root_dispatcher.span_handlers = [
+                each for each in root_dispatcher.span_handlers if each is not handler
+            ]
+            root_dispatcher.event_handlers = [
+                each for each in root_dispatcher.event_handlers if each is not streams
+            ]
 
-    return undo
+    return lambda: handler.leave(detach)

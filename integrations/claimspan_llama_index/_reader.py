@@ -1,6 +1,6 @@
 """Reads LlamaIndex's arguments and results: finds query, response, chunks and model in a run tree.
 
-Every method runs on the worker except ``size``.
+Every method runs on the worker except ``parts``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from llama_index.core.base.llms.types import (
     ChatResponse,
     CompletionResponse,
     MessageRole,
+    TextBlock,
 )
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.response_synthesizers import Generation as WithoutNodes
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.workflow import Event, StopEvent
 from pydantic import BaseModel
 
@@ -131,10 +132,26 @@ class LlamaIndexReader:
             output_tokens=counts[1],
         )
 
-    def size(self, outputs: object) -> int:
-        """Return the number of characters in the documents that a retriever returned."""
-        documents = [each for each in _items(outputs) if isinstance(each, Document)]
-        return sum(len(each.text) for each in documents if isinstance(each.text, str))
+    def parts(self, value: object) -> Sequence[object]:
+        """Return what a call, a document, a node, a message or a response holds.
+
+        Not the object that was called: an engine and its index live without the record.
+        """
+        match value:
+            case Call():
+                return (value.arguments,)
+            case Document():
+                return value.text, value.metadata or None
+            case NodeWithScore():
+                return (value.node,)
+            case TextNode():
+                return value.text, value.metadata or None
+            case ChatMessage():
+                return [block.text for block in value.blocks if isinstance(block, TextBlock)]
+            case QueryBundle():
+                return (value.query_str,)
+            case _:
+                return _parts_of_answer(value)
 
     def interrupted(self, root: Run) -> bool:
         """Whether the task was cancelled, or the workflow through its handler."""
@@ -169,6 +186,22 @@ def _document(found: NodeWithScore) -> Document:
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     score = None if found.score is None else float(found.score)
     return Document(text=text, id=node.node_id, score=score, metadata=metadata)
+
+
+def _parts_of_answer(value: object) -> Sequence[object]:
+    match value:
+        case CompletionResponse():
+            return (value.text,)
+        case ChatResponse():
+            return (value.message,)
+        case StreamedAnswer():
+            return value.source_nodes, value.parts
+        case Response() | AgentChatResponse():
+            return value.response, value.source_nodes
+        case Event():
+            return (_fields(value),)
+        case _:
+            return ()
 
 
 # --- what the generator read --------------------------------------------------------------------

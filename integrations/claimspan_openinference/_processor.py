@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from contextvars import copy_context
@@ -152,7 +153,13 @@ def _tree(
         run = _run(member, tree, None if member is root else parent or tree.root)
         by_id[member_context.span_id] = run
         tree.runs.append(run)
+        tree.size += _size(member)
     return tree
+
+
+def _size(span: ReadableSpan) -> int:
+    """Approximate bytes that the attributes of a span take; the SDK bounds their number."""
+    return sum(map(sys.getsizeof, (span.attributes or {}).values()))
 
 
 def _run(span: ReadableSpan, tree: RunTree, parent: Run | None) -> Run:

@@ -55,9 +55,9 @@ class SpanReader:
         documents = _flattened(attributes, semconv.document) or _listed(attributes)
         return Retrieval(query, documents, attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
 
-    def size(self, outputs: object) -> int:
-        """Return 0: only open runs are measured."""
-        return 0
+    def parts(self, value: object) -> Sequence[object]:
+        """Return nothing: only open runs are taken apart."""
+        return ()
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return None: only retriever spans have documents."""

@@ -39,7 +39,7 @@ PLACES = [
     "claimspan_haystack._tracer.ClaimspanTracer._report",
     "claimspan_haystack._tracer.root_name",
     "claimspan_haystack._tracer.kind_of",
-    "claimspan_haystack._reader.HaystackReader.size",
+    "claimspan_haystack._reader.HaystackReader.parts",
     "claimspan_haystack._reader.HaystackReader.query",
     "claimspan_haystack._reader.HaystackReader.response",
     "claimspan_haystack._reader.HaystackReader.retrieval",

@@ -25,7 +25,7 @@ PLACES = [
     "claimspan_tracing.engine.Engine.submit",
     "claimspan_tracing.dispatch.memory_queue.RecordQueue.put",
     "claimspan_tracing.dispatch.worker.Worker.wake",
-    "claimspan_langchain._reader.LangChainReader.size",
+    "claimspan_langchain._reader.LangChainReader.parts",
     "claimspan_langchain._reader.LangChainReader.query",
     "claimspan_langchain._reader.LangChainReader.response",
     "claimspan_langchain._reader.LangChainReader.retrieval",

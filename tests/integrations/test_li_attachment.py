@@ -158,7 +158,7 @@ HOOKS = [
     (_handlers, "_role"),
     (_handlers, "stream_being_read"),
     *((LlamaIndexReader, name) for name in ("query", "response", "retrieval", "context")),
-    *((LlamaIndexReader, name) for name in ("generation", "size", "interrupted")),
+    *((LlamaIndexReader, name) for name in ("generation", "parts", "interrupted")),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -15,11 +16,17 @@ __all__ = ["Guard"]
 _logger: Final = logging.getLogger("claimspan")
 
 LOG_INTERVAL: Final = 60.0
-"""Seconds between two log lines of one guard: a fault on every query must not flood the log."""
+"""Seconds between two log lines of one kind: a fault on every query must not flood the log."""
+
+MAX_KINDS: Final = 64
+"""Kinds of faults that a guard tells apart; all others share one line. A kind is an exception's
+class and the place that raised it, so that there are few, unless classes are made at run time."""
+
+_OTHERS: Final = ("other faults", "other places")
 
 
 class Guard:
-    """A context manager that swallows, counts, and at most once a minute logs an ``Exception``.
+    """A context manager that swallows and counts an ``Exception``, and logs each kind of it.
 
     Any other ``BaseException`` passes: ``KeyboardInterrupt``, ``SystemExit`` and
     ``CancelledError`` belong to the application. One guard serves any number of threads.
@@ -30,7 +37,8 @@ class Guard:
         """Number of exceptions swallowed so far."""
         # Re-entrant: logging may run code of the user's, which may come back here.
         self._lock = threading.RLock()
-        self._next_log = 0.0
+        # For each kind: when it may be logged again, and how often it was not.
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -47,20 +55,40 @@ class Guard:
         return True
 
     def swallow(self, error: BaseException) -> None:
-        """Count an error, and log its class and place at most once a minute."""
+        """Count an error, and log its class and place at most once a minute for each kind.
+
+        The line says how many of the same kind were counted in silence since the last one.
+        """
+        place = _place(error)
         with self._lock:
             self.faults += 1
-            # Monotonic: a clock that is set back must not silence the log.
-            now = time.monotonic()
-            if now < self._next_log:
-                return
-            self._next_log = now + LOG_INTERVAL
-        _logger.warning(
-            "claimspan failed inside with %s at %s; the application is not affected (%d so far)",
-            _safe_text(error),
-            _place(error),
-            self.faults,
-        )
+            is_due, silent = self._is_due((type(error).__name__, place))
+        if not is_due:
+            return
+        more = f", {silent} of this kind since the last line" if silent else ""
+        # A filter of the application's logging may raise, and so may a handler of its own.
+        with contextlib.suppress(Exception):
+            _logger.warning(
+                "claimspan failed inside with %s at %s; the application is not affected (%d so "
+                "far%s)",
+                _safe_text(error),
+                place,
+                self.faults,
+                more,
+            )
+
+    def _is_due(self, kind: tuple[str, str]) -> tuple[bool, int]:
+        """Whether a kind is to be logged now, and how often it was not since it was."""
+        if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
+            kind = _OTHERS
+        # Monotonic: a clock that is set back must not silence the log.
+        now = time.monotonic()
+        due, silent = self._kinds.get(kind, (now, 0))
+        if now < due:
+            self._kinds[kind] = due, silent + 1
+            return False, 0
+        self._kinds[kind] = now + LOG_INTERVAL, 0
+        return True, silent
 
 
 def _safe_text(error: BaseException) -> str:

@@ -158,6 +158,9 @@ class Job:
     runs: tuple[Annotated[RetrieverRun | GeneratorRun, Field(discriminator="kind")], ...] = ()
     """The outermost retriever and generator runs, in the order of their start."""
 
+    runs_dropped: int = 0
+    """Runs beyond the bounds of one query, which are not recorded."""
+
     abstained: bool = False
     """Whether the response declines to answer."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import copy
-import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final, Protocol
 
@@ -13,11 +12,18 @@ from opentelemetry.trace import INVALID_SPAN, Span
 
 from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
-from claimspan_tracing.capture.table import RunTable
+from claimspan_tracing.capture.table import MAX_TREE_RUNS, RunTable
+from claimspan_tracing.capture.weight import weigh
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.suppression import is_suppressed
 
 __all__ = ["Capture", "CaptureHost"]
+
+RUN_BYTES: Final = 512
+"""What a hook keeps beside texts, about: a ``Run``, its entry in the table, a copied mapping."""
+
+TREE_BYTES: Final = 4 * 1024
+"""What a record keeps beside its texts and runs, as measured: root span, context, job."""
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
 # Only the exact types: copying a subclass may run code of the user's.
@@ -97,24 +103,29 @@ class Capture:
         host = self._host()
         with host.guard:
             parent = host.table.get(parent_id)
+            tree = host.table.tree_of(parent_id)
             # Known already where two handlers report it, one in the config and one from
             # ``instrument``.
-            if run_id in host.table or not (parent or may_be_root):
+            if run_id in host.table or not (tree or may_be_root):
                 return
             # Asked for roots alone: what runs below a captured root belongs to the query.
-            if parent is None and is_suppressed():
+            if tree is None and is_suppressed():
                 return
-            started = time.time_ns()
+            if tree is not None and (parent is None or len(tree.runs) >= MAX_TREE_RUNS):
+                host.table.skip(run_id, tree)
+                return
+            tree = tree or self._new_tree(host)
             run = Run(
                 id=run_id,
-                tree=parent.tree if parent else self._new_tree(host, started),
+                tree=tree,
                 parent=parent,
                 kind=kind,
                 name=name,
-                start=started,
+                start=tree.now() if parent else tree.started,
                 inputs=_shallow(inputs),
                 metadata=metadata or _NO_METADATA,
             )
+            self._weigh(run, run.inputs, None if parent else run.metadata)
             # The table is bounded: a new root may push out the oldest, which ends as abandoned.
             for lost in host.table.add(run):
                 host.submit(lost)
@@ -141,14 +152,13 @@ class Capture:
             run = self._unfinished(run_id)
             if run is None:
                 return
-            run.end = time.time_ns()
+            run.end = run.tree.now()
             run.outputs = _shallow(outputs)
             run.kind = kind or run.kind
-            # The documents of retrievers are by far the largest part of a tree.
-            if run.kind is RunKind.RETRIEVER:
-                run.tree.size += self._reader.size(run.outputs)
             if inputs is not None:
                 run.inputs = _shallow(inputs)
+                self._weigh(run, run.inputs)
+            self._weigh(run, run.outputs)
             self._close(run)
 
     def fail(
@@ -171,11 +181,12 @@ class Capture:
             run = self._unfinished(run_id)
             if run is None:
                 return
-            run.end = time.time_ns()
+            run.end = run.tree.now()
             run.error = error
             run.kind = kind or run.kind
             if inputs is not None:
                 run.inputs = _shallow(inputs)
+                self._weigh(run, run.inputs)
             self._close(run)
 
     def fail_with_part(self, run_id: Hashable) -> None:
@@ -209,7 +220,7 @@ class Capture:
                 return False
             if run.parent is not None:
                 # Ended for now: it may end again, with what its stream brought.
-                run.end = time.time_ns()
+                run.end = run.tree.now()
             elif run.outputs is None:
                 run.outputs = outputs
                 return True
@@ -234,19 +245,39 @@ class Capture:
             else:
                 self.fail(run.tree.root.id, error)
 
-    def _new_tree(self, host: CaptureHost, started: int) -> RunTree:
+    def _new_tree(self, host: CaptureHost) -> RunTree:
         # Copying a context takes constant time; the copy is entered where spans are built.
-        span: Span = INVALID_SPAN
-        # A span processor may raise. Without a tree the runs below would become roots themselves.
+        tree = RunTree(INVALID_SPAN, self._reader, contextvars.copy_context(), failed=True)
+        tree.started, tree.size = tree.now(), TREE_BYTES
+        # A span processor, a sampler or a provider may raise. Without a tree the runs below would
+        # become roots themselves.
         with host.guard:
-            span = host.start_root(started)
-        return RunTree(span, self._reader, contextvars.copy_context())
+            tree.span = host.start_root(tree.started)
+            tree.failed = False
+        return tree
 
     def _unfinished(self, run_id: Hashable) -> Run | None:
-        run = self._host().table.get(run_id)
+        table = self._host().table
+        run = table.get(run_id)
+        if run is None:
+            table.forget(run_id)
         if run is None or run.end is None:
             return run
         return run if run.outputs is None and run.error is None else None
+
+    def _weigh(self, run: Run, *values: object) -> None:
+        """Count what a run keeps alive, for the bound of the queue."""
+        tree = run.tree
+        tree.size += RUN_BYTES
+        try:
+            for value in values:
+                if value is not None:
+                    tree.size += weigh(value, self._reader, tree.weighed)
+        except Exception as error:  # noqa: BLE001 - a run whose size is unknown still has to end
+            self.guard.swallow(error)
+        if tree.size > self._host().table.max_tree_bytes:
+            # The queue will refuse the tree: until its root ends, its texts can go already.
+            tree.let_go()
 
     def _close(self, run: Run) -> None:
         # ``close`` is True for one caller alone: two threads may end the same answer.

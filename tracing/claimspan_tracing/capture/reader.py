@@ -66,7 +66,7 @@ class Generation:
 
 
 class Reader(Protocol):
-    """Reads the raw inputs and outputs of runs. The worker calls all methods but ``size``.
+    """Reads the raw inputs and outputs of runs. The worker calls all methods but ``parts``.
 
     Where a method raises, the one value that it was asked for is empty, and the fault is counted.
     """
@@ -102,8 +102,12 @@ class Reader(Protocol):
         """Return prompt, completion, model and tokens of a generator run."""
         ...
 
-    def size(self, outputs: object) -> int:
-        """Return the number of characters in a retriever's output; runs on the caller's thread."""
+    def parts(self, value: object) -> Sequence[object]:
+        """Return the texts, lists, mappings and objects that an object of the framework holds.
+
+        Nothing for any other object. Runs on the caller's thread, to measure what a record keeps
+        alive, so it must not call code of the user's.
+        """
         ...
 
     def interrupted(self, root: Run) -> bool:

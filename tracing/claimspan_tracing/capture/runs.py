@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -97,12 +98,53 @@ class RunTree:
     """In the order of their start; the first is the root."""
 
     size: int = 0
-    """Approximate number of characters that the tree keeps alive."""
+    """Approximate bytes that the tree keeps alive."""
+
+    weighed: set[int] = field(default_factory=set[int])
+    """Ids of the texts and objects that ``size`` holds already: runs hand them on."""
+
+    skipped: set[Hashable] = field(default_factory=set[Hashable])
+    """Ids of open runs that are not kept, because the tree has too many."""
+
+    dropped: int = 0
+    """Number of runs that were not kept."""
+
+    # One look at the wall clock for each tree: between two looks the clock may be set.
+    clock_offset: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
+    """What the monotonic clock lacks to nanoseconds since the epoch, as the tree began."""
+
+    started: int = 0
+    """Start of the root, nanoseconds since the epoch."""
+
+    failed: bool = False
+    """Whether the root span could not be started, by a fault outside of claimspan."""
+
+    def now(self) -> int:
+        """Nanoseconds since the epoch; never earlier than what it returned before."""
+        return time.monotonic_ns() + self.clock_offset
 
     @property
     def root(self) -> Run:
         """The run that the query came in with."""
         return self.runs[0]
+
+    def let_go(self) -> None:
+        """Let go of what the runs that have ended have kept, as nobody will read it."""
+        for run in self.runs:
+            # Not the root's: the end of a streamed answer is recognised by its output.
+            if run.parent is not None and run.end is not None:
+                run.inputs = run.outputs = ""
+
+    def release(self) -> None:
+        """Let go of everything that the runs have kept, after the last look at the tree.
+
+        A tree refers to its runs and they to it, so that without this its texts would stay until
+        the garbage collector comes round, which may take thousands of queries.
+        """
+        for run in self.runs:
+            run.inputs = run.outputs = run.error = None
+            run.metadata = {}
+        self.weighed = set()
 
     def of_kind(self, kind: RunKind) -> list[Run]:
         """The runs of a kind, in the order of their start."""

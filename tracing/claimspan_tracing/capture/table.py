@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Hashable
 from typing import Final
 
 from claimspan_tracing.capture.runs import Run, RunTree
 
-__all__ = ["RunTable"]
+__all__ = ["MAX_TREE_RUNS", "RunTable"]
 
 MAX_OPEN_TREES: Final = 10_000
+MAX_TREE_BYTES: Final = 64 * 1024 * 1024
+MAX_TREE_RUNS: Final = 2_000
+"""Runs kept of one tree; later ones are counted. An agent that runs for hours may have more."""
+
+MAX_SKIPPED_RUNS: Final = 10_000
+"""Open runs of one tree that are known though they are not kept, so that what runs below them is
+taken for a part of the tree and not for a query of its own."""
+
 MAX_AGE_SECONDS: Final = 3600.0
 """A run that has not ended after an hour counts as lost, and its tree is given up."""
 
@@ -24,9 +31,22 @@ class RunTable:
     """
 
     def __init__(
-        self, max_trees: int = MAX_OPEN_TREES, max_age_seconds: float = MAX_AGE_SECONDS
+        self,
+        max_trees: int = MAX_OPEN_TREES,
+        max_age_seconds: float = MAX_AGE_SECONDS,
+        *,
+        max_tree_bytes: int = MAX_TREE_BYTES,
     ) -> None:
+        """Set the bounds.
+
+        Args:
+            max_trees: Open trees; beyond, the oldest is given up.
+            max_age_seconds: After this time a tree is given up.
+            max_tree_bytes: What one tree may keep alive; a larger one is not read.
+        """
+        self.max_tree_bytes: Final = max_tree_bytes
         self._max_trees = max_trees
+        self._skipped: dict[Hashable, RunTree] = {}
         self._max_age = int(max_age_seconds * 1e9)
         self._runs: dict[Hashable, Run] = {}
         self._roots: dict[Hashable, Run] = {}
@@ -35,7 +55,7 @@ class RunTable:
         self._lock = threading.RLock()
 
     def __contains__(self, run_id: Hashable) -> bool:
-        return run_id in self._runs
+        return run_id in self._runs or run_id in self._skipped
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -43,6 +63,32 @@ class RunTable:
     def get(self, run_id: Hashable | None) -> Run | None:
         """Return the open run with this id; None where no start was seen."""
         return None if run_id is None else self._runs.get(run_id)
+
+    def open_runs(self) -> list[Run]:
+        """Return the runs of all open trees."""
+        return list(self._runs.values())
+
+    def tree_of(self, run_id: Hashable | None) -> RunTree | None:
+        """Return the tree of an open run, also of one that is not kept."""
+        run = self.get(run_id)
+        return self._skipped.get(run_id) if run is None else run.tree
+
+    def skip(self, run_id: Hashable, tree: RunTree) -> None:
+        """Count a run that has started and is not kept, because its tree has too many."""
+        with self._lock:
+            tree.dropped += 1
+            # A tree that was closed meanwhile would keep the id for ever.
+            if tree.root.id in self._roots and len(tree.skipped) < MAX_SKIPPED_RUNS:
+                tree.skipped.add(run_id)
+                self._skipped[run_id] = tree
+
+    def forget(self, run_id: Hashable) -> None:
+        """Forget a run that was not kept, as it has ended; no effect for any other."""
+        if run_id in self._skipped:
+            with self._lock:
+                tree = self._skipped.pop(run_id, None)
+                if tree is not None:
+                    tree.skipped.discard(run_id)
 
     def add(self, run: Run) -> list[RunTree]:
         """Add a run that has started.
@@ -68,18 +114,20 @@ class RunTable:
         """
         with self._lock:
             found = self._roots.pop(tree.root.id, None) is not None
+            for run_id in tree.skipped:
+                self._skipped.pop(run_id, None)
         for run in tree.runs:
             self._runs.pop(run.id, None)
         return found
 
     def _evict(self) -> list[RunTree]:
         """Give up the oldest trees beyond the bounds; the caller holds the lock."""
-        too_old = time.time_ns() - self._max_age
         evicted: list[RunTree] = []
         while self._roots:
             # A dict keeps the order of insertion, so the first root is the oldest.
             oldest = next(iter(self._roots.values()))
-            if len(self._roots) <= self._max_trees and oldest.start > too_old:
+            is_young = oldest.tree.now() - oldest.start < self._max_age
+            if is_young and len(self._roots) <= self._max_trees:
                 break
             self.close(oldest.tree)
             evicted.append(oldest.tree)

@@ -39,6 +39,17 @@ class Stats:
     faults: int
     """Exceptions inside claimspan, or in code given to it, that were swallowed."""
 
+    spans_lost: int = 0
+    """Spans that a span processor, sampler or provider did not let start or end: exporters behind
+    it have not seen them."""
+
+    queued: int = 0
+    """Records that have a place in the queue, from the end of their root to that of their
+    evaluation."""
+
+    queued_bytes: int = 0
+    """Approximate bytes that these keep alive."""
+
 
 class Ledger:
     """Counts records in and out; safe to use from any thread."""
@@ -49,6 +60,7 @@ class Ledger:
         self._produced = 0
         self._finished: Counter[Status] = Counter()
         self._late = 0
+        self._spans_lost = 0
         self._running = 0
 
     def produced(self) -> None:
@@ -73,6 +85,16 @@ class Ledger:
             self._running -= 1
             self._late += late
             self._changed.notify_all()
+
+    def span_lost(self) -> None:
+        """Count a span that could not be started or ended, by a fault outside of claimspan."""
+        with self._changed:
+            self._spans_lost += 1
+
+    @property
+    def spans_lost(self) -> int:
+        """Number of these spans so far."""
+        return self._spans_lost
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until nothing is pending; False where something is left after ``timeout`` s."""
@@ -101,6 +123,7 @@ class Ledger:
                 pending=self._pending(),
                 late=self._late,
                 faults=faults,
+                spans_lost=self._spans_lost,
             )
 
     def _pending(self) -> int:

@@ -34,7 +34,7 @@ class RecordQueue:
 
         Args:
             max_records: Records under way at once.
-            max_bytes: Approximate bytes of text that they keep alive.
+            max_bytes: Approximate bytes that they keep alive.
         """
         self._max_records = max_records
         self._max_bytes = max_bytes
@@ -51,6 +51,11 @@ class RecordQueue:
     def __len__(self) -> int:
         """Number of records that have a place."""
         return len(self._sizes)
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes that these records keep alive."""
+        return self._bytes
 
     @property
     def fullness(self) -> float:
@@ -123,7 +128,8 @@ class RecordQueue:
     def clear(self) -> None:
         """Forget every record, after a shutdown has finished them."""
         with self._lock:
-            self._trees.clear()
+            while (tree := self.take()) is not None:
+                tree.release()
             for key in list(self._sizes):
                 self.release(key)
 

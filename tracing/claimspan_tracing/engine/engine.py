@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from opentelemetry.trace import Span, SpanKind
 
@@ -29,7 +30,12 @@ from claimspan_tracing.job import Outcome
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationEvents, ScoreHistogram
+from claimspan_tracing.write.signals import (
+    EvaluationEvents,
+    EvaluationMetrics,
+    ScoreHistogram,
+    watch,
+)
 from claimspan_tracing.write.sinks import SuppressedSink
 from claimspan_tracing.write.writer import Writer
 
@@ -48,7 +54,7 @@ class Engine:
         self._settings = settings
         self.guard = Guard()
         """Swallows and counts errors of ours."""
-        self.table = RunTable()
+        self.table = RunTable(max_tree_bytes=settings.max_bytes)
         """The open runs."""
         self._ledger = Ledger()
         self._queue = RecordQueue(settings.max_records, settings.max_bytes)
@@ -65,10 +71,16 @@ class Engine:
         self._is_shut_down = False
         self._had_record = False
         self._dropped_before_flush = 0
+        watch(self)
 
     def _make_writer(self) -> Writer:
         tracer = self._settings.source.tracer
-        sinks = (EvaluationSpan(tracer), EvaluationEvents(), ScoreHistogram())
+        sinks = (
+            EvaluationSpan(tracer),
+            EvaluationEvents(),
+            ScoreHistogram(),
+            EvaluationMetrics(),
+        )
         return Writer(
             self._records,
             self._ledger,
@@ -112,21 +124,29 @@ class Engine:
     @property
     def stats(self) -> Stats:
         """Counts of records by state."""
-        return self._ledger.stats(self.guard.faults)
+        stats = self._ledger.stats(self.guard.faults)
+        return replace(stats, queued=len(self._queue), queued_bytes=self._queue.n_bytes)
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
         tracer = self._settings.source.tracer()
-        return tracer.start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, start_time=started)
+        span = tracer.start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, start_time=started)
+        span.get_span_context()  # a provider that is not the SDK's may return what is no span
+        return span
 
     def submit(self, tree: RunTree) -> None:
         """Take a tree whose root has ended, and whose spans are ours."""
         record = _open_record(tree)
         self._ledger.produced()
-        if tree.span.is_recording():
+        if tree.failed:
+            self._ledger.span_lost()
+            self._writer.refuse(record, Status.JUDGE_ERROR)
+        elif tree.span.is_recording():
             self._accept(record, tree)
+            return
         else:
             self._writer.refuse(record, Status.NOT_SAMPLED)
+        tree.release()
 
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
@@ -151,13 +171,14 @@ class Engine:
         """Wait until every record has its state, and its spans are exported.
 
         Returns:
-            False where something is left, or was dropped since the last flush.
+            False where something is left, or was dropped or lost since the last flush.
         """
         deadline = time.monotonic() + timeout
         is_idle = self._ledger.wait_until_idle(timeout)
         is_exported = _within(deadline, self._settings.source.force_flush)
-        before, self._dropped_before_flush = self._dropped_before_flush, self._ledger.dropped()
-        return is_idle and is_exported and self._dropped_before_flush == before
+        lost = self._ledger.dropped() + self._ledger.spans_lost
+        before, self._dropped_before_flush = self._dropped_before_flush, lost
+        return is_idle and is_exported and lost == before
 
     def shutdown(self, timeout: float) -> bool:
         """Wait for what is under way, then end every open record with ``shutdown``."""
@@ -181,7 +202,10 @@ class Engine:
             self._refuse(record, tree, Status.SHUTDOWN)
             return
         # Open before it is queued: the worker may take the tree while ``put`` still returns.
-        self._records.add(record)
+        if not self._records.add(record):
+            self._writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
+            tree.release()
+            return
         if not self._queue.put(record.key, tree):
             if self._records.take(record.key) is not None:  # else a shutdown has finished it
                 self._refuse(record, tree, Status.QUEUE_FULL)
@@ -218,6 +242,7 @@ class Engine:
         if decided is not None and not decided.sampled:
             status = decided.status or Status.NOT_SAMPLED
         self._writer.refuse(record, status)
+        tree.release()
 
     # --- on the worker's thread ---
 
@@ -233,7 +258,8 @@ class Engine:
 
 
 def _open_record(tree: RunTree) -> OpenRecord:
-    return OpenRecord(key_of(tree), tree.span, tree.root.end, tree.context)
+    # Of a run that was given up no end was seen; the wall clock may have been set since it began.
+    return OpenRecord(key_of(tree), tree.span, tree.root.end or tree.now(), tree.context)
 
 
 def _left(deadline: float) -> float:

@@ -70,6 +70,8 @@ class Reading:
             failed = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
             self._writer.finish(key, failed)
             self._queue.release(key)
+        finally:
+            tree.release()
 
     def _read(self, key: JobKey, tree: RunTree) -> None:
         record = self._records.get(key)
@@ -87,7 +89,7 @@ class Reading:
             build = partial(build_spans, shown, record.root, tracer, self._guard)
             record.spans = record.context.copy().run(build)
         if self._records.get(key) is None:
-            _end_runs(record)
+            _end_runs(record, self._guard)
         status = job.status
         if status is None and not record.decision.sampled:
             status = record.decision.status or Status.NOT_SAMPLED
@@ -117,8 +119,9 @@ def key_of(tree: RunTree) -> JobKey:
     return format_trace_id(span.trace_id), format_span_id(span.span_id)
 
 
-def _end_runs(record: OpenRecord) -> None:
+def _end_runs(record: OpenRecord, guard: Guard) -> None:
     """End spans that were started while a shutdown ended their root."""
     for span, ended in record.ends()[:-1]:
         if span.is_recording():
-            span.end(end_time=ended)
+            with guard:
+                span.end(end_time=ended)

@@ -6,6 +6,7 @@ global provider is never set or replaced.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import trace
 from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
-from claimspan.errors import MissingExtraError
+from claimspan.errors import ClaimspanError, MissingExtraError
 from claimspan_tracing import semconv
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 __all__ = ["TracerSource", "configure"]
+
+_logger: Final = logging.getLogger("claimspan")
 
 DEFAULT_FILE: Final = "claimspan-traces.jsonl"
 """Trace file of ``configure``, in the working directory."""
@@ -85,6 +88,24 @@ def _otlp_exporter(endpoint: str | None) -> SpanExporter:
     return OTLPSpanExporter(endpoint=endpoint)
 
 
+def _configure_or_warn() -> TracerProvider:
+    """Make the default provider, or one that exports nothing where that fails.
+
+    It is not tried again with every query. Records are still evaluated, for metrics and sinks.
+    """
+    try:
+        return configure()
+    except (ClaimspanError, OSError) as error:
+        from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+
+        _logger.warning(
+            "claimspan exports no spans: %s. Set OTEL_EXPORTER_OTLP_ENDPOINT, or give a provider: "
+            "Monitor(tracer_provider=configure(file=...))",
+            error,
+        )
+        return SdkTracerProvider()
+
+
 class TracerSource:
     """Returns the tracer for each span; cheap enough to be asked for every query."""
 
@@ -126,5 +147,5 @@ class TracerSource:
             return current
         with self._lock:
             if self._own is None:
-                self._own = configure()
+                self._own = _configure_or_warn()
             return self._own

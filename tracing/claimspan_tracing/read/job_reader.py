@@ -22,6 +22,7 @@ from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
+from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
 from claimspan_tracing.text import clean, cut, to_json
 
 __all__ = ["read_job"]
@@ -46,9 +47,11 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
     root, reader = tree.root, tree.reader
     ended = _ended(root)
     retrievers = _retrievers(tree, guard, ended) or _unreported(tree, guard, ended)
-    runs = _with_parents(tree, [*retrievers, *_generators(tree, guard, ended)])
+    retrievers = bounded_chunks(retrievers)
+    parts = [*retrievers, *_generators(tree, guard, ended)]
+    runs = _with_parents(tree, bounded_runs(parts))
     documents = _try(guard, reader.context, root, None)
-    context = None if documents is None else tuple(_chunk(d)[0] for d in documents)
+    context = None if documents is None else first_chunks(_chunk(d)[0] for d in documents)
     response = _text(_try(guard, reader.response, root, None))
     interrupted = _try(guard, reader.interrupted, root, False)
     found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
@@ -72,6 +75,7 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
         ended=ended,
         error_type=_error_type(root),
         runs=runs,
+        runs_dropped=tree.dropped + len(parts) - len(runs),
         abstained=has_abstained(response),
         status=status,
         reason=reason,

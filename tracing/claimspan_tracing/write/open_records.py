@@ -60,9 +60,13 @@ class OpenRecords:
     def __init__(self) -> None:
         self._open: dict[JobKey, OpenRecord] = {}
 
-    def add(self, record: OpenRecord) -> None:
-        """Add a record that has no state yet."""
-        self._open[record.key] = record
+    def add(self, record: OpenRecord) -> bool:
+        """Add a record that has no state yet.
+
+        Returns:
+            False where another one has the same ids, as an id generator that repeats itself makes.
+        """
+        return self._open.setdefault(record.key, record) is record  # atomic
 
     def get(self, key: JobKey) -> OpenRecord | None:
         """Return a record that has no state yet, and leave it here."""

@@ -6,16 +6,37 @@ emitted. Events and exemplars carry the ids of the root span, so that a backend 
 
 from __future__ import annotations
 
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Final, Protocol
+
 from opentelemetry import metrics
 from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
+from opentelemetry.metrics import CallbackOptions as _Options
+from opentelemetry.metrics import Observation
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
 from claimspan_tracing import semconv
+from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.write.evaluation_span import root_context
 from claimspan_tracing.write.sinks import Finished
 
-__all__ = ["EvaluationEvents", "FeedbackEvents", "RecordCounter", "ScoreHistogram"]
+__all__ = [
+    "EvaluationEvents",
+    "EvaluationMetrics",
+    "FeedbackEvents",
+    "RecordCounter",
+    "ScoreHistogram",
+    "Watched",
+    "watch",
+]
+
+# From a millisecond to the five minutes after which an evaluation is stopped; OpenTelemetry's
+# default buckets are made for milliseconds.
+_SECONDS: Final = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 
 
 class EvaluationEvents:
@@ -93,14 +114,132 @@ class ScoreHistogram:
             self._histogram.record(value, {semconv.METRIC_NAME: name}, context=context)
 
 
-class RecordCounter:
-    """Counts records by the state that they ended in, as the metric ``claimspan.records``."""
+class EvaluationMetrics:
+    """Records what each evaluation took: seconds, calls of the judge, tokens and money."""
 
     def __init__(self) -> None:
-        self._counter = metrics.get_meter(semconv.SCOPE).create_counter(
-            semconv.RECORDS_COUNTER, unit="{record}", description="RAG queries by their state."
+        meter = metrics.get_meter(semconv.SCOPE)
+        self._duration = meter.create_histogram(
+            semconv.EVALUATION_DURATION,
+            unit="s",
+            description="Time that evaluating one record took.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._calls = meter.create_counter(
+            semconv.EVALUATION_CALLS, unit="{call}", description="Calls of judges."
+        )
+        self._tokens = meter.create_counter(
+            semconv.EVALUATION_TOKENS, unit="{token}", description="Tokens that judges used."
+        )
+        self._cost = meter.create_counter(
+            semconv.EVALUATION_COST, unit="{USD}", description="Price of these tokens."
         )
 
-    def count(self, status: Status) -> None:
-        """Count a record that has reached its state."""
-        self._counter.add(1, {semconv.EVALUATION_STATUS: status.value})
+    def write(self, finished: Finished) -> None:
+        """Record what the evaluation of one record took."""
+        evaluation = finished.outcome.evaluation
+        if evaluation is None:
+            return
+        usage, judge = evaluation.usage, {semconv.JUDGE_NAME: evaluation.judge_name}
+        self._duration.record(usage.seconds, judge)
+        self._calls.add(usage.calls, judge)
+        self._tokens.add(usage.input_tokens, judge | {semconv.GEN_AI_TOKEN_TYPE: "input"})
+        self._tokens.add(usage.output_tokens, judge | {semconv.GEN_AI_TOKEN_TYPE: "output"})
+        self._cost.add(usage.cost_usd, judge)
+
+
+class RecordCounter:
+    """Counts records by the state that they ended in, and how long they took to get there."""
+
+    def __init__(self) -> None:
+        meter = metrics.get_meter(semconv.SCOPE)
+        self._counter = meter.create_counter(
+            semconv.RECORDS_COUNTER, unit="{record}", description="RAG queries by their state."
+        )
+        self._lag = meter.create_histogram(
+            semconv.RECORD_LAG,
+            unit="s",
+            description="Time from the end of a RAG query to its state.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+
+    def count(self, status: Status, lag: float) -> None:
+        """Count a record that has reached its state, ``lag`` seconds after its root had ended."""
+        attributes = {semconv.EVALUATION_STATUS: status.value}
+        self._counter.add(1, attributes)
+        self._lag.record(lag, attributes)
+
+
+# --- observed, not recorded: the meter asks for these when it exports ---
+
+
+class Watched(Protocol):
+    """What has counts to observe: the engine of a monitor."""
+
+    @property
+    def stats(self) -> Stats:
+        """The counts at this moment."""
+        ...
+
+
+class _Observed:
+    """The engines of one process. A meter keeps one instrument of a name, so they share it."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        # Weakly: a callback must not keep alive a monitor that its application has let go.
+        self._engines: weakref.WeakSet[Watched] = weakref.WeakSet()
+        self._lock = threading.RLock()
+        self._is_offered = False
+
+    def add(self, engine: Watched) -> None:
+        with self._lock:
+            if self._pid != os.getpid():  # a forked child: its parent counts those of the parent
+                self._pid, self._engines = os.getpid(), weakref.WeakSet()
+            self._engines.add(engine)
+            if not self._is_offered:
+                self._is_offered = True
+                self._offer()
+
+    def _offer(self) -> None:
+        meter = metrics.get_meter(semconv.SCOPE)
+        meter.create_observable_up_down_counter(
+            semconv.QUEUE_RECORDS,
+            [self._sum_of(lambda stats: stats.queued)],
+            unit="{record}",
+            description="RAG queries between their end and the end of their evaluation.",
+        )
+        meter.create_observable_up_down_counter(
+            semconv.QUEUE_BYTES,
+            [self._sum_of(lambda stats: stats.queued_bytes)],
+            unit="By",
+            description="Approximate memory that these queries keep.",
+        )
+        meter.create_observable_counter(
+            semconv.FAULTS,
+            [self._sum_of(lambda stats: stats.faults)],
+            unit="{fault}",
+            description="Exceptions that claimspan has swallowed.",
+        )
+        meter.create_observable_counter(
+            semconv.SPANS_LOST,
+            [self._sum_of(lambda stats: stats.spans_lost)],
+            unit="{span}",
+            description="Spans that a fault outside of claimspan kept from exporters.",
+        )
+
+    def _sum_of(self, count: Callable[[Stats], int]) -> Callable[[_Options], list[Observation]]:
+        def observe(options: _Options) -> list[Observation]:
+            with self._lock:
+                engines = list(self._engines)
+            return [Observation(sum(count(engine.stats) for engine in engines))]
+
+        return observe
+
+
+_observed: Final = _Observed()
+
+
+def watch(engine: Watched) -> None:
+    """Have the counts of an engine observed, as long as it is in use elsewhere."""
+    _observed.add(engine)

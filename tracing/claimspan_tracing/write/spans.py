@@ -28,6 +28,7 @@ __all__ = [
     "MAX_VALUE_BYTES",
     "Attributes",
     "OpenSpans",
+    "UnstartedSpan",
     "build_spans",
     "recorded_texts",
 ]
@@ -54,6 +55,13 @@ BARE_ROOT: Final[Attributes] = {
     semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_CHAIN,
 }
 """Attributes of a root span that is ended before its run tree was read."""
+
+
+class UnstartedSpan(NonRecordingSpan):
+    """Stands for a span that a processor, a sampler or a provider did not let start.
+
+    It carries the ids of its parent, so that the spans below become children of that one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +114,7 @@ def build_spans(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans
     for run in job.runs:
         # A parent starts before its children, so its span is there already.
         parent = root if run.parent is None else spans[run.parent]
-        # Stands for a span that a processor did not let start: children go to its parent.
-        span: Span = NonRecordingSpan(parent.get_span_context())
-        with guard:
-            span = _start(run, tracer, parent)
-        spans.append(span)
+        spans.append(_start(run, tracer, parent, guard))
     built = OpenSpans(job, root, tuple(spans))
     _set_context(built)
     return built
@@ -123,17 +127,27 @@ def _set_context(spans: OpenSpans) -> None:
         spans.answering.set_attributes(_document_attributes(chunks, recorded_texts(chunks)))
 
 
-def _start(run: RetrieverRun | GeneratorRun, tracer: Tracer, parent: Span) -> Span:
-    if isinstance(run, RetrieverRun):
-        name, attributes = semconv.SPAN_RETRIEVER, _retriever_attributes(run)
-    else:
-        name, attributes = semconv.SPAN_GENERATOR, _generator_attributes(run)
+def _start(run: RetrieverRun | GeneratorRun, tracer: Tracer, parent: Span, guard: Guard) -> Span:
+    is_retriever = isinstance(run, RetrieverRun)
+    name = semconv.SPAN_RETRIEVER if is_retriever else semconv.SPAN_GENERATOR
     # On top of the request's context, so that its baggage reaches span processors.
     context = set_span_in_context(parent)
-    span = tracer.start_span(name, context, kind=SpanKind.CLIENT, start_time=run.started)
-    span.set_attributes(attributes)
-    _set_error(span, run.error_type)
+    try:
+        span = tracer.start_span(name, context, kind=SpanKind.CLIENT, start_time=run.started)
+        span.get_span_context()  # a provider that is not the SDK's may return what is no span
+    except BaseException as error:  # noqa: BLE001 - also SystemExit: this is our own thread
+        guard.swallow(error)
+        return UnstartedSpan(parent.get_span_context())
+    with guard:
+        span.set_attributes(_attributes_of(run))
+        _set_error(span, run.error_type)
     return span
+
+
+def _attributes_of(run: RetrieverRun | GeneratorRun) -> Attributes:
+    if isinstance(run, RetrieverRun):
+        return _retriever_attributes(run)
+    return _generator_attributes(run)
 
 
 def _set_error(span: Span, error_type: str) -> None:
@@ -146,10 +160,12 @@ def _root_attributes(job: Job) -> Attributes:
     record = job.record
     abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
     record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
+    dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
     return (
         BARE_ROOT
         | abstained
         | record_id
+        | dropped
         | {
             semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),
             semconv.CHUNKS_COUNT: sum(run.found for run in job.retrievers),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,7 +19,7 @@ from claimspan_tracing.write.attributes import sample_of
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.signals import RecordCounter
 from claimspan_tracing.write.sinks import Finished, Sink
-from claimspan_tracing.write.spans import BARE_ROOT
+from claimspan_tracing.write.spans import BARE_ROOT, UnstartedSpan
 
 __all__ = ["Writer"]
 
@@ -69,9 +70,9 @@ class Writer:
         self._settle(record, outcome, self._sinks)
         return True
 
-    def refuse(self, record: OpenRecord, status: Status) -> None:
+    def refuse(self, record: OpenRecord, status: Status, reason: str = "") -> None:
         """Finish a record that was never open, on the application's thread: no sink is called."""
-        self._settle(record, Outcome(status=status), ())
+        self._settle(record, Outcome(status=status, reason=reason), ())
 
     def finish_all(self, outcome: Outcome) -> None:
         """Finish every open record, on the application's thread: no sink is called."""
@@ -100,7 +101,7 @@ class Writer:
             status = record.context.copy().run(self._write, record, outcome, sinks)
         finally:
             with self._guard:
-                self._counter.count(status)
+                self._counter.count(status, time.monotonic() - record.accepted_at)
             self._ledger.finished(status)
 
     def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
@@ -137,11 +138,17 @@ class Writer:
         return replace(finished, outcome=failed)
 
     def _end(self, span: Span, ended: int | None) -> None:
-        """End one span; what a span processor raises must not keep the next one open."""
+        """End one span; what a span processor raises must not keep the next one open.
+
+        The SDK calls no processor after one that has raised, so exporters may not get the span.
+        """
         try:
             span.end(end_time=ended)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: the root still has to end
             self._guard.swallow(error)
+            self._ledger.span_lost()
+        if isinstance(span, UnstartedSpan):
+            self._ledger.span_lost()
 
     def _try(self, sink: Sink, finished: Finished) -> bool:
         try:

@@ -1,0 +1,181 @@
+"""What a monitor says of itself: ``monitor.stats`` and OpenTelemetry metrics, on a real SDK.
+
+Row L4 of the reliability matrix.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import Final
+
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+
+from lc_pipelines import rag_chain
+from support import MonitorFactory, ScriptedJudge
+
+SUPPORT: Final = Path(__file__).parents[1] / "support"
+
+SET_UP: Final = """
+import asyncio, json, os, threading, time
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from claimspan.cost.usage import Usage, add_usage
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+from lc_pipelines import rag_chain
+from support import ScriptedJudge
+
+reader = InMemoryMetricReader()
+# Which is set first must not matter: an application may set its meter provider late.
+late = MeterProvider([reader])
+
+class Paid(ScriptedJudge):
+    gate = threading.Event()
+    async def extract_claims(self, text, *, question=None):
+        add_usage(Usage(calls=1, input_tokens=100, output_tokens=20, cost_usd=0.5))
+        while not self.gate.is_set():
+            await asyncio.sleep(0.01)
+        return await super().extract_claims(text, question=question)
+
+class Raising(SpanProcessor):
+    def on_end(self, span):
+        if span.name == "retrieval":
+            raise ZeroDivisionError
+
+def read():
+    found = {}
+    data = reader.get_metrics_data()
+    for scope in data.resource_metrics[0].scope_metrics if data else ():
+        for metric in scope.metrics:
+            for point in metric.data.data_points:
+                value = getattr(point, "value", None)
+                if value is None:
+                    value = [point.count, point.sum, point.explicit_bounds[0]]
+                key = " ".join([metric.name, *sorted(map(str, point.attributes.values()))])
+                found[key] = [value, metric.unit]
+    return found
+
+def monitor_with(**options):
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Raising())
+    return Monitor(judge=Paid(), tracer_provider=provider, **options)
+
+def ask(monitor, n):
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+    for i in range(n):
+        chain.invoke(f"q{i}")
+"""
+
+ONE_RUN: Final = """
+first, second = monitor_with(sample=1.0), monitor_with(sample=0.0)
+metrics.set_meter_provider(late)
+ask(first, 4)
+time.sleep(0.3)
+during, held = read(), first.stats
+Paid.gate.set()
+ask(second, 3)
+first.flush(10), second.flush(10)
+print(json.dumps([during, [held.queued, held.queued_bytes], read()]))
+"""
+
+
+def python(code: str, cwd: Path) -> str:
+    """Run code in a new interpreter: the meter provider is set once for each process."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(SUPPORT), "LANGSMITH_TRACING": "false"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_queue_lag_states_and_costs_are_metrics_with_their_units(tmp_path: Path) -> None:
+    during, held, after = json.loads(python(SET_UP + ONE_RUN, tmp_path))
+
+    assert during["claimspan.queue.records"] == [4, "{record}"] == [held[0], "{record}"]
+    assert during["claimspan.queue.size"] == [held[1], "By"]
+    assert held[1] > 0
+    assert after["claimspan.queue.records"] == [0, "{record}"]
+    assert after["claimspan.queue.size"] == [0, "By"]
+    assert after["claimspan.records evaluated"] == [4, "{record}"]
+    assert after["claimspan.records not_sampled"] == [3, "{record}"]
+
+    (count, seconds, first_bound), unit = after["claimspan.record.lag evaluated"]
+    assert (count, unit) == (4, "s")
+    assert seconds >= 4 * 0.3
+    assert first_bound < 0.01
+
+    (count, seconds, _), unit = after["claimspan.evaluation.duration scripted"]
+    assert (count, unit) == (4, "s")
+    assert seconds > 0
+    assert after["claimspan.evaluation.calls scripted"] == [4, "{call}"]
+    assert after["claimspan.evaluation.tokens input scripted"] == [400, "{token}"]
+    assert after["claimspan.evaluation.tokens output scripted"] == [80, "{token}"]
+    assert after["claimspan.evaluation.cost scripted"] == [2.0, "{USD}"]
+    # One retrieval span for each of the seven queries, of both monitors.
+    assert after["claimspan.faults"] == [7, "{fault}"]
+    assert after["claimspan.spans.lost"] == [7, "{span}"]
+
+
+def test_a_forked_child_does_not_count_its_parents_records(tmp_path: Path) -> None:
+    code = """
+import sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
+metrics.set_meter_provider(late)
+monitor = monitor_with(sample=1.0)
+ask(monitor, 4)
+time.sleep(0.3)
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if read()["claimspan.queue.records"][0] == 0 == monitor.stats.queued else 1)
+_, status = os.waitpid(pid, 0)
+print(os.waitstatus_to_exitcode(status), read()["claimspan.queue.records"][0])
+sys.stdout.flush()
+os._exit(0)
+"""
+
+    assert python(SET_UP + code, tmp_path).split() == ["0", "4"]
+
+
+def test_observing_keeps_no_monitor_alive(make_monitor: MonitorFactory) -> None:
+    def used_up() -> weakref.ref[object]:
+        monitor = Monitor(judge=ScriptedJudge(), sample=1.0, tracer_provider=make_monitor.provider)
+        rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+        assert monitor.flush()
+        monitor.shutdown()
+        return weakref.ref(monitor.engine)
+
+    engine = used_up()
+    gc.collect()
+
+    assert engine() is None
+
+
+def test_stats_say_what_is_queued_and_how_much_it_keeps(make_monitor: MonitorFactory) -> None:
+    monitor = make_monitor(judge=ScriptedJudge(delay=0.5))
+    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
+
+    sizes: list[int] = []
+    for i in range(3):
+        chain.invoke(f"q{i}")
+        stats = monitor.stats
+        assert stats.queued == i + 1
+        sizes.append(stats.queued_bytes)
+    assert monitor.flush()
+
+    assert 0 < sizes[0] < sizes[1] < sizes[2]
+    assert (monitor.stats.queued, monitor.stats.queued_bytes) == (0, 0)
