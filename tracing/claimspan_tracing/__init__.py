@@ -10,6 +10,7 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.export.providers import configure
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Job",
     "Monitor",
     "Outcome",
+    "PiiRedactor",
     "RateSampler",
     "Sampler",
     "Sink",

@@ -23,6 +23,7 @@ from claimspan_tracing.shapes import is_mapping
 
 __all__ = [
     "MAX_JOINED",
+    "MAX_TEXT_BYTES",
     "Walk",
     "bounded",
     "clean",
@@ -62,8 +63,9 @@ MAX_WALKED: Final = 10_000
 MAX_WALKED_BYTES: Final = 1024 * 1024
 """Bytes of text kept of all metadata of one record."""
 
-MAX_VALUE_BYTES: Final = 64 * 1024
-"""Bytes kept of one text in metadata, as of a query."""
+MAX_TEXT_BYTES: Final = 64 * 1024
+"""Bytes kept of one text: a chunk, a query, a response, a prompt, a completion, or a value in
+metadata. It is what a judge reads."""
 
 MAX_KEY_BYTES: Final = 1024
 """Bytes kept of a key in metadata."""
@@ -171,11 +173,15 @@ class Walk:
     size: int = MAX_WALKED_BYTES
     """Bytes of text that may still be kept."""
 
+    margin: int = 0
+    """Bytes kept of each text beyond its bound, for whoever cuts it there."""
+
     def text(self, value: object, max_bytes: int) -> str:
-        """Return a value as a text, as long as there is room for it."""
-        text = bounded(value, min(max_bytes, self.size))
+        """Return a value as a text; the empty text where there is no room for it."""
+        text = bounded(value, max_bytes + self.margin)
         self.size -= len(text.encode("utf-8"))
-        return text
+        # Whole or not at all: a redactor does not recognise half of an address.
+        return text if self.size >= 0 else ""
 
 
 def to_json(value: object, walk: Walk | None = None) -> JsonValue:
@@ -196,7 +202,7 @@ def to_json(value: object, walk: Walk | None = None) -> JsonValue:
 def _json(value: object, depth: int, walk: Walk) -> JsonValue:
     walk.items -= 1
     if isinstance(value, str):
-        return walk.text(value, MAX_VALUE_BYTES)
+        return walk.text(value, MAX_TEXT_BYTES)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -210,7 +216,7 @@ def _json(value: object, depth: int, walk: Walk) -> JsonValue:
     if _has_items(value):
         items = partial(iter, value)
         return [_json(item, depth - 1, walk) for item in _first(items, walk)] if depth else None
-    return walk.text(value, MAX_VALUE_BYTES)
+    return walk.text(value, MAX_TEXT_BYTES)
 
 
 def _object(pairs: _Pairs, depth: int, walk: Walk) -> JsonValue:
@@ -219,7 +225,7 @@ def _object(pairs: _Pairs, depth: int, walk: Walk) -> JsonValue:
 
 def _integer(number: int, walk: Walk) -> JsonValue:
     fits = number.bit_length() <= MAX_INTEGER_BITS
-    return number if fits else walk.text(number, MAX_VALUE_BYTES)
+    return number if fits else walk.text(number, MAX_TEXT_BYTES)
 
 
 def _has_items(value: object) -> TypeGuard[Iterable[object]]:

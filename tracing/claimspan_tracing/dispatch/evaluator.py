@@ -15,6 +15,7 @@ from claimspan.judges import Judge
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.redact.redaction import Redaction
 from claimspan_tracing.text import clean
 
 __all__ = ["Evaluator"]
@@ -30,24 +31,34 @@ evaluation for minutes, and a few of them all others."""
 class Evaluator:
     """Evaluates jobs: looks up the ground truth, asks the judge, and names what went wrong."""
 
-    def __init__(self, judge: Judge, ground_truth: GroundTruth | None, guard: Guard) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        ground_truth: GroundTruth | None,
+        guard: Guard,
+        *,
+        redaction: Redaction | None = None,
+    ) -> None:
         """Set who decides.
 
         Args:
             judge: Gives claims and verdicts.
             ground_truth: Responses known to be right; None evaluates what needs none.
             guard: Counts faults of the ground-truth look-up.
+            redaction: What is taken out of ground truths and outcomes.
         """
         self._judge = judge
         self._ground_truth = ground_truth
         self._guard = guard
+        self._redaction = redaction
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
 
     def prepare(self) -> None:
-        """Start the threads of synchronous look-ups; see ``Dispatcher.start``."""
-        if self._ground_truth is not None and self._ground_truth.is_blocking:
+        """Start the threads of look-ups and redactors; see ``Dispatcher.start``."""
+        is_blocking = self._ground_truth is not None and self._ground_truth.is_blocking
+        if is_blocking or self._redaction is not None:
             self._pool.start()
 
     def close(self) -> None:
@@ -60,7 +71,16 @@ class Evaluator:
         Args:
             job: What to evaluate.
             seconds: Time that the evaluation may take.
+
+        Returns:
+            What nobody may see is taken out of it.
         """
+        outcome = await self._evaluate(job, seconds)
+        if self._redaction is None:
+            return outcome
+        return await self._pool.run(self._redaction.apply_to_outcome, outcome, self._guard)
+
+    async def _evaluate(self, job: Job, seconds: float) -> Outcome:
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline:
@@ -82,12 +102,21 @@ class Evaluator:
         record = job.record
         # The job keeps no ground truth: another worker may look it up in another version.
         if match is not None:
-            record = record.model_copy(update={"ground_truth": match.text})
+            text = await self._for_judge(match.text)
+            if text is None:
+                match, reason = None, "the redactor failed on the ground truth"
+            record = record.model_copy(update={"ground_truth": text})
         evaluation = await aevaluate(record, judge=self._judge)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
         )
+
+    async def _for_judge(self, text: str) -> str | None:
+        """A ground truth as the judge may see it; None where the redactor failed on it."""
+        if self._redaction is None or self._redaction.spares_judge:
+            return text
+        return await self._pool.run(self._redaction.apply_to_text, text, self._guard)
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
         """The match, and why there is none where the look-up failed: other metrics still stand."""

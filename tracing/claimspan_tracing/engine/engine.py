@@ -74,6 +74,7 @@ class Engine:
             Scores(tracer),
             # Ours start spans and emit events, which a suppressed tracer would not.
             (*sinks, *map(SuppressedSink, self._settings.sinks)),
+            capture_content=self._settings.capture_content,
         )
 
     def _make_evaluations(self) -> Evaluations:
@@ -89,7 +90,9 @@ class Engine:
 
     def _local_dispatcher(self) -> Dispatcher:
         settings = self._settings
-        evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
+        evaluator = Evaluator(
+            settings.judge, settings.ground_truth, self.guard, redaction=settings.redaction
+        )
         return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
 
     def _make_reading(self) -> Reading:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
@@ -22,12 +22,9 @@ from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
-from claimspan_tracing.text import Walk, bounded, clean, cut, to_json
+from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
 
-__all__ = ["MAX_TEXT_BYTES", "read_job"]
-
-MAX_TEXT_BYTES: Final = 64 * 1024
-"""Bytes kept of one text: a chunk, a query, a response, a prompt or a completion."""
+__all__ = ["read_job"]
 
 _T = TypeVar("_T")
 _Part = tuple[Run, RetrieverRun | GeneratorRun]
@@ -40,7 +37,7 @@ class _Record:
     guard: Guard
     ended: int
     margin: int
-    walk: Walk = field(default_factory=Walk)
+    walk: Walk
 
     def text(self, value: object) -> str:
         return bounded(value, MAX_TEXT_BYTES + self.margin)
@@ -60,7 +57,7 @@ def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
             to see more of a text than is left of it.
     """
     root, reader = tree.root, tree.reader
-    of = _Record(guard, _ended(root), margin)
+    of = _Record(guard, _ended(root), margin, Walk(margin=margin))
     # First, since samplers decide on it: chunks may use up what may be walked.
     metadata = of.json_object(root.metadata)
     retrievers = _retrievers(tree, of) or _unreported(tree, of)

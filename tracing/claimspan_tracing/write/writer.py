@@ -15,6 +15,7 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.text import clean, cut
+from claimspan_tracing.write.content import finished_without_content
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.signals import RecordCounter
 from claimspan_tracing.write.sinks import Finished, Sink
@@ -40,6 +41,8 @@ class Writer:
         guard: Guard,
         scores: Sink,
         sinks: Sequence[Sink],
+        *,
+        capture_content: bool = True,
     ) -> None:
         """Connect the writer.
 
@@ -49,6 +52,7 @@ class Writer:
             guard: Swallows and counts what a sink or a span processor raises.
             scores: The first sink; the state depends on it.
             sinks: The other sinks, in order; none of them changes the state.
+            capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
         """
         self._records = records
         self._ledger = ledger
@@ -56,6 +60,7 @@ class Writer:
         self._scores = scores
         self._sinks = tuple(sinks)
         self._counter = RecordCounter()
+        self._mask = _as_it_is if capture_content else finished_without_content
 
     def finish(self, key: JobKey, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
@@ -86,7 +91,7 @@ class Writer:
         Returns:
             Whether the scores were written.
         """
-        finished = Finished(job, replace(outcome, late=True))
+        finished = self._mask(Finished(job, replace(outcome, late=True)))
         written = self._try(self._scores, finished)
         for sink in self._sinks:
             self._try(sink, finished)
@@ -106,7 +111,8 @@ class Writer:
     def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
         finished = None
         if record.job is not None:
-            finished = self._with_scores(Finished(record.job, outcome, record.spans))
+            finished = self._mask(Finished(record.job, outcome, record.spans))
+            finished = self._with_scores(finished)
             outcome = finished.outcome
         if record.spans is None:
             with self._guard:
@@ -144,6 +150,10 @@ class Writer:
             self._guard.swallow(error)
             return False
         return True
+
+
+def _as_it_is(finished: Finished) -> Finished:
+    return finished
 
 
 def _write_decision(span: Span, decision: Decision) -> None:
