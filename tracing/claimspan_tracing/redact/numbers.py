@@ -95,7 +95,10 @@ def _iban_length(country: str) -> int:
 # --- telephone numbers --------------------------------------------------------------------------
 
 _SEPARATORS: Final = rf"[{_SPACES}().\-/\u2010-\u2013]"
-_RUN: Final = re.compile(rf"(?<!\w)(?:[+＋]|\([+＋]?)?\d(?:{_SEPARATORS}{{0,3}}+[+＋]?\d)*+")
+# A digit in a word belongs to the word, but for scripts that put no space before a number.
+_WORD: Final = r"[0-9A-Za-z_\u00c0-\u052f]"
+_RUN: Final = re.compile(rf"(?<!{_WORD})(?:[+＋]|\([+＋]?)?\d(?:{_SEPARATORS}{{0,3}}+[+＋]?\d)*+")
+_AFTER: Final = re.compile(_WORD)
 _GROUP: Final = re.compile(r"[+＋]?\d+")
 _NO_DIGIT: Final = re.compile(r"\D+")
 
@@ -119,7 +122,9 @@ _UNIT: Final = re.compile(
 _DATE: Final = re.compile(
     r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([-./] ?)\d{1,2}\2\d{2,4})(?: \d{1,2})?"
 )
-_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
+_THOUSANDS: Final = re.compile(
+    rf"[1-9]\d{{0,2}}(?:\.\d{{3}})+|[1-9]\d?(?P<space>[{_SPACES}])\d{{3}}(?:(?P=space)\d{{3}})+"
+)
 _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 
 BEFORE: Final = 40
@@ -147,7 +152,7 @@ def find_phones(text: str, regions: Sequence[str]) -> Iterator[Place]:
     checks = _Checks(regions)
     for run in _RUN.finditer(text):
         groups = [found.span() for found in _GROUP.finditer(text, run.start(), run.end())]
-        if text[run.end() : run.end() + 1].isalnum():
+        if _AFTER.match(text, run.end()):
             groups.pop()  # a part of a word, such as a hash
         if not groups or groups[-1][1] - groups[0][0] < MIN_DIGITS:
             continue

@@ -31,7 +31,8 @@ REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT")
 
 # Latin, Greek and Cyrillic letters; scripts without spaces would make a whole sentence the name.
 _LETTERS: Final = r"A-Za-z0-9\u00c0-\u024f\u0370-\u052f"
-_NAME: Final = rf"{_LETTERS}.!#$&'*+/=?^_`{{|}}~-"
+# Without the signs that separate an address from what stands before it in a link.
+_NAME: Final = rf"{_LETTERS}.!#$'*+^_`{{|}}~-"
 _OTHER: Final = rf"[^\W{_LETTERS}]"
 _EMAIL: Final = re.compile(
     rf"(?:(?<![{_NAME}])[{_NAME}]++|(?<!{_OTHER}){_OTHER}++)(?:@|＠|%40)"
