@@ -219,8 +219,12 @@ def test_an_unknown_kind_or_region_is_refused() -> None:
         PiiRedactor(regions="US")
 
 
+def absent(name: str) -> None:
+    """Find no package."""
+
+
 def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("claimspan_tracing.redact.pii.find_spec", {}.get)
+    monkeypatch.setattr("claimspan_tracing.redact.pii.find_spec", absent)
 
     with pytest.raises(ConfigError, match=r"pip install 'claimspan\[redact\]'"):
         PiiRedactor()

@@ -78,7 +78,7 @@ class Evaluator:
         outcome = await self._evaluate(job, seconds)
         if self._redaction is None:
             return outcome
-        return await self._pool.run(self._redaction.apply_to_outcome, outcome, self._guard)
+        return await self._pool.run(self._redaction.apply_to_outcome, job, outcome, self._guard)
 
     async def _evaluate(self, job: Job, seconds: float) -> Outcome:
         deadline = asyncio.timeout(seconds)

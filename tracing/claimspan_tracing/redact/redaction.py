@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
-from claimspan_tracing.redact.texts import judged_texts, with_job_texts, with_outcome_texts
+from claimspan_tracing.redact.texts import (
+    REMOVED,
+    judged_texts,
+    with_job_texts,
+    with_outcome_texts,
+)
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.text import MAX_TEXT_BYTES, bounded, cut
 
@@ -79,7 +85,7 @@ class Redaction:
             job: Read with ``MARGIN_BYTES`` beyond the bound of each text.
             guard: Counts what the redactor raises.
         """
-        swap = self._swap(_texts(lambda note: with_job_texts(job, note)), guard)
+        swap = _Swap(self._results(_texts(lambda note: with_job_texts(job, note)), guard))
         shown = replace(with_job_texts(job, swap), redaction_failed=len(swap.failed))
         unseen = swap.failed.intersection(judged_texts(job.record))
         if unseen and job.status is None and not self.spares_judge:
@@ -90,18 +96,24 @@ class Redaction:
         """Return what the judge gets: ``shown``, or the raw job, cut to its bounds."""
         return with_job_texts(job, _cut) if self.spares_judge else shown
 
-    def apply_to_outcome(self, outcome: Outcome, guard: Guard) -> Outcome:
-        """Return an outcome with every text of it redacted: judges quote what they read."""
-        swap = self._swap(_texts(lambda note: with_outcome_texts(outcome, note)), guard)
+    def apply_to_outcome(self, job: Job, outcome: Outcome, guard: Guard) -> Outcome:
+        """Return an outcome with every text of it redacted: judges quote what they read.
+
+        Args:
+            job: What the judge read.
+            outcome: What it made of that.
+            guard: Counts what the redactor raises.
+        """
+        texts = _texts(lambda note: with_outcome_texts(outcome, note))
+        read = judged_texts(job.record, outcome.ground_truth) if self.spares_judge else []
+        found = self._results(dict.fromkeys([*texts, *read]), guard)
+        swap = _Swap(found, _hidden_words(read, found))
         shown = with_outcome_texts(outcome, swap)
         return replace(shown, redaction_failed=outcome.redaction_failed + len(swap.failed))
 
     def apply_to_text(self, text: str, guard: Guard) -> str | None:
         """Return one text redacted; None where the redactor failed on it."""
         return self._results([text], guard).get(text)
-
-    def _swap(self, texts: Collection[str], guard: Guard) -> _Swap:
-        return _Swap(self._results(texts, guard))
 
     def _results(self, texts: Collection[str], guard: Guard) -> dict[str, str]:
         """The redacted texts; those on which the redactor failed are not among them."""
@@ -143,8 +155,9 @@ def _texts(visit: Callable[[Callable[[str], str]], object]) -> list[str]:
 class _Swap:
     """Puts redacted texts in the place of raw ones, and notes which are missing."""
 
-    def __init__(self, found: dict[str, str]) -> None:
+    def __init__(self, found: Mapping[str, str], hidden: Collection[str] = ()) -> None:
         self._found = found
+        self._hidden = hidden
         self.failed: set[str] = set()
 
     def __call__(self, text: str) -> str:
@@ -154,7 +167,24 @@ class _Swap:
         if redacted is None:
             self.failed.add(text)
             return FAILED
-        return redacted
+        return _WORD.sub(self._word, redacted) if self._hidden else redacted
+
+    def _word(self, found: re.Match[str]) -> str:
+        return REMOVED if found[0] in self._hidden else found[0]
+
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def _hidden_words(texts: Collection[str], found: Mapping[str, str]) -> set[str]:
+    """The words that the redactor took out of texts, and left nowhere in them.
+
+    A judge that reads raw texts may put half of an address into a claim, by which no redactor knows
+    it. A word of two letters tells nobody anything.
+    """
+    raw = {word for text in texts for word in _WORD.findall(text)}
+    left = {word for text in texts for word in _WORD.findall(found.get(text, ""))}
+    return {word for word in raw - left if len(word) > 2 or not word.isalpha()}
 
 
 class _Batch:

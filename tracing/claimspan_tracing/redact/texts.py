@@ -10,10 +10,11 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan import Chunk, Claim, Evaluation, RagRecord
+from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan_tracing.job import GeneratorRun, Job, Outcome, RetrieverRun
 from claimspan_tracing.text import MAX_TEXT_BYTES, cut
 
-__all__ = ["Swap", "judged_texts", "with_job_texts", "with_outcome_texts"]
+__all__ = ["REMOVED", "Swap", "judged_texts", "with_job_texts", "with_outcome_texts"]
 
 Swap = Callable[[str], str]
 """Returns what stands in the place of a text."""
@@ -22,7 +23,7 @@ MIN_NUMBER: Final = 10**6
 """Whole numbers from here on are long enough to be a telephone number or a card."""
 
 REMOVED: Final = "[redacted]"
-"""Stands for a claim of which nothing is left: a claim is never empty."""
+"""Stands for part of a secret in a claim, and for a claim of which nothing is left."""
 
 
 def with_job_texts(job: Job, swap: Swap) -> Job:
@@ -43,9 +44,11 @@ def with_job_texts(job: Job, swap: Swap) -> Job:
     )
 
 
-def judged_texts(record: RagRecord) -> list[str]:
-    """Return the texts of a record that a judge reads."""
-    return [record.query, record.response, *(chunk.text for chunk in record.chunks)]
+def judged_texts(record: RagRecord, match: GroundTruthMatch | None = None) -> list[str]:
+    """Return the texts of a record that a judge reads, with its ground truth."""
+    ground_truth = [] if match is None else [match.text]
+    chunks = (chunk.text for chunk in record.chunks)
+    return [record.query, record.response, *chunks, *ground_truth]
 
 
 def with_outcome_texts(outcome: Outcome, swap: Swap) -> Outcome:
