@@ -75,17 +75,17 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "capture": SHARED,
     "job": SHARED | {"decide"},
     "read": SHARED | {"capture", "decide", "job"},
-    "dispatch": SHARED | {"capture", "decide", "job"},
+    "redact": SHARED | {"decide", "job"},
+    "dispatch": SHARED | {"capture", "decide", "job", "redact"},
     "write": SHARED | {"decide", "job"},
     "export": SHARED | {"decide", "job"},
-    "redact": SHARED | {"job"},
     "engine": SHARED
     | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},
     "options": SHARED | {"decide", "dispatch", "redact", "write"},
     "monitor": SHARED | {"decide", "dispatch", "engine", "export", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
-    "__init__": frozenset({"decide", "export", "job", "monitor", "write"}),
+    "__init__": frozenset({"decide", "export", "job", "monitor", "redact", "write"}),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""
 

@@ -23,6 +23,7 @@ from claimspan_tracing.adapters import (
     RunKind,
     is_list,
     is_mapping,
+    join_bounded,
     value_at,
 )
 
@@ -266,14 +267,15 @@ def _text(value: object, role: ChatRole | None) -> str:
         return ""
     texts = [text for text in (_text(item, role) for item in value) if text]
     if role is None:
-        return "\n".join(texts)
+        return join_bounded(texts, "\n")
     of_messages = any(isinstance(item, ChatMessage) for item in value)
     return texts[-1 if of_messages else 0] if texts else ""
 
 
 def _said(message: ChatMessage) -> str:
     # An agent that stops after a tool call returns the tool's message, which has no text.
-    return message.text or "\n".join(str(r.result) for r in message.tool_call_results)
+    results = (str(result.result) for result in message.tool_call_results)
+    return message.text or join_bounded(results, "\n")
 
 
 def _unnamed_answer(root: Run) -> str:

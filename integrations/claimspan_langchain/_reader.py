@@ -25,6 +25,7 @@ from claimspan_tracing.adapters import (
     RunKind,
     is_list,
     is_mapping,
+    join_bounded,
     value_at,
 )
 
@@ -218,8 +219,8 @@ def _content(content: object) -> str:
         return content
     if not is_list(content):
         return ""
-    texts = [block.get("text") if is_mapping(block) else block for block in content]
-    return "".join(text for text in texts if isinstance(text, str))
+    texts = (block.get("text") if is_mapping(block) else block for block in content)
+    return join_bounded(text for text in texts if isinstance(text, str))
 
 
 # --- documents and generations ------------------------------------------------------------------
@@ -251,8 +252,10 @@ def _prompt(inputs: object) -> str:
     first = inputs[0]
     if isinstance(first, str):
         return first
-    messages = [m for m in first if isinstance(m, BaseMessage)] if is_list(first) else []
-    return get_buffer_string(messages)
+    messages = first if is_list(first) else ()
+    # One by one: a conversation may be far longer than what is kept of it.
+    told = (get_buffer_string([m]) for m in messages if isinstance(m, BaseMessage))
+    return join_bounded(told, "\n")
 
 
 def _completion(result: object) -> str:

@@ -35,6 +35,7 @@ from claimspan_tracing.adapters import (
     RunKind,
     is_list,
     is_mapping,
+    join_bounded,
 )
 
 __all__ = ["Call", "LlamaIndexReader", "documents_of"]
@@ -277,7 +278,7 @@ def _answer(value: object) -> str:
         case str():
             return value
         case StreamedAnswer():
-            return "".join(value.parts)
+            return join_bounded(value.parts)
         case CompletionResponse():
             return value.text
         case ChatResponse():
@@ -309,7 +310,7 @@ def _answer_in(value: object) -> str:
 def _blocks(blocks: object) -> str:
     """Return the text of a message that a workflow has turned into a dict."""
     texts = [block.get("text") for block in _items(blocks) if is_mapping(block)]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return join_bounded((text for text in texts if isinstance(text, str)), "\n")
 
 
 def _prompt(call: Call) -> str:
@@ -320,7 +321,7 @@ def _prompt(call: Call) -> str:
     if isinstance(given, str):
         return given
     messages = [each for each in _items(given) if isinstance(each, ChatMessage)]
-    return "\n".join(f"{each.role.value}: {each.content or ''}" for each in messages)
+    return join_bounded((f"{each.role.value}: {each.content or ''}" for each in messages), "\n")
 
 
 def _counts(said: object) -> tuple[int | None, int | None]:

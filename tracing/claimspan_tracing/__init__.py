@@ -25,6 +25,7 @@ from claimspan_tracing.decide.throttle import Throttle
 from claimspan_tracing.export.providers import configure
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Job",
     "Monitor",
     "Outcome",
+    "PiiRedactor",
     "RateSampler",
     "Rule",
     "RuleSampler",

@@ -18,6 +18,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.suppression import is_suppressed
+from claimspan_tracing.text import join_bounded
 
 __all__ = [
     "EXIT_TIMEOUT",
@@ -38,6 +39,7 @@ __all__ = [
     "is_list",
     "is_mapping",
     "is_suppressed",
+    "join_bounded",
     "open_capture",
     "submit_ended",
     "value_at",

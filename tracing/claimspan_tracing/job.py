@@ -176,6 +176,9 @@ class Job:
     decision: Decision | None = None
     """What the sampler decided; None before it was asked."""
 
+    redaction_failed: int = 0
+    """Texts that were left out because the redactor failed on them."""
+
     version: Literal[1] = 1
     """Version of this format."""
 
@@ -253,6 +256,9 @@ class Outcome:
 
     late: bool = False
     """Whether the record's spans had been ended, with another state, before the scores came."""
+
+    redaction_failed: int = 0
+    """Texts of this value that were left out because the redactor failed on them."""
 
     version: Literal[1] = 1
     """Version of this format."""

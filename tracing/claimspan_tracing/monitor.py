@@ -23,6 +23,7 @@ from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
+    checked_capture,
     checked_ground_truth,
     checked_judge,
     checked_path,
@@ -64,9 +65,15 @@ class Monitor:
         max_queue_bytes: Approximate bytes of text that these may keep alive.
         sinks: Write finished records to further places, in order, after our own.
         redact: Takes out of every text what nobody may see, before any judge, span, sink or
-            file gets it. Where it raises, the text is left out.
+            file gets it: ``callable(text)``, or ``"pii"`` for ``PiiRedactor()``. Called on a
+            thread of its own. Where it raises, or does not return within 5 s, the text is left
+            out; a record that the judge cannot read for that ends as ``judge_error``. Samplers
+            and the look-up of ground truth are this process's own: samplers get raw facts, the
+            look-up gets what the judge gets.
         redact_for: Who gets redacted texts: ``{"export"}`` lets the judge alone see them raw.
-        capture_content: False writes no text on spans; records are evaluated all the same.
+        capture_content: False writes no text on spans, events and sinks; records are evaluated
+            all the same. ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=NO_CONTENT`` says
+            the same, and wins. The spans of other instrumentations are theirs.
         budget: What judging may cost. A record beyond it ends as ``over_budget``.
         spool: File in which records wait for their evaluation, so that they survive the end
             of the process. Several processes may share it.
@@ -91,7 +98,7 @@ class Monitor:
         max_queue_records: int = MAX_RECORDS,
         max_queue_bytes: int = MAX_BYTES,
         sinks: Sequence[Sink] = (),
-        redact: Redactor | None = None,
+        redact: Redactor | str | None = None,
         redact_for: Collection[Audience] = AUDIENCES,
         capture_content: bool = True,
         budget: Budget | None = None,
@@ -109,8 +116,8 @@ class Monitor:
             max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
             source=TracerSource(checked_provider(tracer_provider)),
             sinks=checked_sinks(sinks),
-            redaction=checked_redaction(redact, redact_for),
-            capture_content=capture_content,
+            redaction=checked_redaction(redact, redact_for, dispatch),
+            capture_content=checked_capture(capture_content),
             budget=budget,
             spool=checked_path(spool),
             dispatcher=dispatch,

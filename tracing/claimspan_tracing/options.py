@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from opentelemetry.trace import TracerProvider
 
@@ -15,12 +16,14 @@ from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, default_judge
 from claimspan_tracing.decide.sampling import RateSampler, Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.redact.redaction import Audience, Redaction, Redactor
+from claimspan_tracing.redact.pii import PiiRedactor
+from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
 from claimspan_tracing.write.sinks import Sink
 
 __all__ = [
     "GroundTruthLike",
     "MonitorOptions",
+    "checked_capture",
     "checked_ground_truth",
     "checked_judge",
     "checked_path",
@@ -46,7 +49,7 @@ class MonitorOptions(TypedDict, total=False):
     max_queue_records: int
     max_queue_bytes: int
     sinks: Sequence[Sink]
-    redact: Redactor | None
+    redact: Redactor | str | None
     redact_for: Collection[Audience]
     capture_content: bool
     budget: Budget | None
@@ -74,10 +77,62 @@ def checked_sampler(value: float | Sampler) -> Sampler:
 
 
 def checked_redaction(
-    redact: Redactor | None, redact_for: Collection[Audience]
+    redact: Redactor | str | None, redact_for: Collection[Audience], dispatch: Dispatcher | None
 ) -> Redaction | None:
-    """Return what the options ``redact`` and ``redact_for`` stand for; None without a redactor."""
-    return None if redact is None else Redaction(redact, frozenset(redact_for))
+    """Return what the options ``redact`` and ``redact_for`` stand for; None without a redactor.
+
+    Raises:
+        ConfigError: One of them is unknown, or both together keep nobody from the raw texts.
+        MissingExtraError: The built-in redactor needs packages that are not installed.
+    """
+    # A str is a collection, too: of letters.
+    if isinstance(redact_for, str) or not set(redact_for) <= AUDIENCES:
+        raise ConfigError(
+            f"redact_for is {redact_for!r}: give {{'judge', 'export'}} or {{'export'}}"
+        )
+    audiences = frozenset(redact_for)
+    if "export" not in audiences:
+        raise ConfigError("redact_for lacks 'export': spans and sinks would get raw texts")
+    if redact is None:
+        if audiences != AUDIENCES:
+            raise ConfigError("redact_for is given without redact: give a redactor as well")
+        return None
+    if "judge" not in audiences and dispatch is not None:
+        raise ConfigError(
+            "redact_for={'export'} cannot go with dispatch: the records would leave this process "
+            "raw; leave redact_for out, or judge in this process"
+        )
+    return Redaction(_redactor(redact), audiences)
+
+
+def _redactor(redact: Redactor | str) -> Redactor:
+    if redact == "pii":
+        return PiiRedactor()
+    if isinstance(redact, str):
+        raise ConfigError(f"redact is {redact!r}: give 'pii', or a callable from text to text")
+    if not callable(redact):
+        raise ConfigError(
+            f"redact is a {type(redact).__name__}: give 'pii', or a callable from text to text"
+        )
+    return redact
+
+
+CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+"""OpenTelemetry's switch. It can only forbid: whoever runs a service may know better than its code,
+and our own option is the one that allows."""
+
+_NO_CONTENT: Final = frozenset({"no_content", "event_only", "false", "0", "no", "off"})
+
+
+def checked_capture(capture_content: bool) -> bool:
+    """Return whether texts are written on spans: unless the option or the environment forbids it.
+
+    Raises:
+        ConfigError: The option is no bool.
+    """
+    if not isinstance(capture_content, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"capture_content is {capture_content!r}: give True or False")
+    return capture_content and os.environ.get(CAPTURE_VARIABLE, "").lower() not in _NO_CONTENT
 
 
 def checked_path(value: str | Path | None) -> Path | None:

@@ -128,6 +128,9 @@ EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 EVALUATION_UNDECIDED: Final = "claimspan.evaluation.undecided"
 """List of ``reason: verdicts``, for the verdicts that the judge could not give; absent where there
 are none."""
+REDACTION_FAILED: Final = "claimspan.redaction.failed"
+"""Number of texts that were left out because the redactor failed on them; absent where there are
+none."""
 RECORD_ID: Final = "claimspan.record.id"
 GROUND_TRUTH: Final = "claimspan.ground_truth"
 GROUND_TRUTH_MATCHED_BY: Final = "claimspan.ground_truth.matched_by"

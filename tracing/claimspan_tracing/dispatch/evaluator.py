@@ -18,6 +18,7 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.first_look import FirstLook
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.redact.redaction import Redaction
 from claimspan_tracing.text import clean
 
 __all__ = ["Evaluator"]
@@ -38,7 +39,9 @@ class Evaluator:
         judge: Judge,
         ground_truth: GroundTruth | None,
         guard: Guard,
+        *,
         first_look: FirstLook | None = None,
+        redaction: Redaction | None = None,
     ) -> None:
         """Set who decides.
 
@@ -47,18 +50,21 @@ class Evaluator:
             ground_truth: Responses known to be right; None evaluates what needs none.
             guard: Counts faults of the ground-truth look-up.
             first_look: Decides about jobs that were dispatched undecided; None evaluates them.
+            redaction: What is taken out of ground truths and outcomes.
         """
         self._first_look = first_look
         self._judge = judge
         self._ground_truth = ground_truth
         self._guard = guard
+        self._redaction = redaction
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
 
     def prepare(self) -> None:
-        """Start the threads of synchronous look-ups; see ``Dispatcher.start``."""
-        if self._ground_truth is not None and self._ground_truth.is_blocking:
+        """Start the threads of look-ups and redactors; see ``Dispatcher.start``."""
+        is_blocking = self._ground_truth is not None and self._ground_truth.is_blocking
+        if is_blocking or self._redaction is not None:
             self._pool.start()
 
     def close(self) -> None:
@@ -71,7 +77,17 @@ class Evaluator:
         Args:
             job: What to evaluate.
             seconds: Time that the evaluation may take.
+
+        Returns:
+            What nobody may see is taken out of it.
         """
+        outcome = await self._decided(job, seconds)
+        if self._redaction is None:
+            return outcome
+        return await self._pool.run(self._redaction.apply_to_outcome, job, outcome, self._guard)
+
+    async def _decided(self, job: Job, seconds: float) -> Outcome:
+        """Let a first judge decide about a job that was dispatched undecided, then evaluate it."""
         if self._first_look is None or job.decision is None or not job.decision.undecided:
             return await self._evaluate(job, seconds)
         # Both judges share the time of the job.
@@ -104,12 +120,21 @@ class Evaluator:
         record = job.record
         # The job keeps no ground truth: another worker may look it up in another version.
         if match is not None:
-            record = record.model_copy(update={"ground_truth": match.text})
+            text = await self._for_judge(match.text)
+            if text is None:
+                match, reason = None, "the redactor failed on the ground truth"
+            record = record.model_copy(update={"ground_truth": text})
         evaluation = await aevaluate(record, judge=self._judge)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
         )
+
+    async def _for_judge(self, text: str) -> str | None:
+        """A ground truth as the judge may see it; None where the redactor failed on it."""
+        if self._redaction is None or self._redaction.spares_judge:
+            return text
+        return await self._pool.run(self._redaction.apply_to_text, text, self._guard)
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
         """The match, and why there is none where the look-up failed: other metrics still stand."""

@@ -88,6 +88,7 @@ class Engine:
             Scores(tracer),
             # Ours start spans and emit events, which a suppressed tracer would not.
             (*sinks, *map(SuppressedSink, self._settings.sinks)),
+            capture_content=self._settings.capture_content,
         )
 
     def _make_evaluations(self) -> Evaluations:
@@ -103,8 +104,13 @@ class Engine:
 
     def _local_dispatcher(self) -> Dispatcher:
         settings = self._settings
-        first_look = first_look_of(self._decider, self.guard)
-        evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard, first_look)
+        evaluator = Evaluator(
+            settings.judge,
+            settings.ground_truth,
+            self.guard,
+            first_look=first_look_of(self._decider, self.guard),
+            redaction=settings.redaction,
+        )
         return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
 
     def _make_reading(self) -> Reading:

@@ -15,9 +15,11 @@ from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.job import JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed
+from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.spans import build_spans
 from claimspan_tracing.write.writer import Writer
@@ -78,39 +80,34 @@ class Reading:
         if record is None:  # a shutdown has finished it
             self._queue.release(key)
             return
-        job = run_suppressed(read_job, tree, self._guard)
+        redaction = self._settings.redaction
+        # A redactor sees more of a text than is kept of it, and cuts it.
+        read = read_job if redaction is None else partial(read_job, margin=MARGIN_BYTES)
+        job = run_suppressed(read, tree, self._guard)
         said = self._feedback.value_for(key)
         job = job if said is None else replace(job, feedback=said)
         record.decision = self._decider.decide(job.facts, record.context)
         job = replace(job, decision=record.decision)
-        record.job = shown = self._redacted(job)
+        shown = job if redaction is None else redaction.apply(job, self._guard)
+        record.job, record.decision = shown, shown.decision or record.decision
         if not job.root_ended:
             tracer = self._settings.source.tracer()
-            build = partial(build_spans, shown, record.root, tracer, self._guard)
+            written = shown if self._settings.capture_content else without_content(shown)
+            build = partial(build_spans, written, record.root, tracer, self._guard)
             record.spans = record.context.copy().run(build)
         if self._records.get(key) is None:
             _end_runs(record, self._guard)
-        status = job.status
-        if status is None and not record.decision.sampled:
-            status = record.decision.status or Status.NOT_SAMPLED
-        judged = job if self._judge_sees_raw else shown
+        status, reason = shown.status, shown.reason
+        if job.status is None and not record.decision.sampled:
+            status, reason = record.decision.status or Status.NOT_SAMPLED, ""
+        judged = shown if redaction is None else redaction.for_judge(job, shown)
         if status is None:
             self._evaluations.dispatch(record, judged, shown)
         else:
             if status is Status.NOT_SAMPLED:
                 self._feedback.keep(judged, shown, record.context)
-            self._writer.finish(key, Outcome(status=status, reason=job.reason))
+            self._writer.finish(key, Outcome(status=status, reason=reason))
             self._queue.release(key)
-
-    def _redacted(self, job: Job) -> Job:
-        """What spans, sinks and disk get of a job."""
-        redaction = self._settings.redaction
-        return job if redaction is None else redaction.apply(job)
-
-    @property
-    def _judge_sees_raw(self) -> bool:
-        redaction = self._settings.redaction
-        return redaction is not None and "judge" not in redaction.audiences
 
 
 def key_of(tree: RunTree) -> JobKey:

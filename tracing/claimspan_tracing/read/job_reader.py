@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
@@ -23,56 +23,70 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
-from claimspan_tracing.text import clean, cut, to_json
+from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
 
 __all__ = ["read_job"]
-
-MAX_CHUNK_BYTES: Final = 64 * 1024
-"""Bytes kept of one chunk: what a judge reads."""
-
-MAX_TEXT_BYTES: Final = 64 * 1024
-"""Bytes kept of a query, a response, a prompt or a completion."""
 
 _T = TypeVar("_T")
 _Part = tuple[Run, RetrieverRun | GeneratorRun]
 
 
-def read_job(tree: RunTree, guard: Guard) -> Job:
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What the values of one record have in common."""
+
+    guard: Guard
+    ended: int
+    margin: int
+    walk: Walk
+
+    def text(self, value: object) -> str:
+        return bounded(value, MAX_TEXT_BYTES + self.margin)
+
+    def json_object(self, metadata: Mapping[str, object]) -> dict[str, JsonValue]:
+        value = to_json(metadata, self.walk)
+        return value if isinstance(value, dict) else {}
+
+
+def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
     """Read a finished tree.
 
     Args:
         tree: Its root has ended, or was given up.
         guard: Counts the faults of the reader. What a reader cannot read is empty.
+        margin: Bytes kept of each text beyond its bound, for whoever cuts it there: a redactor has
+            to see more of a text than is left of it.
     """
     root, reader = tree.root, tree.reader
-    ended = _ended(root)
-    retrievers = _retrievers(tree, guard, ended) or _unreported(tree, guard, ended)
-    retrievers = bounded_chunks(retrievers)
-    parts = [*retrievers, *_generators(tree, guard, ended)]
+    of = _Record(guard, _ended(root), margin, Walk(margin=margin))
+    # First, since samplers decide on it: chunks may use up what may be walked.
+    metadata = of.json_object(root.metadata)
+    retrievers = bounded_chunks(_retrievers(tree, of) or _unreported(tree, of))
+    parts = [*retrievers, *_generators(tree, of)]
     runs = _with_parents(tree, bounded_runs(parts))
     documents = _try(guard, reader.context, root, None)
-    context = None if documents is None else first_chunks(_chunk(d)[0] for d in documents)
-    response = _text(_try(guard, reader.response, root, None))
+    context = None if documents is None else first_chunks(_chunk(d, of)[0] for d in documents)
+    response = of.text(_try(guard, reader.response, root, None))
     interrupted = _try(guard, reader.interrupted, root, False)
     found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
     status, reason = _status(tree, found, context, response, interrupted=interrupted)
     span = tree.span.get_span_context()
     return Job(
         record=RagRecord(
-            query=_text(_try(guard, reader.query, root, None)) or _first_query(found),
+            query=of.text(_try(guard, reader.query, root, None)) or _first_query(found),
             response=response,
-            chunks=union_of(found) if context is None else context[:MAX_CHUNKS],
-            metadata=_json_object(root.metadata),
-            id=_record_id(root.metadata),
+            chunks=union_of(found) if context is None else context,
+            metadata=metadata,
+            id=_record_id(root.metadata, of),
         ),
         trace_id=format_trace_id(span.trace_id),
         span_id=format_span_id(span.span_id),
         trace_flags=int(span.trace_flags),
         trace_state=span.trace_state.to_header(),
         root_ended=isinstance(tree.span, NonRecordingSpan),
-        route=_text(root.name),
+        route=of.text(root.name),
         started=root.start,
-        ended=ended,
+        ended=of.ended,
         error_type=_error_type(root),
         runs=runs,
         runs_dropped=tree.dropped + len(parts) - len(runs),
@@ -85,10 +99,10 @@ def read_job(tree: RunTree, guard: Guard) -> Job:
 # --- runs ---------------------------------------------------------------------------------------
 
 
-def _retrievers(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
+def _retrievers(tree: RunTree, of: _Record) -> list[_Part]:
     """The outermost retriever runs: an inner one hands its documents to the outer one."""
     return [
-        (run, _retriever_run(run, _try(guard, tree.reader.retrieval, run, _NOTHING), ended))
+        (run, _retriever_run(run, _try(of.guard, tree.reader.retrieval, run, _NOTHING), of))
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
@@ -97,53 +111,53 @@ def _retrievers(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
 _NOTHING: Final = Retrieval(None, ())
 
 
-def _unreported(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
+def _unreported(tree: RunTree, of: _Record) -> list[_Part]:
     """Searches without a retriever run; each set of documents counts where it first came out."""
     seen: set[str] = set()
     parts: list[_Part] = []
     # By their end, and without the root: documents pass through many runs, and the one that ended
     # first is where they came from.
     for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
-        found = _try(guard, tree.reader.unreported_retrieval, run, None)
-        read = None if found is None else _retriever_run(run, found, ended)
+        found = _try(of.guard, tree.reader.unreported_retrieval, run, None)
+        read = None if found is None else _retriever_run(run, found, of)
         if read is not None and not seen.issuperset(c.id for c in read.chunks):
             seen.update(chunk.id for chunk in read.chunks)
             parts.append((run, read))
     return parts
 
 
-def _generators(tree: RunTree, guard: Guard, ended: int) -> list[_Part]:
+def _generators(tree: RunTree, of: _Record) -> list[_Part]:
     return [
-        (run, _generator_run(run, _try(guard, tree.reader.generation, run, Generation()), ended))
+        (run, _generator_run(run, _try(of.guard, tree.reader.generation, run, Generation()), of))
         for run in tree.of_kind(RunKind.GENERATOR)
         if not run.has_ancestor(RunKind.GENERATOR)
     ]
 
 
-def _retriever_run(run: Run, retrieval: Retrieval, ended: int) -> RetrieverRun:
+def _retriever_run(run: Run, retrieval: Retrieval, of: _Record) -> RetrieverRun:
     # Cut before anything is cleaned: a retriever may return 10,000 documents.
-    kept = [_chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
+    kept = [_chunk(document, of) for document in list(retrieval.documents)[:MAX_CHUNKS]]
     return RetrieverRun(
         started=run.start,
-        ended=run.end or ended,
+        ended=run.end or of.ended,
         error_type=_error_type(run),
-        query=_text(retrieval.query),
+        query=of.text(retrieval.query),
         chunks=tuple(chunk for chunk, _ in kept),
         id_sources=tuple(source for _, source in kept),
         found=len(retrieval.documents),
-        source=_text(retrieval.source),
+        source=of.text(retrieval.source),
     )
 
 
-def _generator_run(run: Run, generation: Generation, ended: int) -> GeneratorRun:
+def _generator_run(run: Run, generation: Generation, of: _Record) -> GeneratorRun:
     return GeneratorRun(
         started=run.start,
-        ended=run.end or ended,
+        ended=run.end or of.ended,
         error_type=_error_type(run),
-        prompt=_text(generation.prompt),
-        completion=_text(generation.completion),
-        model=_text(generation.model),
-        provider=_text(generation.provider),
+        prompt=of.text(generation.prompt),
+        completion=of.text(generation.completion),
+        model=of.text(generation.model),
+        provider=of.text(generation.provider),
         input_tokens=generation.input_tokens,
         output_tokens=generation.output_tokens,
     )
@@ -233,23 +247,19 @@ def _try(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
     return value
 
 
-def _text(value: object, max_bytes: int = MAX_TEXT_BYTES) -> str:
-    return cut(clean(value), max_bytes)
-
-
 def _first_query(retrievers: Sequence[RetrieverRun]) -> str:
     """What the first retriever was asked, for pipelines whose own query cannot be found."""
     return next((run.query for run in retrievers), "")
 
 
-def _chunk(document: Document) -> tuple[Chunk, str]:
-    text = _text(document.text, MAX_CHUNK_BYTES)
-    given = clean(document.id)
+def _chunk(document: Document, of: _Record) -> tuple[Chunk, str]:
+    text = of.text(document.text)
+    given = of.text(document.id)
     chunk = Chunk(
-        id=given or Chunk.content_id(text),
+        id=given or Chunk.content_id(cut(text, MAX_TEXT_BYTES)),
         text=text,
         score=_score(document.score),
-        metadata=_json_object(document.metadata),
+        metadata=of.json_object(document.metadata),
     )
     return chunk, "document" if given else "content_hash"
 
@@ -264,13 +274,5 @@ def _score(value: object) -> float | None:
         return None
 
 
-def _json_object(metadata: Mapping[str, object]) -> dict[str, JsonValue]:
-    try:
-        value = to_json(metadata)
-    except Exception:  # noqa: BLE001 - a broken mapping of the user's is not worth the record
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _record_id(metadata: Mapping[str, object]) -> str | None:
-    return next((_text(metadata[key]) for key in ID_KEYS if key in metadata), None)
+def _record_id(metadata: Mapping[str, object], of: _Record) -> str | None:
+    return next((of.text(metadata[key]) for key in ID_KEYS if key in metadata), None)

@@ -1,7 +1,14 @@
-"""Redact: what is taken out of every text before anybody else sees it."""
+"""Redact: what is taken out of every text before anybody else sees it.
+
+redaction  a redactor, for whom it works, and what happens where it fails
+texts      which fields of a job and of an outcome hold text
+pii        the built-in redactor
+numbers    cards, bank accounts and telephone numbers, with their check digits and plans
+"""
 
 from __future__ import annotations
 
+from claimspan_tracing.redact.pii import PiiKind, PiiRedactor
 from claimspan_tracing.redact.redaction import Audience, Redaction, Redactor
 
-__all__ = ["Audience", "Redaction", "Redactor"]
+__all__ = ["Audience", "PiiKind", "PiiRedactor", "Redaction", "Redactor"]

@@ -1,14 +1,26 @@
-"""A redactor, and for whom it works."""
+"""A redactor, for whom it works, and what happens where it fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from claimspan_tracing.job import Job
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.redact.texts import (
+    REMOVED,
+    judged_texts,
+    with_job_texts,
+    with_outcome_texts,
+)
+from claimspan_tracing.suppression import run_suppressed
+from claimspan_tracing.text import MAX_TEXT_BYTES, bounded, cut
 
-__all__ = ["AUDIENCES", "Audience", "Redaction", "Redactor"]
+__all__ = ["AUDIENCES", "FAILED", "MARGIN_BYTES", "Audience", "Redaction", "Redactor"]
 
 Redactor = Callable[[str], str]
 """Returns a text without what nobody may see."""
@@ -18,10 +30,32 @@ Audience = Literal["judge", "export"]
 
 AUDIENCES: Final[frozenset[Audience]] = frozenset({"judge", "export"})
 
+FAILED: Final = "[redaction failed]"
+"""Stands for a text on which the redactor failed."""
+
+REDACTOR_FAILED: Final = "the redactor failed"
+"""Reason of a record that was not judged, because a text that the judge reads is missing."""
+
+MARGIN_BYTES: Final = 8 * 1024
+"""Bytes that the redactor sees of a text beyond those that are kept: what it is to find may begin
+before the cut and end behind it. The longest thing that ours finds is a private key of 6.5 KB."""
+
+SECONDS: Final = 5.0
+"""How long the redactor may take for all texts of one record. The spans of other records wait."""
+
+MAX_HANGING: Final = 4
+"""Calls of the redactor that were given up and still run. With as many, no more are begun."""
+
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """A redactor, and who gets redacted texts."""
+    """A redactor, and who gets redacted texts.
+
+    The redactor is called once for each distinct text of a record, on a thread of its own with a
+    deadline, never on the application's. Where it raises, returns no text, or does not return in
+    time, the text is left out. A call that holds the interpreter's lock, such as a regular
+    expression that backtracks without end, cannot be given up: it stops every thread.
+    """
 
     redactor: Redactor
     """Takes out what nobody may see."""
@@ -29,6 +63,179 @@ class Redaction:
     audiences: frozenset[Audience] = field(default=AUDIENCES)
     """Who gets redacted texts. Without ``judge``, the judge of this process alone sees them raw."""
 
-    def apply(self, job: Job) -> Job:
-        """Return a job with every text of it redacted."""
-        raise NotImplementedError
+    seconds: float = SECONDS
+    """How long the redactor may take for one record."""
+
+    _hanging: list[threading.Thread] = field(
+        default_factory=list[threading.Thread], init=False, repr=False, compare=False
+    )
+
+    @property
+    def spares_judge(self) -> bool:
+        """Whether the judge sees raw texts."""
+        return "judge" not in self.audiences
+
+    def apply(self, job: Job, guard: Guard) -> Job:
+        """Return a job with every text of it redacted, and cut to its bound.
+
+        A record whose query, response or chunks cannot be redacted ends as ``judge_error``: a judge
+        that may not see them has nothing to judge.
+
+        Args:
+            job: Read with ``MARGIN_BYTES`` beyond the bound of each text.
+            guard: Counts what the redactor raises.
+        """
+        swap = _Swap(self._results(_texts(lambda note: with_job_texts(job, note)), guard))
+        shown = replace(with_job_texts(job, swap), redaction_failed=len(swap.failed))
+        unseen = swap.failed.intersection(judged_texts(job.record))
+        if unseen and job.status is None and not self.spares_judge:
+            return replace(shown, status=Status.JUDGE_ERROR, reason=REDACTOR_FAILED)
+        return shown
+
+    def for_judge(self, job: Job, shown: Job) -> Job:
+        """Return what the judge gets: ``shown``, or the raw job, cut to its bounds."""
+        return with_job_texts(job, _cut) if self.spares_judge else shown
+
+    def apply_to_outcome(self, job: Job, outcome: Outcome, guard: Guard) -> Outcome:
+        """Return an outcome with every text of it redacted: judges quote what they read.
+
+        Args:
+            job: What the judge read.
+            outcome: What it made of that.
+            guard: Counts what the redactor raises.
+        """
+        texts = _texts(lambda note: with_outcome_texts(outcome, note))
+        read = judged_texts(job.record, outcome.ground_truth) if self.spares_judge else []
+        found = self._results(dict.fromkeys([*texts, *read]), guard)
+        swap = _Swap(found, _hidden_words(read, found))
+        shown = with_outcome_texts(outcome, swap)
+        return replace(shown, redaction_failed=outcome.redaction_failed + len(swap.failed))
+
+    def apply_to_text(self, text: str, guard: Guard) -> str | None:
+        """Return one text redacted; None where the redactor failed on it."""
+        return self._results([text], guard).get(text)
+
+    def _results(self, texts: Collection[str], guard: Guard) -> dict[str, str]:
+        """The redacted texts; those on which the redactor failed are not among them."""
+        batch = _Batch(self.redactor, texts, guard)
+        self._hanging[:] = [thread for thread in self._hanging if thread.is_alive()]
+        if not texts:
+            return {}
+        if len(self._hanging) >= MAX_HANGING:
+            guard.swallow(TimeoutError("calls of the redactor hang"))
+            return {}
+        thread = threading.Thread(
+            target=run_suppressed, args=(batch.run,), name="claimspan-redactor", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is shutting down, which has a deadline of its own
+            run_suppressed(batch.run)
+            return batch.found
+        thread.join(self.seconds)
+        if thread.is_alive():
+            self._hanging.append(thread)
+            guard.swallow(TimeoutError("the redactor did not return in time"))
+        return batch.end()
+
+
+def _texts(visit: Callable[[Callable[[str], str]], object]) -> list[str]:
+    """The distinct texts of a value: one chunk is output, context and part of a prompt."""
+    seen: dict[str, None] = {}
+
+    def note(text: str) -> str:
+        seen[text] = None
+        return text
+
+    visit(note)
+    seen.pop("", None)
+    return list(seen)
+
+
+class _Swap:
+    """Puts redacted texts in the place of raw ones, and notes which are missing."""
+
+    def __init__(self, found: Mapping[str, str], hidden: Collection[str] = ()) -> None:
+        self._found = found
+        self._hidden = hidden
+        self.failed: set[str] = set()
+
+    def __call__(self, text: str) -> str:
+        if not text:
+            return text
+        redacted = self._found.get(text)
+        if redacted is None:
+            self.failed.add(text)
+            return FAILED
+        return _WORD.sub(self._word, redacted) if self._hidden else redacted
+
+    def _word(self, found: re.Match[str]) -> str:
+        return REMOVED if found[0] in self._hidden else found[0]
+
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def _hidden_words(texts: Collection[str], found: Mapping[str, str]) -> set[str]:
+    """The words that the redactor took out of texts, and left nowhere in them.
+
+    A judge that reads raw texts may put half of an address into a claim, by which no redactor knows
+    it. A word of two letters tells nobody anything.
+    """
+    raw = {word for text in texts for word in _WORD.findall(text)}
+    left = {word for text in texts for word in _WORD.findall(found.get(text, ""))}
+    return {word for word in raw - left if len(word) > 2 or not word.isalpha()}
+
+
+class _Batch:
+    """Texts that are redacted one by one, until somebody ends it."""
+
+    def __init__(self, redactor: Redactor, texts: Collection[str], guard: Guard) -> None:
+        self._redactor = redactor
+        self._texts = texts
+        self._guard = guard
+        self._ended = False
+        self.found: dict[str, str] = {}
+
+    def run(self) -> None:
+        for text in self._texts:
+            if self._ended:
+                return
+            try:
+                self.found[text] = _whole(self._redactor, text)
+            except BaseException as error:  # noqa: BLE001 - counted; the text is left out
+                self._guard.swallow(error)
+
+    def end(self) -> dict[str, str]:
+        """End the batch; what a late call still finds is not used."""
+        self._ended = True
+        return dict(self.found)
+
+
+def _whole(redactor: Redactor, text: str) -> str:
+    """Redact a text, and cut it to its bound so that no half of a secret is left at the end."""
+    kept = _cut(text)
+    redacted = _redact(redactor, text)
+    if kept != text:
+        # Where the two differ, something that reaches beyond the cut was recognised in the one, and
+        # not in the other. The redacted text cannot just be cut: it may be shorter than the margin.
+        redacted = _common_start(redacted, _redact(redactor, kept))
+    return bounded(redacted, MAX_TEXT_BYTES)
+
+
+def _common_start(one: str, other: str) -> str:
+    if one.startswith(other):
+        return other
+    differ = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return one[: next(differ, len(one))]
+
+
+def _redact(redactor: Redactor, text: str) -> str:
+    redacted = redactor(text)
+    if not isinstance(redacted, str):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise TypeError("the redactor returned no text")
+    return redacted
+
+
+def _cut(text: str) -> str:
+    return cut(text, MAX_TEXT_BYTES)

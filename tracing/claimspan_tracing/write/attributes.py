@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from claimspan import Evaluation
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
-from claimspan_tracing.job import Outcome
+from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.text import clean, cut
-from claimspan_tracing.write.spans import MAX_VALUE_BYTES, Attributes
+from claimspan_tracing.write.spans import MAX_VALUE_BYTES, WITHHELD, Attributes
 
-__all__ = ["about", "ground_truth_of", "metric_scores", "sample_of"]
+__all__ = ["about", "ground_truth_of", "left_out", "metric_scores", "sample_of"]
 
 
 def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = None) -> Attributes:
@@ -61,10 +61,17 @@ def ground_truth_of(outcome: Outcome) -> Attributes:
     if match is None:
         return {}
     score: Attributes = {} if match.score is None else {semconv.GROUND_TRUTH_SCORE: match.score}
-    return score | {
-        semconv.GROUND_TRUTH: cut(match.text, MAX_VALUE_BYTES),
-        semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by,
-    }
+    # Absent where texts are not captured.
+    text: Attributes = (
+        {semconv.GROUND_TRUTH: cut(match.text, MAX_VALUE_BYTES)} if match.text != WITHHELD else {}
+    )
+    return score | text | {semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by}
+
+
+def left_out(job: Job, outcome: Outcome) -> Attributes:
+    """Return how many texts the redactor failed on, in the record and in what the judge said."""
+    failed = job.redaction_failed + outcome.redaction_failed
+    return {semconv.REDACTION_FAILED: failed} if failed else {}
 
 
 def sample_of(decision: Decision) -> Attributes:

@@ -25,9 +25,15 @@ from claimspan import Claim, Evaluation, Label, VerdictMatrix
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import cut, json_list
-from claimspan_tracing.write.attributes import about, ground_truth_of, metric_scores, sample_of
+from claimspan_tracing.write.attributes import (
+    about,
+    ground_truth_of,
+    left_out,
+    metric_scores,
+    sample_of,
+)
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import Attributes
+from claimspan_tracing.write.spans import WITHHELD, Attributes
 
 __all__ = ["EvaluationSpan", "root_context", "write_carrier"]
 
@@ -68,6 +74,7 @@ def write_carrier(finished: Finished, tracer: Tracer) -> None:
     if evaluation is None:
         return
     scores = about(evaluation) | ground_truth_of(finished.outcome)
+    scores |= left_out(finished.job, finished.outcome)
     scores |= metric_scores(evaluation.metrics)
     if finished.job.decision is not None:
         scores |= sample_of(finished.job.decision)
@@ -168,7 +175,9 @@ def _ground_truth_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Att
 
 
 def _fields(claim: Claim, label: Label | None) -> dict[str, str]:
-    fields = {semconv.CLAIM_TEXT: cut(claim.text, MAX_EVIDENCE_BYTES)}
+    fields: dict[str, str] = {}
+    if claim.text != WITHHELD:
+        fields[semconv.CLAIM_TEXT] = cut(claim.text, MAX_EVIDENCE_BYTES)
     if claim.sentence and claim.sentence != claim.text:
         fields[semconv.CLAIM_SENTENCE] = cut(claim.sentence, MAX_EVIDENCE_BYTES)
     if label is not None:

@@ -10,7 +10,7 @@ from opentelemetry.trace import Span, Tracer
 from claimspan import Evaluation
 from claimspan.metrics import compute_metrics
 from claimspan_tracing.job import Outcome, RetrieverRun
-from claimspan_tracing.write.attributes import about, ground_truth_of, metric_scores
+from claimspan_tracing.write.attributes import about, ground_truth_of, left_out, metric_scores
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import Attributes, OpenSpans
@@ -63,7 +63,8 @@ def _placed(
     ]
     if spans.answering is not None:
         placed.append((spans.answering, metric_scores(evaluation.metrics, GENERATOR_METRICS)))
-    root = about(evaluation) | ground_truth_of(outcome) | metric_scores(evaluation.metrics)
+    root = about(evaluation) | ground_truth_of(outcome) | left_out(spans.job, outcome)
+    root |= metric_scores(evaluation.metrics)
     return [*placed, (spans.root, root)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,7 @@ from claimspan_tracing.text import cut, encode_json, json_list
 __all__ = [
     "BARE_ROOT",
     "MAX_VALUE_BYTES",
+    "WITHHELD",
     "Attributes",
     "OpenSpans",
     "UnstartedSpan",
@@ -47,6 +48,9 @@ MAX_VALUE_BYTES: Final = 8 * 1024
 
 MAX_METADATA_BYTES: Final = 1024
 """Metadata of one chunk, an id, a name."""
+
+WITHHELD: Final = "[not captured]"
+"""Stands for a text that is not captured; no attribute is written for it."""
 
 Attributes = dict[str, AttributeValue]
 
@@ -161,19 +165,27 @@ def _root_attributes(job: Job) -> Attributes:
     abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
     record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
     dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
+    failed: Attributes = (
+        {semconv.REDACTION_FAILED: job.redaction_failed} if job.redaction_failed else {}
+    )
     return (
         BARE_ROOT
         | abstained
         | record_id
         | dropped
+        | failed
         | {
             semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),
             semconv.CHUNKS_COUNT: sum(run.found for run in job.retrievers),
             semconv.CHUNKS_RECORDED: len(record.chunks),
-            semconv.OUTPUT_VALUE: cut(record.response, MAX_VALUE_BYTES),
-            semconv.INPUT_VALUE: cut(record.query, MAX_VALUE_BYTES),
         }
+        | _texts({semconv.OUTPUT_VALUE: record.response, semconv.INPUT_VALUE: record.query})
     )
+
+
+def _texts(texts: Mapping[str, str]) -> Attributes:
+    """Texts as they are written, without those that were not captured."""
+    return {n: cut(text, MAX_VALUE_BYTES) for n, text in texts.items() if text != WITHHELD}
 
 
 def _retriever_attributes(run: RetrieverRun) -> Attributes:
@@ -185,14 +197,13 @@ def _retriever_attributes(run: RetrieverRun) -> Attributes:
         semconv.CHUNKS_RECORDED: len(texts),
         semconv.CHUNK_ID_SOURCE: run.id_sources[: len(texts)],
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
-        semconv.GEN_AI_RETRIEVAL_QUERY: cut(run.query, MAX_VALUE_BYTES),
         semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
-        semconv.INPUT_VALUE: cut(run.query, MAX_VALUE_BYTES),
     }
+    asked = {semconv.GEN_AI_RETRIEVAL_QUERY: run.query, semconv.INPUT_VALUE: run.query}
     if run.source:
-        attributes[semconv.GEN_AI_DATA_SOURCE_ID] = run.source
-    return attributes
+        attributes[semconv.GEN_AI_DATA_SOURCE_ID] = cut(run.source, MAX_METADATA_BYTES)
+    return attributes | _texts(asked)
 
 
 def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
@@ -211,7 +222,8 @@ def _document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attri
     attributes: Attributes = {}
     for index, (chunk, text) in enumerate(zip(chunks, texts, strict=False)):
         attributes[semconv.document(index, "id")] = cut(chunk.id, MAX_METADATA_BYTES)
-        attributes[semconv.document(index, "content")] = text
+        if text != WITHHELD:
+            attributes[semconv.document(index, "content")] = text
         if chunk.score is not None:
             attributes[semconv.document(index, "score")] = chunk.score
         if chunk.metadata:
@@ -235,6 +247,5 @@ def _generator_attributes(run: GeneratorRun) -> Attributes:
     return known | {
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_CHAT,
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
-        semconv.INPUT_VALUE: cut(run.prompt, MAX_VALUE_BYTES),
-        semconv.OUTPUT_VALUE: cut(run.completion, MAX_VALUE_BYTES),
+        **_texts({semconv.INPUT_VALUE: run.prompt, semconv.OUTPUT_VALUE: run.completion}),
     }

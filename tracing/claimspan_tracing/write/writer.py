@@ -16,6 +16,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
+from claimspan_tracing.write.content import finished_without_content
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.signals import RecordCounter
 from claimspan_tracing.write.sinks import Finished, Sink
@@ -41,6 +42,8 @@ class Writer:
         guard: Guard,
         scores: Sink,
         sinks: Sequence[Sink],
+        *,
+        capture_content: bool = True,
     ) -> None:
         """Connect the writer.
 
@@ -50,6 +53,7 @@ class Writer:
             guard: Swallows and counts what a sink or a span processor raises.
             scores: The first sink; the state depends on it.
             sinks: The other sinks, in order; none of them changes the state.
+            capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
         """
         self._records = records
         self._ledger = ledger
@@ -57,6 +61,7 @@ class Writer:
         self._scores = scores
         self._sinks = tuple(sinks)
         self._counter = RecordCounter()
+        self._mask = _as_it_is if capture_content else finished_without_content
 
     def finish(self, key: JobKey, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
@@ -87,7 +92,8 @@ class Writer:
         Returns:
             Whether the scores were written.
         """
-        finished = Finished(_decided(job, outcome), replace(outcome, late=True))
+        late = replace(outcome, late=True)
+        finished = self._mask(Finished(_decided(job, outcome), late))
         written = self._try(self._scores, finished)
         for sink in self._sinks:
             self._try(sink, finished)
@@ -108,7 +114,7 @@ class Writer:
         finished = None
         if record.job is not None:
             job = _decided(record.job, outcome)
-            finished = self._with_scores(Finished(job, outcome, record.spans))
+            finished = self._with_scores(self._mask(Finished(job, outcome, record.spans)))
             outcome = finished.outcome
         if record.spans is None:
             with self._guard:
@@ -162,6 +168,10 @@ class Writer:
 def _decided(job: Job, outcome: Outcome) -> Job:
     """The job with the decision that holds: the one after the first judge, where there is one."""
     return job if outcome.decision is None else replace(job, decision=outcome.decision)
+
+
+def _as_it_is(finished: Finished) -> Finished:
+    return finished
 
 
 def _write_state(span: Span, outcome: Outcome) -> None:

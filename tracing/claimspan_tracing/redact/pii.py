@@ -1,0 +1,168 @@
+"""The built-in redactor: addresses, numbers and keys that can be recognised by their form."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from claimspan.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from claimspan_tracing.redact.numbers import Place
+
+__all__ = ["REGIONS", "PiiKind", "PiiRedactor"]
+
+PiiKind = Literal["key", "jwt", "email", "iban", "card", "phone"]
+"""What ``PiiRedactor`` finds. Where two kinds overlap, the earlier one names the whole."""
+
+KINDS: Final[tuple[str, ...]] = get_args(PiiKind)
+
+REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT")
+"""Countries whose national telephone numbers are recognised by default."""
+
+
+# Every repetition below is possessive or bounded, and begins where the character before cannot be
+# a part of it: no text takes more than linear time.
+
+# Latin, Greek and Cyrillic letters; scripts without spaces would make a whole sentence the name.
+_LETTERS: Final = r"A-Za-z0-9\u00c0-\u024f\u0370-\u052f"
+# Without the signs that separate an address from what stands before it in a link.
+_NAME: Final = rf"{_LETTERS}.!#$'*+^_`{{|}}~-"
+_OTHER: Final = rf"[^\W{_LETTERS}]"
+_EMAIL: Final = re.compile(
+    rf"(?:(?<![{_NAME}])[{_NAME}]++|(?<!{_OTHER}){_OTHER}++)(?:@|＠|%40)"
+    rf"(?P<host>[{_LETTERS}-]++(?:\.[{_LETTERS}-]++)++|\w++(?:\.\w++)++)"
+)
+
+_JWT: Final = re.compile(r"(?<![\w-])(?P<header>e[\w-]{9,}+)(?:\.[\w-]*+){2,4}+")
+
+_BEGIN: Final = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+_END: Final = r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+_KEY: Final = re.compile(
+    rf"(?P<block>{_BEGIN}(?:(?!-----).)*+(?:{_END})?)"
+    r"|(?<![\w-])(?P<token>"
+    r"sk-[\w-]{8,}+"
+    r"|[spr]k_(?:live|test)_\w{10,}+"
+    r"|(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?!\w)"
+    r"|gh[opsur]_\w{20,}+|github_pat_\w{20,}+|glpat-[\w-]{16,}+|hf_\w{20,}+"
+    r"|xox[a-z]-[\w-]{10,}+"
+    r"|AIza[\w-]{30,}+|ya29\.[\w-]{20,}+"
+    r")"
+    r"|(?<!\w)[Bb]earer\s{1,4}(?P<bearer>[\w.~+/=-]{16,}+)",
+    re.DOTALL,
+)
+
+
+class PiiRedactor:
+    """Replaces e-mail addresses, telephone numbers, cards, bank accounts, tokens and keys.
+
+    Each becomes its kind in brackets, such as ``[email]``. Recognised by form alone: names, street
+    addresses and dates of birth need a redactor of your own. The same text gives the same result.
+    """
+
+    def __init__(
+        self, kinds: Collection[PiiKind] | None = None, regions: Sequence[str] = REGIONS
+    ) -> None:
+        """Choose what is replaced.
+
+        Args:
+            kinds: Which kinds, of ``key``, ``jwt``, ``email``, ``iban``, ``card`` and ``phone``;
+                None for all of them.
+            regions: Two-letter codes of the countries whose national spelling of a telephone number
+                is recognised; numbers that begin with ``+`` or ``00`` are, from anywhere.
+
+        Raises:
+            ConfigError: A kind or a region is unknown.
+            MissingExtraError: The packages for numbers are not installed.
+        """
+        wanted = set[str](KINDS if kinds is None else kinds)
+        if isinstance(kinds, str) or not wanted <= set(KINDS):
+            raise ConfigError(f"kinds is {kinds!r}: give a list with any of {', '.join(KINDS)}")
+        finders = _plain_finders() | _number_finders(wanted, regions)
+        self._finders = {kind: finders[kind] for kind in KINDS if kind in wanted}
+
+    def __call__(self, text: str) -> str:
+        """Return a text without what was found in it."""
+        found = [(*place, kind) for kind, find in self._finders.items() for place in find(text)]
+        parts: list[str] = []
+        done = 0
+        for start, end, kind in _merged(sorted(found)):
+            parts += [text[done:start], f"[{kind}]"]
+            done = end
+        return "".join([*parts, text[done:]])
+
+    def __repr__(self) -> str:
+        return f"PiiRedactor(kinds={list(self._finders)})"
+
+
+_Finder = Callable[[str], "Iterator[Place]"]
+_Found = tuple[int, int, str]
+
+
+def _merged(found: Sequence[_Found]) -> list[_Found]:
+    """Join what overlaps: half of it must not be left."""
+    merged: list[_Found] = []
+    for start, end, kind in found:
+        if merged and start < merged[-1][1]:
+            before, until, first = merged[-1]
+            merged[-1] = (before, max(until, end), min(first, kind, key=KINDS.index))
+        else:
+            merged.append((start, end, kind))
+    return merged
+
+
+def _plain_finders() -> dict[str, _Finder]:
+    return {"key": _find_keys, "jwt": _find_jwts, "email": _find_emails}
+
+
+def _number_finders(kinds: Collection[str], regions: Sequence[str]) -> dict[str, _Finder]:
+    if not set(kinds) & {"phone", "iban", "card"}:
+        return {}
+    for package in ("phonenumbers", "stdnum"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "redact")
+    # Only now: the extra is not installed everywhere, and its tables take 30 ms to load.
+    import phonenumbers
+
+    from claimspan_tracing.redact.numbers import find_cards, find_ibans, find_phones
+
+    unknown = set(regions) - phonenumbers.SUPPORTED_REGIONS
+    if isinstance(regions, str) or unknown:
+        raise ConfigError(f"regions is {regions!r}: give a list of codes, such as ['US', 'GB']")
+    phones = partial(find_phones, regions=tuple(regions))
+    return {"iban": find_ibans, "card": find_cards, "phone": phones}
+
+
+def _find_emails(text: str) -> Iterator[Place]:
+    for found in _EMAIL.finditer(text):
+        # A version behind a package, ``left-pad@1.3.0``, is no host.
+        if not found["host"].rpartition(".")[2].isdecimal():
+            yield found.span()
+
+
+def _find_jwts(text: str) -> Iterator[Place]:
+    for found in _JWT.finditer(text):
+        if _is_json_object(found["header"]):
+            yield found.span()
+
+
+def _is_json_object(encoded: str) -> bool:
+    try:
+        header: object = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict)
+
+
+def _find_keys(text: str) -> Iterator[Place]:
+    for found in _KEY.finditer(text):
+        name = found.lastgroup or ""
+        secret = found[name]
+        # Words joined by hyphens are no key: real ones always have digits.
+        if name == "block" or any(sign.isdecimal() for sign in secret):
+            yield found.span(name)
