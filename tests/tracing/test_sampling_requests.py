@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 
 import pytest
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -284,13 +285,26 @@ def test_rate_weight_and_reason_stand_on_the_carrier_of_somebody_elses_spans(
     assert carrier["claimspan.sample.reason"] == "always, at half"
 
 
-def monitor_spans(monitor: Monitor, factory: MonitorFactory) -> None:
+@pytest.mark.parametrize("metadata", ["{}", '{"claimspan.sample": false}'])
+def test_the_request_decides_about_somebody_elses_spans_too(
+    make_monitor: MonitorFactory, spans: Spans, metadata: str
+) -> None:
+    monitor = make_monitor()
+    with disable_evaluation() if metadata == "{}" else nullcontext():
+        monitor_spans(monitor, make_monitor, metadata)
+    assert monitor.flush()
+
+    assert monitor.stats.skipped == {"not_sampled": 1}
+    assert spans.of_kind("EVALUATOR") == []
+
+
+def monitor_spans(monitor: Monitor, factory: MonitorFactory, metadata: str = "{}") -> None:
     """Write the spans that OpenInference would write of one query, before a monitor."""
     factory.provider.add_span_processor(ClaimspanSpanProcessor(monitor))
     tracer = factory.provider.get_tracer("somebody else's instrumentation")
     with tracer.start_as_current_span("chain") as root:
         root.set_attributes({"openinference.span.kind": "CHAIN", "input.value": "q"})
-        root.set_attribute("output.value", "A text.")
+        root.set_attributes({"output.value": "A text.", "metadata": metadata})
         with tracer.start_as_current_span("retriever") as span:
             span.set_attribute("openinference.span.kind", "RETRIEVER")
             span.set_attribute("input.value", "q")

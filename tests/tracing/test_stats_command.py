@@ -355,6 +355,17 @@ def test_the_table_names_metric_mean_interval_and_what_was_lost(
     assert any(line.split() == ["judge_error", "1", "100.0%"] for line in text.splitlines())
 
 
+def test_a_terminal_is_not_shown_what_it_would_obey(trace_file: Path, tracer: Tracer) -> None:
+    more = {semconv.GEN_AI_WORKFLOW_NAME: "a\x1b[2Jb\u202ec"}
+    write_root(tracer, "\x9bevil", score=1.0, more=more)
+    write_root(tracer, "\x9bevil", more=more)
+
+    text = run("stats", str(trace_file), "--by", "route")
+
+    assert "route = a\N{REPLACEMENT CHARACTER}[2Jb\N{REPLACEMENT CHARACTER}c" in text
+    assert {each for each in text if not each.isprintable()} == {"\n"}
+
+
 def test_a_file_without_a_record_is_an_error_that_says_what_to_give(
     trace_file: Path, tracer: Tracer
 ) -> None:

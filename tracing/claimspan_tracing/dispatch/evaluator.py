@@ -95,7 +95,8 @@ class Evaluator:
         decision = await self._first_look.decide(job, seconds)
         if not decision.sampled:
             return Outcome(status=decision.status or Status.NOT_SAMPLED, decision=decision)
-        outcome = await self._evaluate(job, seconds - (time.monotonic() - began))
+        left = max(0.0, seconds - (time.monotonic() - began))
+        outcome = await self._evaluate(job, left)
         return replace(outcome, decision=decision)
 
     async def _evaluate(self, job: Job, seconds: float) -> Outcome:

@@ -34,9 +34,8 @@ def print_stats(groups: Iterable[GroupStats], by: str | None) -> None:
 
 
 def _parts(group: GroupStats, title: str) -> Iterable[Table | Text]:
-    # ``Text`` and not a plain str: a route may hold what rich would read as markup.
     if title:
-        yield Text(f"\n{title}", style="bold")
+        yield Text("\n") + _shown(title)
     yield Text(
         f"{group.evaluated:,} of {group.records:,} records evaluated; "
         f"they stand for {group.stand_for:,.0f}"
@@ -52,7 +51,7 @@ def _means(group: GroupStats) -> Table:
     for head in ("n", "mean", "95 % interval"):
         table.add_column(head, justify="right")
     for metric, found in group.metrics.items():
-        table.add_row(Text(metric), f"{found.n:,}", f"{found.mean:.3f}", _interval(found))
+        table.add_row(_shown(metric), f"{found.n:,}", f"{found.mean:.3f}", _interval(found))
     return table
 
 
@@ -62,8 +61,17 @@ def _statuses(group: GroupStats) -> Table:
         table.add_column(head, justify="right")
     for status, count in group.statuses.items():
         share = "" if count.share is None else f"{count.share:.1%}"
-        table.add_row(Text(status), f"{count.records:,}", share)
+        table.add_row(_shown(status), f"{count.records:,}", share)
     return table
+
+
+def _shown(text: str) -> Text:
+    """A text of the file, as a terminal may show it."""
+    # ``Text`` and not a plain str: a route may hold what rich would read as markup. Nor may it
+    # hold what the terminal would obey: control and bidirectional characters.
+    return Text(
+        "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    )
 
 
 def _interval(found: Estimate) -> str:
