@@ -146,7 +146,8 @@ def test_metadata_of_any_size_and_shape_stops_no_other_thread(
     make_monitor: MonitorFactory, spans: Spans, name: str
 ) -> None:
     kept: list[Finished] = []
-    monitor = make_monitor(sinks=[Sink(kept)], sample=0.0)
+    # The queue would refuse the largest of them unread.
+    monitor = make_monitor(sinks=[Sink(kept)], sample=0.0, max_queue_bytes=1 << 30)
     found = [Document(id="a", page_content="Answer to q", metadata={"value": VALUES[name]()})]
 
     rag_chain(retriever=Shelf(documents=found)).invoke(
