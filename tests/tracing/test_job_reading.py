@@ -1,16 +1,34 @@
-"""What is read from a run tree: parents, times and texts, whatever clocks and stores do."""
+"""What is read from a run tree: parents, times and texts, whatever clocks and stores do.
+
+Rows I1, I2 and, but for the spool, I5.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import time
+from contextvars import Context
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Finished
+from claimspan_tracing import Finished, Job, PiiRedactor
+from claimspan_tracing.capture.reader import Document as Found
+from claimspan_tracing.capture.reader import Generation, Retrieval
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.redact.redaction import MARGIN_BYTES, Redaction
+from claimspan_tracing.write.content import without_content
+from claimspan_tracing.write.spans import build_spans
 
 from lc_pipelines import Echo, Shelf, rag_chain
 from support import MonitorFactory, Spans, attributes, ids
@@ -83,3 +101,100 @@ def test_a_score_that_is_no_finite_number_leaves_the_chunk_without_one(
     assert attributes(spans.one("RETRIEVER")).get("retrieval.documents.0.document.score") == (
         expected
     )
+
+
+# --- any record ---
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.binary(max_size=9)
+    | st.text(st.characters(codec=None, categories=None), max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+class AnyReader:
+    """Finds in a run what a test has put there, as a reader of a framework would."""
+
+    def __init__(self, values: list[object]) -> None:
+        self._values = itertools.cycle(values)
+
+    def query(self, root: Run) -> object:
+        return next(self._values)
+
+    def response(self, root: Run) -> object:
+        return next(self._values)
+
+    def context(self, root: Run) -> list[Found] | None:
+        return None
+
+    def retrieval(self, run: Run) -> Retrieval:
+        return Retrieval(
+            next(self._values), [self._document(), self._document()], next(self._values)
+        )
+
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
+        return None
+
+    def generation(self, run: Run) -> Generation:
+        return Generation(next(self._values), next(self._values), next(self._values))
+
+    def size(self, outputs: object) -> int:
+        return 0
+
+    def interrupted(self, root: Run) -> bool:
+        return False
+
+    def _document(self) -> Found:
+        metadata = {"value": next(self._values)}
+        return Found(next(self._values), next(self._values), None, metadata)
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=12), st.dictionaries(st.text(max_size=5), VALUES))
+def test_any_record_becomes_a_job_and_spans(
+    values: list[object], metadata: dict[str, object]
+) -> None:
+    spans, guard = InMemorySpanExporter(), Guard()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    tracer = provider.get_tracer("test")
+    tree = RunTree(tracer.start_span("root"), AnyReader(values), Context())
+    root = Run(0, tree, None, RunKind.CHAIN, values[0], 1, None, metadata, end=4, outputs=1)
+    tree.runs += [root, Run(1, tree, root, RunKind.RETRIEVER, "", 2, None, {}, end=3)]
+    tree.runs += [Run(2, tree, root, RunKind.GENERATOR, "", 2, None, {}, end=3)]
+
+    job = read_job(tree, guard, MARGIN_BYTES)
+    shown = REDACTION.apply(job, guard)
+    opened = build_spans(shown, tree.span, tracer, guard)
+    for span, ended in opened.ends():
+        span.end(ended)
+
+    assert guard.faults == 0
+    assert len(spans.get_finished_spans()) == 3
+    assert Job.from_json(shown.to_json()) == shown
+    assert Job.from_json(without_content(job).to_json()) == without_content(job)
+    json.loads(spans.get_finished_spans()[-1].to_json())
+
+
+REDACTION = Redaction(PiiRedactor())
+
+
+@pytest.mark.parametrize(
+    "text", [b"bytes", b"\xff", 7, {"a": 1}, ["a", "b"], None, Found("inner")], ids=repr
+)
+def test_a_chunk_of_any_type_has_a_text(text: object) -> None:
+    reader = AnyReader([text])
+    tree = RunTree(TracerProvider().get_tracer("t").start_span("root"), reader, Context())
+    root = Run(0, tree, None, RunKind.CHAIN, "", 1, None, {}, end=4, outputs=1)
+    tree.runs += [root, Run(1, tree, root, RunKind.RETRIEVER, "", 2, None, {}, end=3)]
+
+    job = read_job(tree, Guard())
+
+    assert all(isinstance(chunk.text, str) for chunk in job.record.chunks)
+    assert all(chunk.id for chunk in job.record.chunks)
+    assert Job.from_json(job.to_json()) == job

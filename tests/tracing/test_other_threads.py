@@ -25,10 +25,10 @@ from pipelines import Driver, Passage, Recipe
 from support import MonitorFactory, Spans, attributes
 
 LARGE: Final = "Čaša vode, 船と🚣. " * 600_000
-"""Nine million characters beyond ASCII, which took 1.6 s in one call."""
+"""Nine million characters beyond ASCII."""
 
-MAX_GAP: Final = 0.25
-"""Seconds that a thread may wait; a sixth of what it was, on a machine that does other things."""
+SHARE: Final = 1 / 3
+"""Of the time that it takes to clean all of these in one call, that another thread may wait."""
 
 DRIVERS: Final[list[Callable[[], Driver]]] = [LangChainDriver, LlamaIndexDriver, HaystackDriver]
 
@@ -46,6 +46,14 @@ class Ticks:
             time.sleep(0.001)
             now = time.perf_counter()
             self.longest, before = max(self.longest, now - before), now
+
+
+@pytest.fixture(scope="module")
+def max_gap() -> float:
+    """The longest that a thread may wait: measured here, as other machines are slower."""
+    begin = time.perf_counter()
+    assert len(LARGE.translate({0: "?"})) == len(LARGE)
+    return SHARE * (time.perf_counter() - begin)
 
 
 @contextmanager
@@ -70,7 +78,11 @@ def flush(monitor: Monitor) -> float:
 @pytest.mark.parametrize("sample", [0.0, 1.0])
 @pytest.mark.parametrize("make", DRIVERS, ids=lambda make: make().name)
 def test_a_prompt_of_nine_million_characters_stops_no_other_thread(
-    make: Callable[[], Driver], make_monitor: MonitorFactory, spans: Spans, sample: float
+    make: Callable[[], Driver],
+    make_monitor: MonitorFactory,
+    spans: Spans,
+    max_gap: float,
+    sample: float,
 ) -> None:
     monitor, driver = make_monitor(sample=sample, max_queue_bytes=2**30), make()
     detach = driver.attach(monitor)
@@ -79,7 +91,7 @@ def test_a_prompt_of_nine_million_characters_stops_no_other_thread(
     finally:
         detach()
 
-    assert flush(monitor) < MAX_GAP
+    assert flush(monitor) < max_gap
     assert attributes(spans.one("RETRIEVER"))["retrieval.documents.0.document.content"]
     assert LARGE.startswith(
         str(attributes(spans.one("RETRIEVER"))["retrieval.documents.0.document.content"])
@@ -115,10 +127,10 @@ def endless() -> object:
 
 
 class Large:
-    """Has a text of 100 MB."""
+    """Has a text of 40 MB."""
 
     def __str__(self) -> str:
-        return "ž" * 100_000_000
+        return "ž" * 20_000_000
 
 
 class Items(list[object]):
@@ -143,7 +155,7 @@ VALUES: Final[dict[str, Callable[[], object]]] = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_metadata_of_any_size_and_shape_stops_no_other_thread(
-    make_monitor: MonitorFactory, spans: Spans, name: str
+    make_monitor: MonitorFactory, max_gap: float, name: str
 ) -> None:
     kept: list[Finished] = []
     # The queue would refuse the largest of them unread.
@@ -154,7 +166,7 @@ def test_metadata_of_any_size_and_shape_stops_no_other_thread(
         "q", {"callbacks": [ClaimspanCallbackHandler(monitor)]}
     )
 
-    assert flush(monitor) < MAX_GAP
+    assert flush(monitor) < max_gap
     (finished,) = kept
     assert "value" in finished.job.record.chunks[0].metadata
     assert len(finished.job.to_json()) < 40 * MAX_TEXT_BYTES
