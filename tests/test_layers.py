@@ -71,21 +71,24 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "shapes": frozenset(),
     "suppression": frozenset(),
     "text": frozenset({"shapes"}),
+    "lifecycle": SHARED,
     "decide": SHARED,
     "capture": SHARED,
     "job": SHARED | {"decide"},
     "read": SHARED | {"capture", "decide", "job"},
     "dispatch": SHARED | {"capture", "decide", "job"},
     "write": SHARED | {"decide", "job"},
-    "export": SHARED | {"job"},
+    "export": SHARED | {"job", "lifecycle"},
     "redact": SHARED | {"job"},
     "engine": SHARED
-    | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},
+    | {"capture", "decide", "dispatch", "export", "job", "lifecycle", "read", "redact", "write"},
     "options": SHARED | {"decide", "dispatch", "redact", "write"},
-    "monitor": SHARED | {"decide", "dispatch", "engine", "export", "options", "redact", "write"},
+    "monitor": SHARED
+    | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
-    "__init__": frozenset({"decide", "export", "job", "monitor", "write"}),
+    "__init__": frozenset({"decide", "export", "job", "lifecycle", "monitor", "sigterm", "write"}),
+    "sigterm": SHARED | {"lifecycle"},
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""
 

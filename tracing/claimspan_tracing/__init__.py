@@ -10,6 +10,7 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.export.providers import configure
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.sigterm import install_sigterm
 from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "Stats",
     "Status",
     "configure",
+    "install_sigterm",
 ]

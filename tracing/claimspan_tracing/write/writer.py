@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -40,6 +40,7 @@ class Writer:
         guard: Guard,
         scores: Sink,
         sinks: Sequence[Sink],
+        is_shut_down: Callable[[], bool] = lambda: False,
     ) -> None:
         """Connect the writer.
 
@@ -49,12 +50,14 @@ class Writer:
             guard: Swallows and counts what a sink or a span processor raises.
             scores: The first sink; the state depends on it.
             sinks: The other sinks, in order; none of them changes the state.
+            is_shut_down: Whether the tracer provider was shut down, and exports nothing any more.
         """
         self._records = records
         self._ledger = ledger
         self._guard = guard
         self._scores = scores
         self._sinks = tuple(sinks)
+        self._is_shut_down = is_shut_down
         self._counter = RecordCounter()
 
     def finish(self, key: JobKey, outcome: Outcome) -> bool:
@@ -73,9 +76,9 @@ class Writer:
         """Finish a record that was never open, on the application's thread: no sink is called."""
         self._settle(record, Outcome(status=status), ())
 
-    def finish_all(self, outcome: Outcome) -> None:
-        """Finish every open record, on the application's thread: no sink is called."""
-        for key in self._records.all_keys():
+    def finish_all(self, outcome: Outcome, keys: Sequence[JobKey] | None = None) -> None:
+        """Finish every open record, or those with these keys; no sink is called."""
+        for key in self._records.all_keys() if keys is None else keys:
             record = self._records.take(key)
             if record is not None:
                 self._settle(record, outcome, ())
@@ -102,8 +105,12 @@ class Writer:
             with self._guard:
                 self._counter.count(status)
             self._ledger.finished(status)
+            if record.safe is not None:
+                record.safe.set()
 
     def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
+        if outcome.status is Status.EVALUATED and self._is_shut_down():
+            outcome = Outcome(status=Status.SHUTDOWN, reason="the tracer provider was shut down")
         finished = None
         if record.job is not None:
             finished = self._with_scores(Finished(record.job, outcome, record.spans))
