@@ -72,6 +72,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "suppression": frozenset(),
     "text": frozenset({"shapes"}),
     "lifecycle": SHARED,
+    "sigterm": frozenset({"lifecycle"}),
     "decide": SHARED,
     "capture": SHARED,
     "job": SHARED | {"decide"},
@@ -88,7 +89,6 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset({"decide", "export", "job", "lifecycle", "monitor", "sigterm", "write"}),
-    "sigterm": SHARED | {"lifecycle"},
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""
 

@@ -228,14 +228,13 @@ class Engine:
     def retire(self) -> None:
         """End the threads when nothing is pending: nobody can use the monitor any more."""
         if self._is_ready and not self._closed:
-            exit_threads.run(self._end_when_idle)
+            exit_threads.run(self._end_when_idle)  # not here: the garbage collector may call this
 
     def _end_when_idle(self) -> None:
         # In turns of a second: the process may end in between, and closes the engine then.
-        while not self._ledger.wait_until_idle(1.0):
-            if self._closed:
-                return
-        self._end(time.monotonic() + self.exit_timeout)
+        while not self._closed and not self._ledger.wait_until_idle(1.0):
+            pass
+        self.begin_ending(time.monotonic() + self.exit_timeout)
 
     def _end(self, deadline: float) -> None:
         """End threads, open runs and open records, and have the spans exported."""
