@@ -97,9 +97,7 @@ def start(command: Sequence[str], cwd: Path, **extra: str) -> subprocess.Popen[s
     )
 
 
-def run_python(
-    code: str, cwd: Path, *, kill: signal.Signals | None = None, **extra: str
-) -> Ended:
+def run_python(code: str, cwd: Path, *, kill: signal.Signals | None = None, **extra: str) -> Ended:
     """Run a script after the prelude, to its end.
 
     Args:

@@ -231,9 +231,10 @@ class Engine:
             exit_threads.run(self._end_when_idle)  # not here: the garbage collector may call this
 
     def _end_when_idle(self) -> None:
-        # In turns of a second: the process may end in between, and closes the engine then.
-        while not self._closed and not self._ledger.wait_until_idle(1.0):
-            pass
+        # In turns of a second: the end of the process may come in between, and ends us itself.
+        while not self._ledger.wait_until_idle(1.0):
+            if self._closed:
+                return
         self.begin_ending(time.monotonic() + self.exit_timeout)
 
     def _end(self, deadline: float) -> None:
