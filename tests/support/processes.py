@@ -138,8 +138,9 @@ def statuses_in(folder: Path) -> dict[str, int]:
 
 
 def _status(attributes: list[dict[str, dict[str, str]]]) -> list[str]:
-    named = [each for each in attributes if each["key"] == "claimspan.evaluation.status"]
-    return [each["value"]["stringValue"] for each in named]
+    values = {str(each["key"]): each["value"] for each in attributes}
+    status = values.get("claimspan.evaluation.status")
+    return [] if status is None else [status["stringValue"]]
 
 
 @contextmanager

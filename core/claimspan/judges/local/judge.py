@@ -19,6 +19,7 @@ from claimspan.judges.lexical.bare_values import bare_values
 from claimspan.judges.lexical.judge import LexicalJudge, abstention_discount, discounted
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
+from claimspan.judges.local.inherited import keep_forever
 from claimspan.judges.local.language import may_be_english
 from claimspan.judges.local.pretrained import PretrainedModel, find_pretrained
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
@@ -124,11 +125,8 @@ class LocalJudge:
 
     def restart_in_child(self) -> None:
         """Begin anew in a forked child, which has none of the threads; it loads the model again."""
-        import ctypes  # here: none but a forked child needs it
-
-        # Kept for ever: at its end onnxruntime would join threads that the child does not have,
-        # which ends the process by SIGABRT. No Python reference outlives the interpreter.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._loaded))
+        if self._loaded is not None:
+            keep_forever(self._loaded)
         self._prepare()
 
     @property
