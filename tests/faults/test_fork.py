@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from processes import run_python, statuses_in
+from judge_server import judge_server
+from processes import run_python, start, statuses_in, wait_for
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -219,3 +221,41 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
     assert ended.words == ["0", "0"], ended.stderr
     assert statuses_in(tmp_path) == {"evaluated": 3}
+
+
+def test_a_child_forked_with_warm_connections_of_the_judge_uses_its_own(tmp_path: Path) -> None:
+    code = (
+        FORKED
+        + """
+from claimspan.judges import OpenAIJudge
+monitor = Monitor(OpenAIJudge("stub", base_url=os.environ["URL"]), sample=1.0)
+ask(monitor, "before")
+assert monitor.flush(20)
+in_child(lambda: evaluates_one(monitor))
+ask(monitor, "after")
+print(monitor.flush(20), monitor.stats.evaluated)
+"""
+    )
+    with judge_server() as server:
+        ended = run_python(code, tmp_path, URL=server.url)
+
+    assert ended.words == ["0", "True", "2"], ended.stderr
+    assert statuses_in(tmp_path) == {"evaluated": 3}
+
+
+def test_children_of_a_celery_worker_write_their_records_when_it_ends(tmp_path: Path) -> None:
+    command = "-m celery -A exit_celery worker --pool prefork --concurrency 2 -l warning"
+    worker = start(command.split(), tmp_path)
+    send = "import exit_celery\nfor n in range(6): exit_celery.answer.delay(n)\nos._exit(0)"
+    try:
+        run_python(send, tmp_path)
+        deadline = time.monotonic() + 40
+        while len(list(tmp_path.glob("answered-*"))) < 6 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:
+        worker.terminate()
+        ended = wait_for(worker)
+
+    assert ended.code == 0, ended.stderr
+    # One at the import of the worker; that of the sender ends with it.
+    assert statuses_in(tmp_path) == {"evaluated": 7}

@@ -44,6 +44,10 @@ RESERVE_SECONDS: Final = 1.5
 PROVIDER_SHARE: Final = 0.1
 """Share of the time at exit that is left for the shutdown of providers, after their flush."""
 
+TEARDOWN_SECONDS: Final = 0.5
+"""Time that is left to the interpreter, which takes its modules apart after the exit hooks. With
+LangChain loaded, that took 0.1 to 0.5 s on a busy machine."""
+
 _MULTIPROCESSING_PRIORITY: Final = 100
 """Above 0, so that multiprocessing calls us before it joins the child's own children."""
 
@@ -254,6 +258,7 @@ def drain(timeout: float) -> bool:
     Returns:
         False where a judge, a span processor or an exporter hangs, so that something is lost.
     """
+    timeout -= min(TEARDOWN_SECONDS, PROVIDER_SHARE * timeout)
     deadline = time.monotonic() + timeout
     endings = list(_endings)
     for ending in endings:
