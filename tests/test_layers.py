@@ -71,6 +71,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "shapes": frozenset(),
     "suppression": frozenset(),
     "text": frozenset({"shapes"}),
+    "lifecycle": SHARED,
+    "sigterm": frozenset({"lifecycle"}),
     "decide": SHARED,
     "capture": SHARED,
     "job": SHARED | {"decide"},
@@ -78,14 +80,17 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "redact": SHARED | {"decide", "job"},
     "dispatch": SHARED | {"capture", "decide", "job", "redact"},
     "write": SHARED | {"decide", "job"},
-    "export": SHARED | {"decide", "job"},
+    "export": SHARED | {"decide", "job", "lifecycle"},
     "engine": SHARED
-    | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},
+    | {"capture", "decide", "dispatch", "export", "job", "lifecycle", "read", "redact", "write"},
     "options": SHARED | {"decide", "dispatch", "redact", "write"},
-    "monitor": SHARED | {"decide", "dispatch", "engine", "export", "options", "redact", "write"},
+    "monitor": SHARED
+    | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
-    "__init__": frozenset({"decide", "export", "job", "monitor", "redact", "write"}),
+    "__init__": frozenset(
+        {"decide", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}
+    ),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""
 

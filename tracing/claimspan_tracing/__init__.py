@@ -26,6 +26,7 @@ from claimspan_tracing.export.providers import configure
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.redact.pii import PiiRedactor
+from claimspan_tracing.sigterm import install_sigterm
 from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "empty_retrieval",
     "failed",
     "feedback",
+    "install_sigterm",
     "low_retrieval",
     "route",
     "slower_than",

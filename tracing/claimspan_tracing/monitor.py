@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
-import os
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Final
 
 from opentelemetry.trace import SpanContext, TracerProvider
 
@@ -20,6 +17,7 @@ from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.engine import Engine, Settings, checked_feedback
 from claimspan_tracing.export.providers import TracerSource
+from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
@@ -37,9 +35,6 @@ from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink
 
 __all__ = ["EXIT_TIMEOUT", "GroundTruthLike", "Monitor", "MonitorOptions"]
-
-EXIT_TIMEOUT: Final = 5.0
-"""Seconds that the end of the process may wait for evaluations."""
 
 
 class Monitor:
@@ -80,7 +75,10 @@ class Monitor:
         dispatch: Has records evaluated elsewhere, such as by Celery workers; None evaluates
             them on a thread of this process.
         serverless: Evaluate or spool each record before the pipeline's call returns, for
-            platforms that freeze the process between requests.
+            platforms that freeze the process between requests. The call waits at most
+            ``hold_seconds``; in an event loop, which must not wait, ``await aflush()`` instead.
+        exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
+            several monitors, the longest counts.
 
     Raises:
         ConfigError: An argument cannot work.
@@ -105,8 +103,8 @@ class Monitor:
         spool: str | Path | None = None,
         dispatch: Dispatcher | None = None,
         serverless: bool = False,
+        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
-        self._exit_hook: Callable[[], None] | None = None
         self._settings = Settings(
             judge=checked_judge(judge),
             ground_truth=checked_ground_truth(ground_truth),
@@ -122,12 +120,10 @@ class Monitor:
             spool=checked_path(spool),
             dispatcher=dispatch,
             serverless=serverless,
-            on_first_record=self._drain_at_exit,
+            exit_timeout=checked_positive("exit_timeout", exit_timeout),
         )
-        self._engine = Engine(self._settings)
-        if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-            child = _weakly(weakref.WeakMethod(self._restart_in_child))
-            os.register_at_fork(after_in_child=child)
+        self._engine = self._new_engine()
+        restart_in_child(self)
 
     @property
     def engine(self) -> Engine:
@@ -190,36 +186,16 @@ class Monitor:
         Returns:
             As ``flush``.
         """
-        is_clean = self._engine.shutdown(timeout)
-        # Afterwards: where Ctrl-C interrupts the shutdown, the hook is still there.
-        if self._exit_hook is not None:
-            atexit.unregister(self._exit_hook)
-        return is_clean
+        return self._engine.shutdown(timeout)
 
-    def _drain_at_exit(self) -> None:
-        """Register the exit hook with the first record, so that it runs before the provider's own.
+    def restart_in_child(self) -> None:
+        """Begin anew in a forked child; the spans under way are its parent's to end."""
+        self._retire.detach()
+        self._engine = self._new_engine()
 
-        Exit hooks run in reverse order, and the provider's was registered when it was made.
-        """
-        if self._exit_hook is None:
-            # Weakly: ``atexit`` would keep every monitor alive until the process ends.
-            self._exit_hook = _weakly(weakref.WeakMethod(self._shut_down_at_exit))
-            atexit.register(self._exit_hook)
-
-    def _shut_down_at_exit(self) -> None:
-        self.shutdown(EXIT_TIMEOUT)
-
-    def _restart_in_child(self) -> None:
-        """A forked child has no threads, and the spans under way are its parent's to end."""
-        self._engine = Engine(self._settings)
-
-
-def _weakly(method: weakref.WeakMethod[Callable[[], object]]) -> Callable[[], None]:
-    """A function that calls a method as long as its object lives, without keeping it alive."""
-
-    def call() -> None:
-        bound = method()
-        if bound is not None:
-            bound()
-
-    return call
+    def _new_engine(self) -> Engine:
+        engine = Engine(self._settings)
+        # The threads of an engine keep it alive, so it is told when nobody can use it any more.
+        self._retire = weakref.finalize(self, engine.retire)
+        self._retire.atexit = False  # at exit, its records are waited for
+        return engine

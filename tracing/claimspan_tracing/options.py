@@ -56,6 +56,7 @@ class MonitorOptions(TypedDict, total=False):
     spool: str | Path | None
     dispatch: Dispatcher | None
     serverless: bool
+    exit_timeout: float
 
 
 def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:

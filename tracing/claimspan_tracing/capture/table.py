@@ -120,6 +120,16 @@ class RunTable:
             self._runs.pop(run.id, None)
         return found
 
+    def close_all(self) -> list[RunTree]:
+        """Remove every run, at a shutdown.
+
+        Returns:
+            The trees whose root was still open, oldest first.
+        """
+        with self._lock:
+            trees = [root.tree for root in self._roots.values()]
+        return [tree for tree in trees if self.close(tree)]
+
     def _evict(self) -> list[RunTree]:
         """Give up the oldest trees beyond the bounds; the caller holds the lock."""
         evicted: list[RunTree] = []

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from opentelemetry.trace import Span, SpanKind
 
@@ -27,6 +32,13 @@ from claimspan_tracing.engine.reading import Reading, key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Outcome
+from claimspan_tracing.lifecycle import (
+    ShutsDown,
+    exit_threads,
+    reserve,
+    seconds_left,
+    wait_at_exit,
+)
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.scores import Scores
@@ -40,6 +52,21 @@ from claimspan_tracing.write.sinks import SuppressedSink
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Engine"]
+
+GRACE_SECONDS: Final = 0.5
+"""How long a shutdown waits for spans to be ended in any case, also where its time is up."""
+
+STOP_SHARE: Final = 3
+"""The judge gets one part in so many of the time that is left to end, to heed its cancellation."""
+
+BATCH: Final = 200
+"""Open records that a shutdown ends before it has the provider export: the queue of the SDK's batch
+processor has 2,048 places, and throws away what is more. A record rarely has ten spans."""
+
+_EXIT_THREADS: Final = 2
+"""One to end what is left, and one to shut the provider down where the first hangs in it."""
+
+_logger: Final = logging.getLogger("claimspan")
 
 
 class Engine:
@@ -66,11 +93,16 @@ class Engine:
         self._feedback = FeedbackDesk(settings, self._decider, self._evaluations)
         self._evaluations.on_skipped = self._feedback.keep
         self._reading = self._make_reading()
+        # Re-entrant: a signal handler may shut down what it has interrupted.
+        self._lock = threading.RLock()
+        self._is_ready = False
+        self._had_record = False
         self._closed = False
         self._stopped = False
-        self._is_shut_down = False
-        self._had_record = False
+        self._ended: threading.Event | None = None
+        self._is_exported = False
         self._dropped_before_flush = 0
+        self._has_warned = False
         watch(self)
 
     def _make_writer(self) -> Writer:
@@ -89,6 +121,7 @@ class Engine:
             # Ours start spans and emit events, which a suppressed tracer would not.
             (*sinks, *map(SuppressedSink, self._settings.sinks)),
             capture_content=self._settings.capture_content,
+            is_shut_down=lambda: self._settings.source.is_shut_down,
         )
 
     def _make_evaluations(self) -> Evaluations:
@@ -136,6 +169,8 @@ class Engine:
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
         tracer = self._settings.source.tracer()
+        if not self._is_ready:
+            self._get_ready()
         span = tracer.start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, start_time=started)
         span.get_span_context()  # a provider that is not the SDK's may return what is no span
         return span
@@ -148,7 +183,10 @@ class Engine:
             self._ledger.span_lost()
             self._writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
+            record.safe = threading.Event() if self._settings.serverless else None
             self._accept(record, tree)
+            if record.safe is not None:
+                self._wait_until_safe(record, record.safe)
             return
         else:
             self._writer.refuse(record, Status.NOT_SAMPLED)
@@ -182,26 +220,93 @@ class Engine:
         deadline = time.monotonic() + timeout
         is_idle = self._ledger.wait_until_idle(timeout)
         is_exported = _within(deadline, self._settings.source.force_flush)
-        lost = self._ledger.dropped() + self._ledger.spans_lost
-        before, self._dropped_before_flush = self._dropped_before_flush, lost
-        return is_idle and is_exported and lost == before
+        return self._has_dropped_none() and is_idle and is_exported
 
     def shutdown(self, timeout: float) -> bool:
-        """Wait for what is under way, then end every open record with ``shutdown``."""
-        if self._is_shut_down:
-            return True
-        self._closed = True
+        """Wait for what is under way, then end every open record and run with ``shutdown``.
+
+        Any number of threads may call it, also again after Ctrl-C: all wait for the same end.
+        """
         deadline = time.monotonic() + timeout
-        self._ledger.wait_until_idle(timeout)
-        self._evaluations.stop(_left(deadline))
-        self._worker.stop(_left(deadline))
+        self.close()
+        is_idle = self._ledger.wait_until_idle(timeout - reserve(timeout))
+        self.begin_ending(deadline)
+        has_ended = self.wait_ended(max(GRACE_SECONDS, seconds_left(deadline)))
+        has_dropped_none = self._has_dropped_none()
+        return is_idle and has_ended and self._is_exported and has_dropped_none
+
+    # --- at the end of the process; see ``lifecycle.Ending`` ---
+
+    @property
+    def exit_timeout(self) -> float:
+        """Seconds that the end of the process may take."""
+        return self._settings.exit_timeout
+
+    def provider(self) -> ShutsDown | None:
+        """The provider that the spans went to, where it can be shut down."""
+        return self._settings.source.provider()
+
+    def close(self) -> None:
+        """Refuse every record from now on, with ``shutdown``."""
+        self._closed = True
+
+    def begin_ending(self, deadline: float) -> None:
+        """End what is left on a thread that nobody has to wait for, once.
+
+        Span processors, exporters and judges of others may hang there.
+        """
+        self.close()
+        with self._lock:
+            self._get_ready()
+            if self._ended is None:
+                self._ended = exit_threads.run(partial(self._end, deadline))
+
+    def wait_ended(self, timeout: float) -> bool:
+        """Wait for what ``begin_ending`` began; False where it goes on after ``timeout`` s."""
+        return self._ended is not None and self._ended.wait(timeout)
+
+    def retire(self) -> None:
+        """End the threads when nothing is pending: nobody can use the monitor any more."""
+        if self._is_ready and not self._closed:
+            exit_threads.run(self._end_when_idle)  # not here: the garbage collector may call this
+
+    def _end_when_idle(self) -> None:
+        # In turns of a second: the end of the process may come in between, and ends us itself.
+        while not self._ledger.wait_until_idle(1.0):
+            if self._closed:
+                return
+        self.begin_ending(time.monotonic() + self.exit_timeout)
+
+    def _end(self, deadline: float) -> None:
+        """End threads, open runs and open records, and have the spans exported."""
+        for tree in self.table.close_all():
+            with self.guard:
+                self._ledger.produced()
+                self._refuse(_open_record(tree), tree, Status.SHUTDOWN)
+        self._evaluations.stop(seconds_left(deadline) / STOP_SHARE)
+        self._worker.stop(seconds_left(deadline) / STOP_SHARE)
         # Set before the open records are finished: a thread that adds a record from now on sees
         # it, and finishes that record.
         self._stopped = True
+        self._abandon_in_batches(deadline)
+        self._is_exported = self._settings.source.force_flush()
+        exit_threads.release(_EXIT_THREADS)
+
+    def _abandon_in_batches(self, deadline: float) -> None:
+        keys = self._records.all_keys()
+        for start in range(0, len(keys) - BATCH, BATCH):
+            self._writer.finish_all(Outcome(status=Status.SHUTDOWN), keys[start : start + BATCH])
+            if not _within(deadline, self._settings.source.force_flush):
+                break
         self._abandon_all()
-        # Only now: a shutdown that Ctrl-C interrupted can be called again.
-        self._is_shut_down = True
-        return self.flush(_left(deadline))
+
+    def _has_dropped_none(self) -> bool:
+        """Whether neither a record nor a span was lost since the last flush."""
+        lost = self._ledger.dropped() + self._ledger.spans_lost
+        before, self._dropped_before_flush = self._dropped_before_flush, lost
+        return lost == before
+
+    # --- taking records ---
 
     def _accept(self, record: OpenRecord, tree: RunTree) -> None:
         if self._closed:
@@ -231,11 +336,39 @@ class Engine:
         self._queue.clear()
         self._evaluations.abandon()
 
+    def _wait_until_safe(self, record: OpenRecord, safe: threading.Event) -> None:
+        """Keep the pipeline's call until the record has its state, or is on disk, and exported."""
+        with suppress(RuntimeError):  # there is no event loop on this thread
+            asyncio.get_running_loop()
+            # A loop that waits could run nothing else, often not even the judge of another record.
+            self._warn_of_event_loop()
+            return
+        deadline = record.accepted_at + self._settings.hold_seconds
+        if safe.wait(seconds_left(deadline)):
+            _within(deadline, self._settings.source.force_flush)
+
+    def _warn_of_event_loop(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _logger.warning(
+                "serverless=True cannot wait for a record inside of an event loop: call "
+                "`await monitor.aflush()` before the handler returns"
+            )
+
+    def _get_ready(self) -> None:
+        """Be waited for at the end of the process, and start the threads that end us then."""
+        with self._lock:
+            if self._is_ready:
+                return
+            self._is_ready = True
+        wait_at_exit(self)
+        with suppress(RuntimeError):  # no thread can be started: spans are ended where we are
+            exit_threads.reserve(_EXIT_THREADS)
+
     def _start(self) -> None:
         """Get ready for the first record. Two threads may come here at once; it does no harm."""
+        self._get_ready()
         self._had_record = True
-        if self._settings.on_first_record is not None:
-            self._settings.on_first_record()
         self._evaluations.start()
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
@@ -268,10 +401,6 @@ def _open_record(tree: RunTree) -> OpenRecord:
     return OpenRecord(key_of(tree), tree.span, tree.root.end or tree.now(), tree.context)
 
 
-def _left(deadline: float) -> float:
-    return max(0.1, deadline - time.monotonic())
-
-
 def _within(deadline: float, call: Callable[[], bool]) -> bool:
     """Run a call that may not heed its own timeout; False where it has not returned in time."""
     outcome: list[bool] = []
@@ -282,5 +411,5 @@ def _within(deadline: float, call: Callable[[], bool]) -> bool:
         thread.start()
     except RuntimeError:  # no thread can be started: the interpreter is shutting down
         return call()
-    thread.join(max(0.0, deadline - time.monotonic()))
+    thread.join(seconds_left(deadline))
     return outcome == [True]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from claimspan.judges import Judge
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.export.providers import TracerSource
+from claimspan_tracing.lifecycle import EXIT_TIMEOUT
 from claimspan_tracing.redact import Redaction
 from claimspan_tracing.write.sinks import Sink
 
@@ -64,5 +64,5 @@ class Settings:
     serverless: bool = False
     """Whether a record is evaluated or spooled before the pipeline's call returns."""
 
-    on_first_record: Callable[[], None] | None = None
-    """Called once, before the first record is queued."""
+    exit_timeout: float = EXIT_TIMEOUT
+    """Seconds that the end of the process may take."""

@@ -21,6 +21,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext
 
 from claimspan.errors import ConfigError
+from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["OtlpFileExporter", "encode"]
@@ -50,12 +51,17 @@ class OtlpFileExporter(SpanExporter):
         self._path = Path(path).absolute()  # the application may change its working directory
         self._max_bytes = max_bytes
         self._lock = threading.RLock()
+        restart_in_child(self)
         try:
             self._append("")
         except OSError as error:
             raise ConfigError(
                 f"cannot write traces to {str(path)!r} ({type(error).__name__}): give another file"
             ) from error
+
+    def restart_in_child(self) -> None:
+        """Make a new lock in a forked child: a thread of the parent may be writing."""
+        self._lock = threading.RLock()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Append the spans as one line; a failure is reported to the processor, not raised."""

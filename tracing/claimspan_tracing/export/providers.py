@@ -16,11 +16,13 @@ from opentelemetry import trace
 from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError, MissingExtraError
-from claimspan_tracing import semconv
+from claimspan_tracing import lifecycle, semconv
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
+
+    from claimspan_tracing.export.provider_watch import ProviderWatch
 
 __all__ = ["TracerSource", "configure"]
 
@@ -67,16 +69,21 @@ def configure(
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     from claimspan_tracing.export.otlp_file import OtlpFileExporter
+    from claimspan_tracing.export.provider_watch import watch
 
     exporters: list[SpanExporter] = []
     if endpoint is not None or any(map(os.environ.get, _ENDPOINT_VARIABLES)):
         exporters.append(_otlp_exporter(endpoint))
     if file is not None or not exporters:
-        exporters.append(OtlpFileExporter(file or DEFAULT_FILE))
+        # First: processors are flushed in turn, and a file does not hang as a backend may.
+        exporters.insert(0, OtlpFileExporter(file or DEFAULT_FILE))
     attributes = {"service.name": service_name} if service_name else {}
-    provider = SdkTracerProvider(resource=Resource.create(attributes))
+    # The SDK's own exit hook waits for a backend that hangs; ours is bounded.
+    provider = SdkTracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
     for exporter in exporters:
         provider.add_span_processor(BatchSpanProcessor(exporter))
+    watch(provider)
+    lifecycle.shut_down_at_exit(provider)
     return provider
 
 
@@ -118,14 +125,32 @@ class TracerSource:
         self._given = provider
         self._own: TracerProvider | None = None
         self._cached: tuple[TracerProvider, Tracer] | None = None
+        self._watch: ProviderWatch | None = None
+        self._lock = threading.RLock()
+        lifecycle.restart_in_child(self)
+
+    def restart_in_child(self) -> None:
+        """Make a new lock: a thread of the parent may have held it at the fork."""
         self._lock = threading.RLock()
 
     def tracer(self) -> Tracer:
         """Return a tracer of the provider that is in force now."""
         provider = self._provider()
         if self._cached is None or self._cached[0] is not provider:
+            self._watch = _watch(provider)
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
+            lifecycle.ends_last()
         return self._cached[1]
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether the provider was shut down, so that no span reaches its exporter any more."""
+        return self._watch is not None and self._watch.is_shut_down
+
+    def provider(self) -> lifecycle.ShutsDown | None:
+        """Return the provider that was used last, where it can be shut down."""
+        provider = None if self._cached is None else self._cached[0]
+        return provider if isinstance(provider, lifecycle.ShutsDown) else None
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.
@@ -149,3 +174,12 @@ class TracerSource:
             if self._own is None:
                 self._own = _configure_or_warn()
             return self._own
+
+
+def _watch(provider: TracerProvider) -> ProviderWatch | None:
+    # Imported here: a provider of another package need not have loaded the SDK.
+    if not hasattr(provider, "add_span_processor"):
+        return None
+    from claimspan_tracing.export.provider_watch import watch
+
+    return watch(provider)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -43,6 +44,9 @@ class OpenRecord:
 
     spans: OpenSpans | None = None
     """The spans of the query; None before they are built, and where they are somebody else's."""
+
+    safe: threading.Event | None = None
+    """Set when the record has its state, or is kept on disk; None where nobody waits for it."""
 
     def ends(self) -> list[tuple[Span, int | None]]:
         """Return every span of the record with its true end, the root last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -44,6 +44,7 @@ class Writer:
         sinks: Sequence[Sink],
         *,
         capture_content: bool = True,
+        is_shut_down: Callable[[], bool] = lambda: False,
     ) -> None:
         """Connect the writer.
 
@@ -54,12 +55,14 @@ class Writer:
             scores: The first sink; the state depends on it.
             sinks: The other sinks, in order; none of them changes the state.
             capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
+            is_shut_down: Whether the tracer provider was shut down, and exports nothing any more.
         """
         self._records = records
         self._ledger = ledger
         self._guard = guard
         self._scores = scores
         self._sinks = tuple(sinks)
+        self._is_shut_down = is_shut_down
         self._counter = RecordCounter()
         self._mask = _as_it_is if capture_content else finished_without_content
 
@@ -79,9 +82,9 @@ class Writer:
         """Finish a record that was never open, on the application's thread: no sink is called."""
         self._settle(record, Outcome(status=status, reason=reason), ())
 
-    def finish_all(self, outcome: Outcome) -> None:
-        """Finish every open record, on the application's thread: no sink is called."""
-        for key in self._records.all_keys():
+    def finish_all(self, outcome: Outcome, keys: Sequence[JobKey] | None = None) -> None:
+        """Finish every open record, or those with these keys; no sink is called."""
+        for key in self._records.all_keys() if keys is None else keys:
             record = self._records.take(key)
             if record is not None:
                 self._settle(record, outcome, ())
@@ -109,8 +112,12 @@ class Writer:
             with self._guard:
                 self._counter.count(status, time.monotonic() - record.accepted_at)
             self._ledger.finished(status)
+            if record.safe is not None:
+                record.safe.set()
 
     def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
+        if outcome.status is Status.EVALUATED and self._is_shut_down():
+            outcome = Outcome(status=Status.SHUTDOWN, reason="the tracer provider was shut down")
         finished = None
         if record.job is not None:
             job = _decided(record.job, outcome)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
+from weakref import WeakSet
 
 from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
@@ -17,6 +19,7 @@ from claimspan.judges.lexical.bare_values import bare_values
 from claimspan.judges.lexical.judge import LexicalJudge, abstention_discount, discounted
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
+from claimspan.judges.local.inherited import keep_forever
 from claimspan.judges.local.language import may_be_english
 from claimspan.judges.local.pretrained import PretrainedModel, find_pretrained
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
@@ -110,9 +113,21 @@ class LocalJudge:
         self._threads = threads
         self._sure_from = sure_from
         self._lexical = LexicalJudge(language=language)
+        self._has_warned = False
+        self._prepare()
+        _judges.add(self)
+
+    def _prepare(self) -> None:
+        """Make what a forked child cannot take from its parent."""
+        self._loaded: CrossEncoder | None = None
         self._loading = threading.Lock()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="claimspan-local-judge")
-        self._has_warned = False
+
+    def restart_in_child(self) -> None:
+        """Begin anew in a forked child, which has none of the threads; it loads the model again."""
+        if self._loaded is not None:
+            keep_forever(self._loaded)
+        self._prepare()
 
     @property
     def name(self) -> str:
@@ -260,14 +275,28 @@ class LocalJudge:
 
     @property
     def _encoder(self) -> CrossEncoder:
+        # No cached_property: before Python 3.12 it has a lock, which a fork may leave locked.
         with self._loading:
-            return self._loaded_encoder
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
 
-    @cached_property
-    def _loaded_encoder(self) -> CrossEncoder:
+    def _load(self) -> CrossEncoder:
         if self._model is None:
             return CrossEncoder(BUNDLED_MODEL, threads=self._threads)
         return CrossEncoder(self._pretrained.files, threads=self._threads, premise_first=True)
+
+
+_judges: Final[WeakSet[LocalJudge]] = WeakSet()
+
+
+def _restart_all_in_child() -> None:
+    for judge in list(_judges):
+        judge.restart_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_restart_all_in_child)
 
 
 def _is_bare_value(claim: str) -> bool:

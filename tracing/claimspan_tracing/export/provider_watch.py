@@ -1,0 +1,60 @@
+"""Sees that a tracer provider was shut down, so that nothing counts as written that is not."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.trace import TracerProvider
+
+from claimspan_tracing import lifecycle
+
+__all__ = ["ProviderWatch", "watch"]
+
+
+class ProviderWatch(SpanProcessor):
+    """A span processor that only learns of the shutdown of its provider.
+
+    A provider of the SDK's does not say whether it was shut down: its spans still record, and are
+    thrown away when they end. Its span processors are told, so one of ours is added.
+    """
+
+    def __init__(self, provider: TracerProvider) -> None:
+        """Watch a provider; it is not kept alive."""
+        self.is_shut_down = False
+        """Whether the provider was shut down."""
+        self._provider = weakref.ref(provider)
+
+    def shutdown(self) -> None:
+        """Note that the provider is being shut down; its processors are told in their order."""
+        self.is_shut_down = True
+        provider = self._provider()
+        if isinstance(provider, lifecycle.ShutsDown):
+            lifecycle.forget_provider(provider)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Return True: nothing is kept here."""
+        return True
+
+
+_watches: Final[WeakKeyDictionary[TracerProvider, ProviderWatch]] = WeakKeyDictionary()
+
+
+def watch(provider: TracerProvider) -> ProviderWatch | None:
+    """Return the watch of a provider, one for all monitors that use it.
+
+    Returns:
+        None for a provider that takes no span processors; it counts as never shut down.
+    """
+    add = getattr(provider, "add_span_processor", None)
+    if add is None:
+        return None
+    # Without a lock: two threads that come at once add two watches, and both are told.
+    known = _watches.get(provider)
+    if known is None:
+        known = ProviderWatch(provider)
+        add(known)
+        _watches[provider] = known
+    return known

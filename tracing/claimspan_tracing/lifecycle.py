@@ -1,0 +1,309 @@
+"""The end of the process and forked children: one deadline for all monitors and providers."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Final, Protocol, runtime_checkable
+from weakref import WeakSet
+
+from claimspan_tracing.guard import Guard
+
+__all__ = [
+    "EXIT_TIMEOUT",
+    "Ending",
+    "ExitThreads",
+    "Restarting",
+    "ShutsDown",
+    "drain",
+    "ends_last",
+    "exit_threads",
+    "forget_provider",
+    "reserve",
+    "restart_in_child",
+    "seconds_left",
+    "shut_down_at_exit",
+    "wait_at_exit",
+]
+
+EXIT_TIMEOUT: Final = 5.0
+"""Seconds that the end of the process may take, with all monitors and providers together."""
+
+RESERVE_SHARE: Final = 0.3
+"""Share of a shutdown's time that is kept for ending spans and exporting them, after the judge."""
+
+RESERVE_SECONDS: Final = 1.5
+"""As ``RESERVE_SHARE``, in seconds: what a healthy backend needs does not grow with the timeout."""
+
+PROVIDER_SHARE: Final = 0.1
+"""Share of the time at exit that is left for the shutdown of providers, after their flush."""
+
+TEARDOWN_SECONDS: Final = 0.5
+"""Time that is left to the interpreter, which takes its modules apart after the exit hooks. With
+LangChain loaded, that took 0.1 to 0.5 s on a busy machine."""
+
+_MULTIPROCESSING_PRIORITY: Final = 100
+"""Above 0, so that multiprocessing calls us before it joins the child's own children."""
+
+
+class Ending(Protocol):
+    """What has to be put away before the process ends: the engine of a monitor."""
+
+    @property
+    def exit_timeout(self) -> float:
+        """Seconds that the end of the process may wait for it."""
+        ...
+
+    def close(self) -> None:
+        """Take no more records."""
+        ...
+
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait until every record has its state; False where one has not, after ``timeout`` s."""
+        ...
+
+    def begin_ending(self, deadline: float) -> None:
+        """End what is left on another thread, by a time on the monotonic clock."""
+        ...
+
+    def wait_ended(self, timeout: float) -> bool:
+        """Wait for what ``begin_ending`` began; False where it goes on after ``timeout`` s."""
+        ...
+
+    def provider(self) -> ShutsDown | None:
+        """Return what its spans went to, where that can be shut down."""
+        ...
+
+
+@runtime_checkable
+class ShutsDown(Protocol):
+    """A tracer provider, as far as its end matters here."""
+
+    def shutdown(self) -> object:
+        """Export what is left, and stop."""
+        ...
+
+
+class Restarting(Protocol):
+    """What a forked child has to begin anew, as it has neither threads nor free locks."""
+
+    def restart_in_child(self) -> None:
+        """Forget threads, and make new locks."""
+        ...
+
+
+class ExitThreads:
+    """Daemon threads that wait for work which may hang: ending spans, flushing, shutting down.
+
+    They are started ahead, with the first record: from Python 3.12 on no thread can be started
+    once the interpreter is shutting down. An idle thread costs no processor time.
+    """
+
+    def __init__(self) -> None:
+        """Start no thread."""
+        self.forget(wanted=0)
+
+    def reserve(self, count: int) -> None:
+        """Start threads, so that as many calls more can hang at once.
+
+        Raises:
+            RuntimeError: No thread can be started.
+        """
+        with self._lock:
+            self._wanted += count
+            while self._started < self._wanted:
+                args, name = (self._work, self._guard), "claimspan-exit"
+                threading.Thread(target=_serve, args=args, name=name, daemon=True).start()
+                self._started += 1
+
+    def release(self, count: int) -> None:
+        """End as many threads, when they are idle."""
+        with self._lock:
+            self._wanted -= count
+            ended = max(0, self._started - self._wanted)
+            self._started -= ended
+        for _ in range(ended):
+            self._work.put(None)
+
+    def run(self, call: Callable[[], object]) -> threading.Event:
+        """Have a thread call a function; the event is set when it has returned or raised."""
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                call()
+            finally:
+                done.set()
+
+        try:
+            self.reserve(0)  # a forked child may not have started those of its parent yet
+        except RuntimeError:  # the interpreter is shutting down, or there are no threads here
+            if not self._started:
+                _call(work, self._guard)
+                return done
+        self._work.put(work)
+        return done
+
+    def forget(self, wanted: int) -> None:
+        """Begin anew in a forked child, which has none of the threads.
+
+        Args:
+            wanted: Number of threads that the first reservation starts beside its own.
+        """
+        self._guard = Guard()
+        # Both may be used in a signal handler, and by the garbage collector.
+        self._lock = threading.RLock()
+        self._work: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._wanted, self._started = wanted, 0
+
+
+def _serve(work: SimpleQueue[Callable[[], object] | None], guard: Guard) -> None:
+    while (call := work.get()) is not None:
+        _call(call, guard)
+        del call  # an idle thread keeps nothing alive
+
+
+def _call(call: Callable[[], object], guard: Guard) -> None:
+    try:
+        call()
+    except BaseException as error:  # noqa: BLE001 - a provider may raise anything, and the thread goes on
+        guard.swallow(error)
+
+
+exit_threads: Final = ExitThreads()
+"""The threads of this process."""
+
+_endings: Final[WeakSet[Ending]] = WeakSet()
+_restarting: Final[WeakSet[Restarting]] = WeakSet()
+# Strongly: an application may keep nothing but the tracers of a provider that we made for it.
+_own_providers: Final[list[ShutsDown]] = []
+# Ids of the processes that have registered with multiprocessing.
+_finalized: Final[set[int]] = set()
+
+
+def wait_at_exit(ending: Ending) -> None:
+    """Put an engine away when the process ends. It is not kept alive by that."""
+    _endings.add(ending)
+    ends_last()
+
+
+def shut_down_at_exit(provider: ShutsDown) -> None:
+    """Shut a provider of our own down when the process ends, within the same deadline."""
+    _own_providers.append(provider)
+    exit_threads.reserve(1)
+    ends_last()
+
+
+def forget_provider(provider: ShutsDown) -> None:
+    """Forget a provider of our own that was shut down before the process ends."""
+    with suppress(ValueError):  # the application's, or forgotten before
+        _own_providers.remove(provider)
+        exit_threads.release(1)
+
+
+def restart_in_child(restarting: Restarting) -> None:
+    """Have an object begin anew in every forked child. It is not kept alive by that."""
+    _restarting.add(restarting)
+
+
+def ends_last() -> None:
+    """Have our exit hook run before all that are registered by now, such as a provider's own.
+
+    Exit hooks run in reverse order. A provider is made, and so registers its hook, before the
+    first span is started on it.
+    """
+    atexit.unregister(_at_exit)
+    atexit.register(_at_exit)
+    _register_in_child()
+
+
+def _register_in_child() -> None:
+    """Run at the end of a pool's child too, which ends by ``os._exit`` and calls no exit hook."""
+    # Not imported for it: an application that has no such children does not load the modules.
+    if "celery.signals" in sys.modules:
+        from celery.signals import worker_process_shutdown
+
+        worker_process_shutdown.connect(_at_worker_exit, weak=False, dispatch_uid="claimspan")
+    if "multiprocessing.process" in sys.modules and os.getpid() not in _finalized:
+        from multiprocessing.process import parent_process
+        from multiprocessing.util import Finalize
+
+        # A child clears what its parent has registered, so each registers with its first record.
+        if parent_process() is not None:
+            _finalized.add(os.getpid())
+            Finalize(None, _at_exit, exitpriority=_MULTIPROCESSING_PRIORITY)
+
+
+def _at_worker_exit(**_: object) -> None:
+    """Take Celery's signal, which comes with arguments."""
+    _at_exit()
+
+
+def _at_exit() -> None:
+    drain(max((each.exit_timeout for each in list(_endings)), default=EXIT_TIMEOUT))
+
+
+def drain(timeout: float) -> bool:
+    """Evaluate what can be, end and export what is left, and shut providers down, all at once.
+
+    Args:
+        timeout: Seconds that all of it may take.
+
+    Returns:
+        False where a judge, a span processor or an exporter hangs, so that something is lost.
+    """
+    timeout -= min(TEARDOWN_SECONDS, PROVIDER_SHARE * timeout)
+    deadline = time.monotonic() + timeout
+    endings = list(_endings)
+    for ending in endings:
+        ending.close()
+    judged_by = deadline - reserve(timeout)
+    # One after the other, and yet all at once: each of them works on threads of its own.
+    idle = [ending.wait_until_idle(seconds_left(judged_by)) for ending in endings]
+    exported_by = deadline - PROVIDER_SHARE * timeout
+    for ending in endings:
+        ending.begin_ending(exported_by)
+    hanging = [each for each in endings if not each.wait_ended(seconds_left(exported_by))]
+    ended = _shut_down_providers(hanging, deadline)
+    return all(idle) and not hanging and ended
+
+
+def _shut_down_providers(hanging: list[Ending], deadline: float) -> bool:
+    """Shut down our own providers, and those of the application's that hang.
+
+    The hook of a provider of the application's comes after ours, and would wait for its exporter
+    for another 30 s. A span processor of the SDK's that is being shut down does not wait a second
+    time, so the shutdown is begun here, on a thread that the end of the process does not wait for.
+    """
+    providers = [each.provider() for each in hanging]
+    distinct = {id(each): each for each in (*_own_providers, *providers) if each is not None}
+    done = [exit_threads.run(provider.shutdown) for provider in distinct.values()]
+    return all([each.wait(seconds_left(deadline)) for each in done])
+
+
+def reserve(timeout: float) -> float:
+    """Seconds of a shutdown's ``timeout`` that are kept for ending spans and exporting them."""
+    return min(RESERVE_SECONDS, RESERVE_SHARE * timeout)
+
+
+def seconds_left(deadline: float) -> float:
+    """Seconds to a time on the monotonic clock; at least 0."""
+    return max(0.0, deadline - time.monotonic())
+
+
+def _after_fork() -> None:
+    """Begin anew in a forked child; what the parent has under way is the parent's to end."""
+    exit_threads.forget(wanted=len(_own_providers))
+    _endings.clear()
+    for restarting in list(_restarting):
+        restarting.restart_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_after_fork)
