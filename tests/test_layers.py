@@ -79,8 +79,9 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "write": SHARED | {"decide", "job"},
     "export": SHARED | {"job"},
     "redact": SHARED | {"job"},
+    "spool": SHARED | {"job"},
     "engine": SHARED
-    | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "write"},
+    | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "spool", "write"},
     "options": SHARED | {"decide", "dispatch", "redact", "write"},
     "monitor": SHARED | {"decide", "dispatch", "engine", "export", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},

@@ -38,6 +38,15 @@ class Stats:
     faults: int
     """Exceptions inside claimspan, or in code given to it, that were swallowed."""
 
+    spooled: int = 0
+    """Records that the spool has taken: they are judged even where this process is killed."""
+
+    recovered: int = 0
+    """Records of ``produced`` that were taken over from a process that is dead."""
+
+    export_failures: int = 0
+    """Spans of ours that an exporter could not deliver; what is in the spool is sent again."""
+
 
 class Ledger:
     """Counts records in and out; safe to use from any thread."""
@@ -49,11 +58,24 @@ class Ledger:
         self._finished: Counter[Status] = Counter()
         self._late = 0
         self._running = 0
+        self._spooled = 0
+        self._recovered = 0
 
     def produced(self) -> None:
         """Count a record whose root has ended."""
         with self._changed:
             self._produced += 1
+
+    def spooled(self) -> None:
+        """Count a record that the spool has taken."""
+        with self._changed:
+            self._spooled += 1
+
+    def recovered(self) -> None:
+        """Count a record that was taken over from a process that is dead."""
+        with self._changed:
+            self._produced += 1
+            self._recovered += 1
 
     def finished(self, status: Status) -> None:
         """Count a record that has reached its state."""
@@ -88,7 +110,7 @@ class Ledger:
         with self._changed:
             return sum(self._finished[status] for status in DROPPED)
 
-    def stats(self, faults: int) -> Stats:
+    def stats(self, faults: int, export_failures: int = 0) -> Stats:
         """Return the counts at this moment."""
         with self._changed:
             rest = {s: n for s, n in self._finished.items() if s is not Status.EVALUATED}
@@ -100,6 +122,9 @@ class Ledger:
                 pending=self._pending(),
                 late=self._late,
                 faults=faults,
+                spooled=self._spooled,
+                recovered=self._recovered,
+                export_failures=export_failures,
             )
 
     def _pending(self) -> int:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import Span, SpanKind, Tracer
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import RunTree
@@ -23,11 +23,16 @@ from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.reading import Reading, key_of
+from claimspan_tracing.engine.recovery import Recovery
 from claimspan_tracing.engine.settings import Settings
+from claimspan_tracing.engine.spooling import Spooling
+from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Outcome
+from claimspan_tracing.job import JobKey, Outcome
+from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
+from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.signals import EvaluationEvents, ScoreHistogram
 from claimspan_tracing.write.sinks import SuppressedSink
@@ -54,6 +59,11 @@ class Engine:
         self._queue = RecordQueue(settings.max_records, settings.max_bytes)
         self._records = OpenRecords()
         self._decider = Decider(settings.sampler, lambda: self._queue.fullness, self.guard)
+        source = settings.source
+        self._spool = None if settings.spool is None else Spool(settings.spool)
+        self._remade = RemadeSpans(source.sdk_provider, self._evaluation_span_started)
+        self._confirmations = Confirmations(source.sdk_provider, self._export_ended, self.guard)
+        self._spooling = Spooling(self._spool, self._confirmations, self._records, self._ledger)
         self._writer = self._make_writer()
         self._worker = Worker(self._queue.take, self._process, self.guard)
         self._evaluations = self._make_evaluations()
@@ -63,9 +73,16 @@ class Engine:
         self._is_shut_down = False
         self._had_record = False
         self._dropped_before_flush = 0
+        self._failures_before_flush = 0
+
+    def _tracer(self) -> Tracer:
+        """The tracer for evaluation spans and carriers."""
+        # With a spool a record may be written twice: then it is the same span twice.
+        remade = None if self._spool is None else self._remade.tracer()
+        return remade or self._settings.source.tracer()
 
     def _make_writer(self) -> Writer:
-        tracer = self._settings.source.tracer
+        tracer = self._tracer
         sinks = (EvaluationSpan(tracer), EvaluationEvents(), ScoreHistogram())
         return Writer(
             self._records,
@@ -85,6 +102,21 @@ class Engine:
             self._ledger,
             self.guard,
             self._settings.hold_seconds,
+            self._spooling,
+            self._make_recovery(),
+        )
+
+    def _make_recovery(self) -> Recovery:
+        return Recovery(
+            self._spool,
+            self._spooling,
+            self._remade,
+            self._confirmations,
+            self._records,
+            self._writer,
+            self._tracer,
+            self._ledger,
+            self.guard,
         )
 
     def _local_dispatcher(self) -> Dispatcher:
@@ -108,7 +140,7 @@ class Engine:
     @property
     def stats(self) -> Stats:
         """Counts of records by state."""
-        return self._ledger.stats(self.guard.faults)
+        return self._ledger.stats(self.guard.faults, self._confirmations.failures)
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
@@ -137,13 +169,20 @@ class Engine:
         """Wait until every record has its state, and its spans are exported.
 
         Returns:
-            False where something is left, or was dropped since the last flush.
+            False where something is left, or was dropped or not exported since the last flush.
         """
         deadline = time.monotonic() + timeout
+        if self._spool is not None and not self._had_record and not self._closed:
+            self._start()  # a process without records of its own may have come for those of others
         is_idle = self._ledger.wait_until_idle(timeout)
+        if self._had_record:
+            self._confirmations.watch()
         is_exported = _within(deadline, self._settings.source.force_flush)
-        before, self._dropped_before_flush = self._dropped_before_flush, self._ledger.dropped()
-        return is_idle and is_exported and self._dropped_before_flush == before
+        self._spooling.settle_exports()
+        lost = self._ledger.dropped(), self._confirmations.failures
+        before = self._dropped_before_flush, self._failures_before_flush
+        self._dropped_before_flush, self._failures_before_flush = lost
+        return is_idle and is_exported and lost == before
 
     def shutdown(self, timeout: float) -> bool:
         """Wait for what is under way, then end every open record with ``shutdown``."""
@@ -160,7 +199,10 @@ class Engine:
         self._abandon_all()
         # Only now: a shutdown that Ctrl-C interrupted can be called again.
         self._is_shut_down = True
-        return self.flush(_left(deadline))
+        is_clean = self.flush(_left(deadline))
+        # After the last export: what was confirmed need not be done again.
+        self._spooling.close()
+        return is_clean
 
     def _accept(self, record: OpenRecord, tree: RunTree) -> None:
         if self._closed:
@@ -183,6 +225,7 @@ class Engine:
 
     def _abandon_all(self) -> None:
         """Finish every open record with ``shutdown``, on the application's thread."""
+        self._spooling.end_all(Outcome(status=Status.SHUTDOWN))
         self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
         self._queue.clear()
         self._evaluations.abandon()
@@ -192,6 +235,7 @@ class Engine:
         self._had_record = True
         if self._settings.on_first_record is not None:
             self._settings.on_first_record()
+        self._confirmations.watch()
         self._evaluations.start()
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
@@ -206,7 +250,14 @@ class Engine:
                 status = Status.NOT_SAMPLED
         self._writer.refuse(record, status)
 
+    def _export_ended(self) -> None:
+        if self._spool is not None:
+            self._evaluations.settle_exports()
+
     # --- on the worker's thread ---
+
+    def _evaluation_span_started(self, key: JobKey, span_id: str) -> None:
+        self._spooling.evaluation_span_started(key, span_id)
 
     def _process(self, tree: RunTree) -> None:
         self._reading.process(tree)

@@ -7,6 +7,7 @@ global provider is never set or replaced.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -105,6 +106,18 @@ class TracerSource:
         if self._cached is None or self._cached[0] is not provider:
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
         return self._cached[1]
+
+    def sdk_provider(self) -> SdkTracerProvider | None:
+        """Return the provider in force where it is one of the SDK; None where it is another's."""
+        # Whoever has a provider of the SDK has loaded it; nobody else needs to.
+        if "opentelemetry.sdk.trace" not in sys.modules:
+            return None
+        from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+
+        provider: object = self._provider()
+        # Logfire's provider passes everything on to one of the SDK, and shows it by this name.
+        inner: object = getattr(provider, "provider", None)
+        return next((p for p in (provider, inner) if isinstance(p, SdkTracerProvider)), None)
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.
