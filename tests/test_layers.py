@@ -82,7 +82,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "spool": SHARED | {"job"},
     "engine": SHARED
     | {"capture", "decide", "dispatch", "export", "job", "read", "redact", "spool", "write"},
-    "options": SHARED | {"decide", "dispatch", "redact", "write"},
+    "options": SHARED | {"decide", "dispatch", "redact", "spool", "write"},
     "monitor": SHARED | {"decide", "dispatch", "engine", "export", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},

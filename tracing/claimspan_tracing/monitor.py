@@ -25,12 +25,12 @@ from claimspan_tracing.options import (
     MonitorOptions,
     checked_ground_truth,
     checked_judge,
-    checked_path,
     checked_positive,
     checked_provider,
     checked_redaction,
     checked_sampler,
     checked_sinks,
+    checked_spool,
 )
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink
@@ -112,7 +112,7 @@ class Monitor:
             redaction=checked_redaction(redact, redact_for),
             capture_content=capture_content,
             budget=budget,
-            spool=checked_path(spool),
+            spool=checked_spool(spool),
             dispatcher=dispatch,
             serverless=serverless,
             on_first_record=self._drain_at_exit,

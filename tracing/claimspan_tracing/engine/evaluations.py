@@ -275,10 +275,11 @@ class Evaluations:
     def _park(self, key: JobKey) -> None:
         """Let a job wait for the judge in the spool; its spans are held as long as they may be."""
         kept = self._dispatched.get(key)
-        self._spooling.put_back(key, 0.0, counted=False)
         if kept is None or not self._writer.is_open(key):
+            self._spooling.put_back(key, 0.0, counted=False)
             self._end(key, late=False)
             return
+        self._spooling.park(key)
         kept.row, kept.is_parked = None, True
         self._ledger.evaluation_ended(late=False)
 

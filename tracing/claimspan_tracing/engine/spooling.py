@@ -61,6 +61,8 @@ class Spooling:
         self._records = records
         self._ledger = ledger
         self._kept: dict[JobKey, _Kept] = {}
+        # Rows that wait in the spool while their spans are held.
+        self._parked: dict[JobKey, Lease] = {}
         self._settling = threading.RLock()
 
     def acknowledge(self, record: OpenRecord, job: Job) -> None:
@@ -74,6 +76,7 @@ class Spooling:
 
     def take_up(self, row: Row) -> None:
         """Note a row that was taken up again."""
+        self._parked.pop(row.lease.key, None)
         on_its_way = self._confirmations.is_expected(row.lease.key)
         is_written = row.outcome is not None
         self._kept[row.lease.key] = _Kept(row.lease, is_written, is_on_its_way=on_its_way)
@@ -110,10 +113,10 @@ class Spooling:
             False where another process has taken the record over, and its spans with it: they must
             not be ended here.
         """
-        kept = self._kept.get(key)
-        if kept is None or self._spool is None:
+        lease = self._lease(key)
+        if lease is None or self._spool is None:
             return True
-        if not self._spool.end_root([kept.lease], outcome):
+        if not self._spool.end_root([lease], outcome):
             self.forget(key)
             return False
         self.expect(self._records.get(key))
@@ -123,8 +126,8 @@ class Spooling:
         """As ``end_root``, for every record whose spans are held."""
         if self._spool is None:
             return
-        kept = [self._kept[key] for key in self._records.all_keys() if key in self._kept]
-        waiting = [each.lease for each in kept if not each.is_written]
+        leases = map(self._lease, self._records.all_keys())
+        waiting = [lease for lease in leases if lease is not None]
         held = self._spool.end_root(waiting, outcome)
         for lease in waiting:
             if lease in held:
@@ -132,6 +135,13 @@ class Spooling:
                 self._confirmations.complete(lease.key)
             else:
                 self.forget(lease.key)
+
+    def _lease(self, key: JobKey) -> Lease | None:
+        """The lease of a record whose outcome is not known yet."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return self._parked.pop(key, None)
+        return None if kept.is_written else kept.lease
 
     def write(self, key: JobKey, outcome: Outcome) -> bool:
         """Keep an outcome that is about to be written; False as with ``end_root``."""
@@ -149,8 +159,7 @@ class Spooling:
 
     def complete(self, key: JobKey) -> None:
         """All spans of a record have been ended; what is left is their export."""
-        if key in self._kept:
-            self._confirmations.complete(key)
+        self._confirmations.complete(key)
 
     def expect(self, record: OpenRecord | None) -> None:
         """Follow the spans of a record, which are about to be ended."""
@@ -175,6 +184,13 @@ class Spooling:
         kept = self._kept.pop(key, None)
         if kept is not None and self._spool is not None:
             self._spool.put_back(kept.lease, delay, counted=counted)
+
+    def park(self, key: JobKey) -> None:
+        """Let a record wait in the spool whose spans are held all the same."""
+        kept = self._kept.get(key)
+        self.put_back(key, 0.0, counted=False)
+        if kept is not None:
+            self._parked[key] = Lease(key, kept.lease.attempts - 1)
 
     def forget(self, key: JobKey) -> None:
         """Let go of a record that another process has taken over; its spans are never ended."""

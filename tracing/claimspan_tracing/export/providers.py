@@ -98,11 +98,13 @@ class TracerSource:
         self._given = provider
         self._own: TracerProvider | None = None
         self._cached: tuple[TracerProvider, Tracer] | None = None
+        # What spans went to: ``tracer`` may never be asked where all of them are made again.
+        self._used: TracerProvider | None = None
         self._lock = threading.RLock()
 
     def tracer(self) -> Tracer:
         """Return a tracer of the provider that is in force now."""
-        provider = self._provider()
+        provider = self._used = self._provider()
         if self._cached is None or self._cached[0] is not provider:
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
         return self._cached[1]
@@ -114,7 +116,7 @@ class TracerSource:
             return None
         from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
-        provider: object = self._provider()
+        provider = self._used = self._provider()
         # Logfire's provider passes everything on to one of the SDK, and shows it by this name.
         inner: object = getattr(provider, "provider", None)
         return next((p for p in (provider, inner) if isinstance(p, SdkTracerProvider)), None)
@@ -125,9 +127,9 @@ class TracerSource:
         Returns:
             False where the provider says that it could not; True where it cannot be asked.
         """
-        if self._cached is None:
+        if self._used is None:
             return True
-        flush = getattr(self._cached[0], "force_flush", None)
+        flush = getattr(self._used, "force_flush", None)
         return True if flush is None else bool(flush())
 
     def _provider(self) -> TracerProvider:
