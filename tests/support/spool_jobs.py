@@ -13,7 +13,7 @@ __all__ = ["job", "outcome", "rows"]
 
 def job(number: int = 1, text: str = "a chunk") -> Job:
     return Job(
-        record=RagRecord(query="q", response="r", chunks=[Chunk(id="a", text=text)]),
+        record=RagRecord(query="q", response="r", chunks=(Chunk(id="a", text=text),)),
         trace_id=f"{number:032x}",
         span_id=f"{number:016x}",
         trace_flags=1,
