@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 from spool_runs import Aftermath, Victim, kill_and_restart, read_aftermath
@@ -51,3 +54,65 @@ def test_spans_that_are_made_again_are_those_that_were_lost(tmp_path: Path) -> N
     below = [span for span in spans.values() if span is not root]
     assert {span.parent for span in below} == {root.key}
     assert all(root.start <= span.start <= span.end <= root.end for span in below)
+
+
+def test_two_processes_share_one_spool_and_the_rows_of_a_third_that_was_killed(
+    tmp_path: Path,
+) -> None:
+    killed = Victim(tmp_path, queries=30, judge_seconds=60.0)
+    sharing = [Victim(tmp_path, seconds=6.0, queries=30, judge_seconds=0.02) for _ in range(2)]
+    for victim in (killed, *sharing):
+        victim.wait_for("acknowledged")
+    deadline = time.monotonic() + 30
+    while len(killed.acknowledged) < 30 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    killed.kill()
+    recovered = [int(victim.wait_for("idle").split()[1]) for victim in sharing]
+    assert [victim.end() for victim in sharing] == [0, 0]
+
+    assert sum(recovered) == len(killed.acknowledged) == 30
+    everything = killed.acknowledged.union(*(victim.acknowledged for victim in sharing))
+    assert_whole(read_aftermath(tmp_path), everything)
+
+
+FORK = """
+import os, sys, warnings
+sys.path.insert(0, sys.argv[2])
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor, configure
+from lc_pipelines import rag_chain
+from support import ScriptedJudge
+folder = sys.argv[1]
+provider = configure(file=folder + "/traces.jsonl")
+monitor = Monitor(
+    ScriptedJudge(delay=0.2), sample=1.0, spool=folder + "/spool.db", tracer_provider=provider
+)
+config = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+rag_chain().invoke("of the parent", config)
+while not monitor.stats.spooled:
+    pass
+child = os.fork()
+if child == 0:
+    rag_chain().invoke("of the child", config)
+    clean = monitor.flush(20) and monitor.shutdown()
+    stats = monitor.stats
+    os._exit(0 if clean and stats.produced == stats.spooled == 1 else 1)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status), monitor.flush(20), monitor.stats.evaluated)
+"""
+
+
+def test_a_forked_child_has_its_own_rows_and_leaves_its_parents_alone(tmp_path: Path) -> None:
+    support = str(Path(__file__).parents[1] / "support")
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, str(tmp_path), support],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.stdout.split() == ["0", "True", "1"], done.stderr
+    aftermath = read_aftermath(tmp_path)
+    assert (aftermath.integrity, aftermath.left) == ("ok", {})
+    assert len(aftermath.traces) == 2

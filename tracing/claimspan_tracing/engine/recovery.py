@@ -17,7 +17,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey, Outcome
 from claimspan_tracing.spool import Root, Row, Spool
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
-from claimspan_tracing.write.open_records import OpenRecords
+from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.sinks import Finished
@@ -37,7 +37,8 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 30.0
 """Seconds for which an unreachable judge is left alone; each time twice as long."""
 
-NOT_REMADE: Final = "the spans could not be made again: the tracer provider is not the SDK's"
+NOT_REMADE: Final = "the spans of a process that ended could not be made again"
+"""The tracer provider is not the SDK's, or one of its span processors has raised."""
 
 
 class Recovery:
@@ -134,7 +135,7 @@ class Recovery:
 
     def _write_root(self, row: Row, outcome: Outcome, *, is_new: bool) -> bool:
         """Make the spans of a row again, with its scores; False where they cannot be made."""
-        record = self._remade.record(row.job, self._guard)
+        record = self._made_again(row)
         if record is None:
             return False
         self._spooling.expect(record)
@@ -145,11 +146,17 @@ class Recovery:
             self._writer.write_again(record, outcome, self._claims)
         return True
 
+    def _made_again(self, row: Row) -> OpenRecord | None:
+        record: OpenRecord | None = None
+        with self._guard:  # a span processor of the application's may raise anything
+            record = self._remade.record(row.job, self._guard)
+        return record
+
     def _write_late(self, row: Row, outcome: Outcome, *, is_new: bool) -> None:
         # Ended and on its way to the exporter of this very process, the root is not made again.
         is_lost = row.root is Root.ENDED and not self._spooling.is_on_its_way(row.lease.key)
         if is_lost and row.root_outcome is not None:
-            record = self._remade.record(row.job, self._guard)
+            record = self._made_again(row)
             if record is not None:
                 self._spooling.expect(record)
                 self._writer.write_again(record, row.root_outcome, self._claims)

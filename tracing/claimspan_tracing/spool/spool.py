@@ -111,7 +111,10 @@ class Spool:
         """
         if self.is_full:
             return None
-        lease = self._do(lambda store: store.add(job), None)
+        try:
+            lease = self._do(lambda store: store.add(job), None)
+        except ValueError:  # a value that JSON or SQLite cannot hold
+            return None
         # Not after any other success: on a full disk everything else works, and each refused job
         # would be a warning.
         self._is_warned = self._is_warned and lease is None

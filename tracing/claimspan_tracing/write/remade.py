@@ -145,7 +145,11 @@ class RemadeSpans:
             from claimspan_tracing.write.kept_ids import KeptIds
 
             ids = KeptIds(self._tell)
-            self._cached = (provider, ids, ids.tracer(provider))
+            try:
+                tracer = ids.tracer(provider)
+            except (AttributeError, TypeError):  # an SDK whose names have moved
+                return None
+            self._cached = (provider, ids, tracer)
         return self._cached[1:]
 
     def _tell(self, root: SpanContext, span_id: int) -> None:
