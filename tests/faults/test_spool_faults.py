@@ -20,7 +20,7 @@ import pytest
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from claimspan_tracing.spool import Spool
+from claimspan_tracing.spool import Lease, Spool
 from claimspan_tracing.spool.place import check_place
 
 from lc_pipelines import answer_to, rag_chain
@@ -48,7 +48,7 @@ def test_a_full_file_refuses_new_jobs_once_said_and_takes_them_when_there_is_roo
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     spool = quick(tmp_path / "spool.db", max_bytes=200_000)
-    leases = []
+    leases: list[Lease] = []
     for number in range(1, 30):
         lease = spool.add(job(number, "x" * 10_000))
         if lease is None:

@@ -46,7 +46,8 @@ def announce() -> None:
 
 def serve(folder: Path, seconds: float, queries: int, judge_seconds: float) -> None:
     # A random kill is no sign of a job that ends processes, and the test kills again and again.
-    vars(spool).update(LEASE_SECONDS=LEASE_SECONDS, MAX_ATTEMPTS=20)
+    for name, value in {"LEASE_SECONDS": LEASE_SECONDS, "MAX_ATTEMPTS": 20}.items():
+        setattr(spool, name, value)
     announce()
     monitor = Monitor(
         ScriptedJudge(delay=judge_seconds),

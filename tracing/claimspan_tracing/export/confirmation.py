@@ -6,6 +6,7 @@ everything lost. So the result of each ``export`` is looked at where the exporte
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -66,6 +67,7 @@ class Confirmations:
         self._guard = guard
         # Re-entrant: a simple processor exports within the end of a span, on the same thread.
         self._lock = threading.RLock()
+        self._process = os.getpid()
         self._failures = 0
         self._exporters = 0
         self._records: dict[JobKey, _Record] = {}
@@ -135,6 +137,9 @@ class Confirmations:
 
     def report(self, spans: Sequence[ReadableSpan], *, exported: bool) -> None:
         """Take the result of one export; called by exporters on their threads, does not raise."""
+        # In a forked child the lock may be held for ever, by a thread that stayed with the parent.
+        if os.getpid() != self._process:
+            return
         with self._guard:
             ours = [span for span in spans if _is_ours(span)]
             if not ours:

@@ -44,8 +44,11 @@ _T = TypeVar("_T")
 
 _logger: Final = logging.getLogger("claimspan")
 
-# A connection must not be used, or closed, in a forked child: it is its parent's. Here it stays.
-_parents: Final[list[Store]] = []
+# Weakly: monitors come and go, and a hook at fork can never be taken back.
+_spools: Final[list[weakref.ref[Spool]]] = []
+
+FORK_SECONDS: Final = 2.0
+"""How long a fork waits for a transaction to end. None takes nearly as long."""
 
 
 class Spool:
@@ -92,9 +95,8 @@ class Spool:
         self._is_warned = False
         self._is_closed = False
         self._forgotten: list[Lease] = []
-        if hasattr(os, "register_at_fork"):
-            method = weakref.WeakMethod(self._abandon_in_child)
-            os.register_at_fork(after_in_child=lambda: _call(method))
+        self._is_held = False
+        _spools[:] = [each for each in _spools if each() is not None] + [weakref.ref(self)]
 
     # --- what the engine calls ---
 
@@ -277,12 +279,45 @@ class Spool:
         with contextlib.suppress(OSError):  # a reserve is worth having, and not worth a warning
             self._ballast.take()
 
-    def _abandon_in_child(self) -> None:
-        # Without the lock, which a thread of the parent may hold for ever in this copy.
-        self._is_closed = True
-        if self._store is not None:
-            _parents.append(self._store)
+    # --- fork ---
+
+    def before_fork(self) -> None:
+        """Close the file until the fork is over.
+
+        SQLite keeps in memory which locks its process has. A child would inherit that knowledge
+        without the locks, and write as if it had them.
+        """
+        self._is_held = self._lock.acquire(timeout=FORK_SECONDS)
+        if self._is_held and self._store is not None:
+            self._store.drop()
             self._store = None
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on; in the child not with this spool, whose rows are the parent's."""
+        self._is_closed = self._is_closed or in_child
+        if self._is_held:
+            self._is_held = False
+            self._lock.release()
+
+
+def _before_fork() -> None:
+    for spool in [each() for each in _spools]:
+        if spool is not None:
+            spool.before_fork()
+
+
+def _after_fork(*, in_child: bool) -> None:
+    for spool in [each() for each in _spools]:
+        if spool is not None:
+            spool.after_fork(in_child=in_child)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(in_child=False),
+        after_in_child=lambda: _after_fork(in_child=True),
+    )
 
 
 def _renewed(store: Store) -> bool:
@@ -307,9 +342,3 @@ def _reason(error: sqlite3.Error | OSError) -> str:
     if isinstance(name, str):
         return name
     return getattr(error, "strerror", None) or type(error).__name__
-
-
-def _call(method: weakref.WeakMethod[Callable[[], None]]) -> None:
-    bound = method()
-    if bound is not None:
-        bound()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -125,7 +125,7 @@ class Store:
         return int(self._db.execute(statement).fetchone()[0])
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None]:
         """Begin as a writer, so that no transaction has to be upgraded, and fails half-way."""
         self._db.execute("BEGIN IMMEDIATE")
         try:

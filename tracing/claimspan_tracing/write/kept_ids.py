@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 
@@ -68,7 +68,7 @@ class KeptIds(RandomIdGenerator, Sampler):
         return remade.get_tracer(semconv.SCOPE)
 
     @contextmanager
-    def using(self, root: SpanContext, span_ids: Sequence[int]) -> Iterator[None]:
+    def using(self, root: SpanContext, span_ids: Sequence[int]) -> Generator[None]:
         """Give the next spans of this thread these ids, in their order.
 
         Args:

@@ -7,7 +7,7 @@ is enough to make them again elsewhere, and a backend cannot tell them from the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context as RequestContext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RemadeSpans", "with_kept_spans"]
 
+_NO_ATTRIBUTES: Final[Mapping[object, object]] = {}
 _OUR_NAMES: Final = frozenset(v for v in vars(semconv).values() if isinstance(v, str))
 _OUR_PREFIXES: Final = (semconv.SCORE_PREFIX, semconv.DOCUMENT_PREFIX)
 
@@ -59,7 +60,7 @@ def with_kept_spans(job: Job, record: OpenRecord) -> Job:
 def _kept(span: Span) -> KeptSpan:
     # Only spans of the SDK can be read, and only those can be made again.
     attributes: object = getattr(span, "attributes", None)
-    found = attributes if is_mapping(attributes) else {}
+    found = attributes if is_mapping(attributes) else _NO_ATTRIBUTES
     plain = {str(name): _plain(value) for name, value in found.items() if not _is_ours(name)}
     kept = {name: value for name, value in plain.items() if value is not None}
     return KeptSpan(span_id=format_span_id(span.get_span_context().span_id), attributes=kept)
@@ -176,7 +177,7 @@ def _above(job: Job, root: SpanContext) -> Context:
 def _set_missing(span: Span, kept: KeptSpan) -> None:
     """Set what others had set; what they have set again is newer."""
     attributes: object = getattr(span, "attributes", None)
-    there = attributes if is_mapping(attributes) else {}
+    there = attributes if is_mapping(attributes) else _NO_ATTRIBUTES
     for name, value in kept.attributes.items():
         if name in there or value is None or isinstance(value, dict):
             continue
