@@ -321,3 +321,49 @@ def test_a_link_in_place_of_the_file_is_refused(tmp_path: Path, suffix: str) -> 
 def test_a_monitor_refuses_a_folder_as_its_spool(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give another file"):
         Monitor(sample=0.0, spool=tmp_path)
+
+
+FORKS = """
+import os, sys, threading, warnings
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
+from claimspan_tracing.spool import Spool
+from spool_jobs import job
+path = Path(sys.argv[1])
+spool, stopped, added = Spool(path), threading.Event(), []
+def fill():
+    while not stopped.is_set():
+        if spool.add(job(1 + len(added), "x" * 5_000)) is not None:
+            added.append(1)
+threading.Thread(target=fill).start()
+children = []
+for number in range(1, 9):
+    child = os.fork()
+    if child == 0:
+        own = Spool(path)
+        kept = [own.add(job(number * 1_000_000 + each)) for each in range(20)]
+        os._exit(0 if spool.add(job(7)) is None and any(kept) else 1)
+    children.append(child)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+stopped.set()
+print(codes, len(added) > 0)
+"""
+
+
+def test_processes_that_fork_while_others_write_keep_the_file_whole(tmp_path: Path) -> None:
+    path = tmp_path / "spool.db"
+    support = str(Path(__file__).parents[1] / "support")
+
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, str(path), support],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.stdout.split("]")[0] == "[0, 0, 0, 0, 0, 0, 0, 0", done.stderr
+    assert done.stdout.endswith("True\n")
+    database = sqlite3.connect(path)
+    assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    database.close()

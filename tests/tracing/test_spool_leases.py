@@ -122,7 +122,9 @@ def rows_exist(path: Path) -> bool:
     return path.exists() and bool(rows(path))
 
 
-def test_a_row_that_ends_every_process_is_a_dead_letter_after_three_attempts(path: Path) -> None:
+def test_a_row_that_ends_every_process_is_a_dead_letter_after_three_attempts(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     added(Spool(path, lease_seconds=0.01))
     taken = 0
     for _ in range(5):
@@ -133,6 +135,9 @@ def test_a_row_that_ends_every_process_is_a_dead_letter_after_three_attempts(pat
     ((state, reason, died_at),) = rows(path, "state, reason, died_at")
     assert (state, reason) == ("dead", "3 attempts to evaluate it ended without an outcome")
     assert isinstance(died_at, float)
+    assert [record.getMessage().partition(" (")[0] for record in caplog.records] == [
+        "claimspan gave up 1 records of its spool"
+    ]
 
 
 def test_a_row_that_waits_for_the_judge_uses_up_no_attempt(path: Path) -> None:

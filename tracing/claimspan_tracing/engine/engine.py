@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -173,7 +174,9 @@ class Engine:
         """
         deadline = time.monotonic() + timeout
         if self._spool is not None and not self._had_record and not self._closed:
-            self._start()  # a process without records of its own may have come for those of others
+            # A process without records of its own may have come for those of others.
+            with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
+                self._start()
         is_idle = self._ledger.wait_until_idle(timeout)
         if self._had_record:
             self._confirmations.watch()

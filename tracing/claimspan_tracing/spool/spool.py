@@ -47,6 +47,10 @@ _logger: Final = logging.getLogger("claimspan")
 # Weakly: monitors come and go, and a hook at fork can never be taken back.
 _spools: Final[list[weakref.ref[Spool]]] = []
 
+_inherited: Final[list[Store | None]] = []
+"""Connections that could not be closed before a fork. They are never closed, as that would undo the
+parent's locks, and this process opens no spool."""
+
 FORK_SECONDS: Final = 2.0
 """How long a fork waits for a transaction to end. None takes nearly as long."""
 
@@ -168,7 +172,19 @@ class Spool:
 
     def claim(self, most: int) -> list[Row]:
         """Take up at most so many rows that nobody works on, the oldest first."""
-        return self._do(lambda store: store.claim(most, self._max_attempts), [])
+        return self._do(lambda store: self._claimed(store, most), [])
+
+    def _claimed(self, store: Store, most: int) -> list[Row]:
+        rows = store.claim(most, self._max_attempts)
+        died, store.died = store.died, []
+        if died:
+            _logger.warning(
+                "claimspan gave up %d records of its spool (%s); `claimspan spool %s` lists them",
+                len(died),
+                died[0],
+                self._path,
+            )
+        return rows
 
     def close(self) -> None:
         """Give up all leases and close the file; nothing is kept any more."""
@@ -195,7 +211,7 @@ class Spool:
                 return otherwise
 
     def _opened(self) -> Store | None:
-        if self._is_closed or time.monotonic() < self._not_before:
+        if self._is_closed or _inherited or time.monotonic() < self._not_before:
             return None
         if self._store is not None and not self._is_in_place():
             self._move()
@@ -295,6 +311,8 @@ class Spool:
     def after_fork(self, *, in_child: bool) -> None:
         """Go on; in the child not with this spool, whose rows are the parent's."""
         self._is_closed = self._is_closed or in_child
+        if in_child and not self._is_held:
+            _inherited.append(self._store)
         if self._is_held:
             self._is_held = False
             self._lock.release()

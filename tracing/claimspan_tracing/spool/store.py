@@ -89,6 +89,8 @@ class Store:
             ConfigError: A newer version of claimspan has made it.
         """
         self._owner = owner
+        self.died: list[str] = []
+        """Reasons of the rows that have become dead letters; the spool empties it."""
         self._lease = int(lease_seconds * 1e9)
         # Autocommit: each transaction of ours begins where it says so.
         self._db = sqlite3.connect(
@@ -243,6 +245,7 @@ class Store:
         """Make a row a dead letter."""
         changes = "state = 'dead', owner = NULL, died_at = :died_at, reason = :text"
         self._change(changes, lease, text=reason[:MAX_REASON], died_at=time.time())
+        self.died.append(reason[:MAX_REASON])
 
     def delete(self, leases: Iterable[Lease]) -> None:
         """Remove rows whose spans were exported, where their leases are still held."""
