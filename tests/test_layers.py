@@ -81,9 +81,11 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "dispatch": SHARED | {"capture", "decide", "job", "redact"},
     "write": SHARED | {"decide", "job"},
     "export": SHARED | {"decide", "job", "lifecycle"},
+    "spool": SHARED | {"job"},
     "engine": SHARED
-    | {"capture", "decide", "dispatch", "export", "job", "lifecycle", "read", "redact", "write"},
-    "options": SHARED | {"decide", "dispatch", "redact", "write"},
+    | {"capture", "decide", "dispatch", "export", "job", "lifecycle", "read", "redact", "spool"}
+    | {"write"},
+    "options": SHARED | {"decide", "dispatch", "redact", "spool", "write"},
     "monitor": SHARED
     | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
     "adapters": SHARED | {"capture", "monitor"},

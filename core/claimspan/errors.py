@@ -8,6 +8,7 @@
     │   └── GroundTruthError     ground truths cannot be read, or a look-up gave something else
     └── JudgeError               a judge could not give verdicts; the evaluation has no scores
         ├── BudgetExceededError  the next call could pass the budget, and was not made
+        ├── JudgeUnavailableError  the judge cannot be reached now; another try may work
         └── ReplyError           a model's reply is not what was asked for
 
 Messages say what happened and what to do about it. They never contain the text of a chunk,
@@ -25,6 +26,7 @@ __all__ = [
     "FileError",
     "GroundTruthError",
     "JudgeError",
+    "JudgeUnavailableError",
     "LabelError",
     "MissingExtraError",
     "ReplyError",
@@ -66,6 +68,10 @@ class GroundTruthError(FileError):
 
 class JudgeError(ClaimspanError):
     """A judge failed, or returned something that is not what was asked for."""
+
+
+class JudgeUnavailableError(JudgeError):
+    """The judge cannot be reached now; the same call may work later."""
 
 
 class ReplyError(JudgeError):

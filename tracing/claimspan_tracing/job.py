@@ -7,12 +7,12 @@ process as well: neither refers to a span, a framework's object or a judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from claimspan import Chunk, Evaluation, RagRecord
 from claimspan.errors import ConfigError
@@ -26,6 +26,7 @@ __all__ = [
     "GeneratorRun",
     "Job",
     "JobKey",
+    "KeptSpan",
     "Outcome",
     "RetrieverRun",
     "union_of",
@@ -120,6 +121,19 @@ class GeneratorRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSpan:
+    """What a span needs to be made once more, beside what a job knows anyway."""
+
+    __pydantic_config__ = _STRICT
+
+    span_id: str
+    """16 hex digits."""
+
+    attributes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """What others have set, such as a span processor that stamps the tenant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """Everything that is known about one record before it is evaluated."""
 
@@ -178,6 +192,12 @@ class Job:
 
     redaction_failed: int = 0
     """Texts that were left out because the redactor failed on them."""
+
+    parent_span_id: str = ""
+    """Of the root's parent, 16 hex digits; empty where it has none, or none is known."""
+
+    kept_spans: tuple[KeptSpan, ...] = ()
+    """The root's span and those of ``runs``, in the same order; empty where they are not held."""
 
     version: Literal[1] = 1
     """Version of this format."""
@@ -259,6 +279,9 @@ class Outcome:
 
     redaction_failed: int = 0
     """Texts of this value that were left out because the redactor failed on them."""
+
+    unavailable: bool = False
+    """Whether the judge could not be reached, so that the same job may be judged later."""
 
     version: Literal[1] = 1
     """Version of this format."""

@@ -24,12 +24,12 @@ from claimspan_tracing.options import (
     checked_capture,
     checked_ground_truth,
     checked_judge,
-    checked_path,
     checked_positive,
     checked_provider,
     checked_redaction,
     checked_sampler,
     checked_sinks,
+    checked_spool,
 )
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink
@@ -117,7 +117,7 @@ class Monitor:
             redaction=checked_redaction(redact, redact_for, dispatch),
             capture_content=checked_capture(capture_content),
             budget=budget,
-            spool=checked_path(spool),
+            spool=checked_spool(spool),
             dispatcher=dispatch,
             serverless=serverless,
             exit_timeout=checked_positive("exit_timeout", exit_timeout),

@@ -18,6 +18,7 @@ from claimspan_tracing.decide.sampling import RateSampler, Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
+from claimspan_tracing.spool.place import check_place
 from claimspan_tracing.write.sinks import Sink
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "checked_redaction",
     "checked_sampler",
     "checked_sinks",
+    "checked_spool",
 ]
 
 GroundTruthLike = str | Path | Mapping[str, str] | Lookup | GroundTruth
@@ -139,6 +141,18 @@ def checked_capture(capture_content: bool) -> bool:
 def checked_path(value: str | Path | None) -> Path | None:
     """Return the path that an option stands for."""
     return None if value is None else Path(value)
+
+
+def checked_spool(value: str | Path | None) -> Path | None:
+    """Return the path that the option ``spool`` stands for.
+
+    Raises:
+        ConfigError: There is a link, a directory or a device, or the file is somebody else's.
+    """
+    path = checked_path(value)
+    if path is not None:
+        check_place(path)
+    return path
 
 
 def checked_judge(judge: Judge | str | None) -> Judge:

@@ -65,9 +65,12 @@ LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
 LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
 
 
+DOCUMENT_PREFIX: Final = "retrieval.documents."
+
+
 def document(index: int, field: str) -> str:
     """Name of a field (``id``, ``content``, ``score``, ``metadata``) of one retrieved chunk."""
-    return f"retrieval.documents.{index}.document.{field}"
+    return f"{DOCUMENT_PREFIX}{index}.document.{field}"
 
 
 def reranked(index: int, field: str) -> str:

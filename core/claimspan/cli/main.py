@@ -31,6 +31,7 @@ SUMMARIES: Final = {
     "estimate": "Estimate what evaluating a file will cost.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "report": "Turn a trace file into one HTML page that opens offline.",
+    "spool": "Show what waits in a spool, and try dead letters again.",
     "stats": "Estimate the mean scores of all traffic from the sampled part.",
 }
 """The first docstring line of each of our commands, so that `--help` imports none of them."""

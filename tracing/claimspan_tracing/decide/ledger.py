@@ -50,6 +50,15 @@ class Stats:
     queued_bytes: int = 0
     """Approximate bytes that these keep alive."""
 
+    spooled: int = 0
+    """Records that the spool has taken: they are judged even where this process is killed."""
+
+    recovered: int = 0
+    """Records of ``produced`` that were taken over from a process that is dead."""
+
+    export_failures: int = 0
+    """Spans of ours that an exporter could not deliver; what is in the spool is sent again."""
+
 
 class Ledger:
     """Counts records in and out; safe to use from any thread."""
@@ -62,11 +71,24 @@ class Ledger:
         self._late = 0
         self._spans_lost = 0
         self._running = 0
+        self._spooled = 0
+        self._recovered = 0
 
     def produced(self) -> None:
         """Count a record whose root has ended."""
         with self._changed:
             self._produced += 1
+
+    def spooled(self) -> None:
+        """Count a record that the spool has taken."""
+        with self._changed:
+            self._spooled += 1
+
+    def recovered(self) -> None:
+        """Count a record that was taken over from a process that is dead."""
+        with self._changed:
+            self._produced += 1
+            self._recovered += 1
 
     def finished(self, status: Status) -> None:
         """Count a record that has reached its state."""
@@ -111,7 +133,7 @@ class Ledger:
         with self._changed:
             return sum(self._finished[status] for status in DROPPED)
 
-    def stats(self, faults: int) -> Stats:
+    def stats(self, faults: int, export_failures: int = 0) -> Stats:
         """Return the counts at this moment."""
         with self._changed:
             rest = {s: n for s, n in self._finished.items() if s is not Status.EVALUATED}
@@ -124,6 +146,9 @@ class Ledger:
                 late=self._late,
                 faults=faults,
                 spans_lost=self._spans_lost,
+                spooled=self._spooled,
+                recovered=self._recovered,
+                export_failures=export_failures,
             )
 
     def _pending(self) -> int:

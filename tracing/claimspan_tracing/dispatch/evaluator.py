@@ -11,7 +11,7 @@ from typing import Final
 
 from claimspan import Evaluation, GroundTruth, aevaluate
 from claimspan.concurrency import DaemonPool
-from claimspan.errors import BudgetExceededError, JudgeError
+from claimspan.errors import BudgetExceededError, JudgeError, JudgeUnavailableError
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
 from claimspan_tracing.decide.status import Status
@@ -110,7 +110,8 @@ class Evaluator:
         except BudgetExceededError as error:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         except JudgeError as error:
-            return Outcome(status=Status.JUDGE_ERROR, reason=str(error))
+            unavailable = isinstance(error, JudgeUnavailableError)
+            return Outcome(status=Status.JUDGE_ERROR, reason=str(error), unavailable=unavailable)
         except (KeyboardInterrupt, GeneratorExit, BaseExceptionGroup) as error:
             # The core passes these on to its caller, which may be an application. On this thread
             # there is none, so the judge has failed.

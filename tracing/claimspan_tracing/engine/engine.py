@@ -17,18 +17,11 @@ from opentelemetry.trace import Span, SpanKind
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
-from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.ledger import Ledger, Stats
+from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.first_look import first_look_of
-from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
-from claimspan_tracing.dispatch.worker import Worker
-from claimspan_tracing.engine.evaluations import Evaluations
-from claimspan_tracing.engine.feedback import Feedback, FeedbackDesk
-from claimspan_tracing.engine.reading import Reading, key_of
+from claimspan_tracing.engine.feedback import Feedback
+from claimspan_tracing.engine.parts import Parts
+from claimspan_tracing.engine.reading import key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Outcome
@@ -39,17 +32,10 @@ from claimspan_tracing.lifecycle import (
     seconds_left,
     wait_at_exit,
 )
-from claimspan_tracing.write.evaluation_span import EvaluationSpan
-from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
-from claimspan_tracing.write.scores import Scores
+from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.signals import (
-    EvaluationEvents,
-    EvaluationMetrics,
-    ScoreHistogram,
     watch,
 )
-from claimspan_tracing.write.sinks import SuppressedSink
-from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Engine"]
 
@@ -83,16 +69,7 @@ class Engine:
         """Swallows and counts errors of ours."""
         self.table = RunTable(max_tree_bytes=settings.max_bytes)
         """The open runs."""
-        self._ledger = Ledger()
-        self._queue = RecordQueue(settings.max_records, settings.max_bytes)
-        self._records = OpenRecords()
-        self._decider = Decider(settings.sampler, lambda: self._queue.fullness, self.guard)
-        self._writer = self._make_writer()
-        self._worker = Worker(self._queue.take, self._process, self.guard)
-        self._evaluations = self._make_evaluations()
-        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations)
-        self._evaluations.on_skipped = self._feedback.keep
-        self._reading = self._make_reading()
+        self._parts = Parts(settings, self.guard)
         # Re-entrant: a signal handler may shut down what it has interrupted.
         self._lock = threading.RLock()
         self._is_ready = False
@@ -105,66 +82,14 @@ class Engine:
         self._has_warned = False
         watch(self)
 
-    def _make_writer(self) -> Writer:
-        tracer = self._settings.source.tracer
-        sinks = (
-            EvaluationSpan(tracer),
-            EvaluationEvents(),
-            ScoreHistogram(),
-            EvaluationMetrics(),
-        )
-        return Writer(
-            self._records,
-            self._ledger,
-            self.guard,
-            Scores(tracer),
-            # Ours start spans and emit events, which a suppressed tracer would not.
-            (*sinks, *map(SuppressedSink, self._settings.sinks)),
-            capture_content=self._settings.capture_content,
-            is_shut_down=lambda: self._settings.source.is_shut_down,
-        )
-
-    def _make_evaluations(self) -> Evaluations:
-        return Evaluations(
-            self._settings.dispatcher or self._local_dispatcher(),
-            self._worker,
-            self._writer,
-            self._queue,
-            self._ledger,
-            self.guard,
-            self._settings.hold_seconds,
-        )
-
-    def _local_dispatcher(self) -> Dispatcher:
-        settings = self._settings
-        evaluator = Evaluator(
-            settings.judge,
-            settings.ground_truth,
-            self.guard,
-            first_look=first_look_of(self._decider, self.guard),
-            redaction=settings.redaction,
-        )
-        return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
-
-    def _make_reading(self) -> Reading:
-        return Reading(
-            self._settings,
-            self._records,
-            self._queue,
-            self._decider,
-            self._writer,
-            self._evaluations,
-            self._feedback,
-            self.guard,
-        )
-
     # --- on the application's threads ---
 
     @property
     def stats(self) -> Stats:
         """Counts of records by state."""
-        stats = self._ledger.stats(self.guard.faults)
-        return replace(stats, queued=len(self._queue), queued_bytes=self._queue.n_bytes)
+        failures = self._parts.confirmations.failures
+        stats = self._parts.ledger.stats(self.guard.faults, failures)
+        return replace(stats, queued=len(self._parts.queue), queued_bytes=self._parts.queue.n_bytes)
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
@@ -178,10 +103,10 @@ class Engine:
     def submit(self, tree: RunTree) -> None:
         """Take a tree whose root has ended, and whose spans are ours."""
         record = _open_record(tree)
-        self._ledger.produced()
+        self._parts.ledger.produced()
         if tree.failed:
-            self._ledger.span_lost()
-            self._writer.refuse(record, Status.JUDGE_ERROR)
+            self._parts.ledger.span_lost()
+            self._parts.writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
             record.safe = threading.Event() if self._settings.serverless else None
             self._accept(record, tree)
@@ -189,37 +114,42 @@ class Engine:
                 self._wait_until_safe(record, record.safe)
             return
         else:
-            self._writer.refuse(record, Status.NOT_SAMPLED)
+            self._parts.writer.refuse(record, Status.NOT_SAMPLED)
         tree.release()
 
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
-        self._ledger.produced()
+        self._parts.ledger.produced()
         self._accept(_open_record(tree), tree)
 
     def feedback(self, feedback: Feedback) -> None:
         """Take what a user said about a response, at any time; the worker does the rest."""
-        self._ledger.evaluation_started()  # so that a flush waits for it
+        self._parts.ledger.evaluation_started()  # so that a flush waits for it
         try:
-            self._worker.call(self._take_feedback, feedback)
+            self._parts.worker.call(self._take_feedback, feedback)
         except RuntimeError:  # after a shutdown there is still the event
-            self._ledger.evaluation_ended(late=False)
+            self._parts.ledger.evaluation_ended(late=False)
             with self.guard:
-                self._feedback.emit(feedback)
+                self._parts.feedback.emit(feedback)
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until every record has its state; False where one has not, after ``timeout`` s."""
-        return self._ledger.wait_until_idle(timeout)
+        return self._parts.ledger.wait_until_idle(timeout)
 
     def flush(self, timeout: float) -> bool:
         """Wait until every record has its state, and its spans are exported.
 
         Returns:
-            False where something is left, or was dropped or lost since the last flush.
+            False where something is left, or was dropped, lost or not exported since the last
+            flush.
         """
         deadline = time.monotonic() + timeout
-        is_idle = self._ledger.wait_until_idle(timeout)
-        is_exported = _within(deadline, self._settings.source.force_flush)
+        if self._parts.spool is not None and not self._had_record and not self._closed:
+            # A process without records of its own may have come for those of others.
+            with suppress(RuntimeError):  # the interpreter is shutting down
+                self._start()
+        is_idle = self._parts.ledger.wait_until_idle(timeout)
+        is_exported = _within(deadline, self._export)
         return self._has_dropped_none() and is_idle and is_exported
 
     def shutdown(self, timeout: float) -> bool:
@@ -229,11 +159,19 @@ class Engine:
         """
         deadline = time.monotonic() + timeout
         self.close()
-        is_idle = self._ledger.wait_until_idle(timeout - reserve(timeout))
+        is_idle = self._parts.ledger.wait_until_idle(timeout - reserve(timeout))
         self.begin_ending(deadline)
         has_ended = self.wait_ended(max(GRACE_SECONDS, seconds_left(deadline)))
         has_dropped_none = self._has_dropped_none()
         return is_idle and has_ended and self._is_exported and has_dropped_none
+
+    def _export(self) -> bool:
+        """Have the spans exported that have ended; False where the provider says it could not."""
+        if self._had_record:
+            self._parts.confirmations.watch()
+        is_exported = self._settings.source.force_flush()
+        self._parts.spooling.settle_exports()
+        return is_exported
 
     # --- at the end of the process; see ``lifecycle.Ending`` ---
 
@@ -272,7 +210,7 @@ class Engine:
 
     def _end_when_idle(self) -> None:
         # In turns of a second: the end of the process may come in between, and ends us itself.
-        while not self._ledger.wait_until_idle(1.0):
+        while not self._parts.ledger.wait_until_idle(1.0):
             if self._closed:
                 return
         self.begin_ending(time.monotonic() + self.exit_timeout)
@@ -281,28 +219,35 @@ class Engine:
         """End threads, open runs and open records, and have the spans exported."""
         for tree in self.table.close_all():
             with self.guard:
-                self._ledger.produced()
+                self._parts.ledger.produced()
                 self._refuse(_open_record(tree), tree, Status.SHUTDOWN)
-        self._evaluations.stop(seconds_left(deadline) / STOP_SHARE)
-        self._worker.stop(seconds_left(deadline) / STOP_SHARE)
+        self._parts.evaluations.stop(seconds_left(deadline) / STOP_SHARE)
+        self._parts.worker.stop(seconds_left(deadline) / STOP_SHARE)
         # Set before the open records are finished: a thread that adds a record from now on sees
         # it, and finishes that record.
         self._stopped = True
         self._abandon_in_batches(deadline)
-        self._is_exported = self._settings.source.force_flush()
+        self._is_exported = self._export()
+        # After the last export: what was confirmed need not be done again.
+        self._parts.spooling.close()
         exit_threads.release(_EXIT_THREADS)
 
     def _abandon_in_batches(self, deadline: float) -> None:
-        keys = self._records.all_keys()
+        # First: the spool has to know that these spans end without scores.
+        self._parts.spooling.end_all(Outcome(status=Status.SHUTDOWN))
+        keys = self._parts.records.all_keys()
         for start in range(0, len(keys) - BATCH, BATCH):
-            self._writer.finish_all(Outcome(status=Status.SHUTDOWN), keys[start : start + BATCH])
+            self._parts.writer.finish_all(
+                Outcome(status=Status.SHUTDOWN), keys[start : start + BATCH]
+            )
             if not _within(deadline, self._settings.source.force_flush):
                 break
         self._abandon_all()
 
     def _has_dropped_none(self) -> bool:
         """Whether neither a record nor a span was lost since the last flush."""
-        lost = self._ledger.dropped() + self._ledger.spans_lost
+        ledger, confirmations = self._parts.ledger, self._parts.confirmations
+        lost = ledger.dropped() + ledger.spans_lost + confirmations.failures
         before, self._dropped_before_flush = self._dropped_before_flush, lost
         return lost == before
 
@@ -313,18 +258,18 @@ class Engine:
             self._refuse(record, tree, Status.SHUTDOWN)
             return
         # Open before it is queued: the worker may take the tree while ``put`` still returns.
-        if not self._records.add(record):
-            self._writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
+        if not self._parts.records.add(record):
+            self._parts.writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
             tree.release()
             return
-        if not self._queue.put(record.key, tree):
-            if self._records.take(record.key) is not None:  # else a shutdown has finished it
+        if not self._parts.queue.put(record.key, tree):
+            if self._parts.records.take(record.key) is not None:  # else a shutdown has finished it
                 self._refuse(record, tree, Status.QUEUE_FULL)
             return
         try:
             if not self._had_record:
                 self._start()
-            self._worker.wake()
+            self._parts.worker.wake()
         except RuntimeError:  # no thread can be started: the interpreter is shutting down
             self._abandon_all()
         if self._stopped:  # a shutdown came in between, and may not have seen this record
@@ -332,9 +277,10 @@ class Engine:
 
     def _abandon_all(self) -> None:
         """Finish every open record with ``shutdown``, on the application's thread."""
-        self._writer.finish_all(Outcome(status=Status.SHUTDOWN))
-        self._queue.clear()
-        self._evaluations.abandon()
+        self._parts.spooling.end_all(Outcome(status=Status.SHUTDOWN))
+        self._parts.writer.finish_all(Outcome(status=Status.SHUTDOWN))
+        self._parts.queue.clear()
+        self._parts.evaluations.abandon()
 
     def _wait_until_safe(self, record: OpenRecord, safe: threading.Event) -> None:
         """Keep the pipeline's call until the record has its state, or is on disk, and exported."""
@@ -369,31 +315,29 @@ class Engine:
         """Get ready for the first record. Two threads may come here at once; it does no harm."""
         self._get_ready()
         self._had_record = True
-        self._evaluations.start()
+        self._parts.confirmations.watch()
+        self._parts.evaluations.start()
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record without reading it, on the application's thread."""
         span = tree.span.get_span_context()
-        decided = self._decider.decide_unread(
+        decided = self._parts.decider.decide_unread(
             span.trace_id, span.span_id, tree.root.metadata, record.context
         )
         record.decision = decided
         if decided is not None and not decided.sampled:
             status = decided.status or Status.NOT_SAMPLED
-        self._writer.refuse(record, status)
+        self._parts.writer.refuse(record, status)
         tree.release()
 
     # --- on the worker's thread ---
 
-    def _process(self, tree: RunTree) -> None:
-        self._reading.process(tree)
-
     def _take_feedback(self, feedback: Feedback) -> None:
         try:
             with self.guard:
-                self._feedback.receive(feedback)
+                self._parts.feedback.receive(feedback)
         finally:
-            self._ledger.evaluation_ended(late=False)
+            self._parts.ledger.evaluation_ended(late=False)
 
 
 def _open_record(tree: RunTree) -> OpenRecord:

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
@@ -15,12 +16,21 @@ from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
+from claimspan_tracing.engine.recovery import MAX_TAKEN_UP, Recovery
+from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.spool import Row
 from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Evaluations"]
+
+RETRY_SECONDS: Final = 30.0
+"""How long a job that the judge did not end in time waits in the spool."""
+
+FULL_SECONDS: Final = 1.0
+"""How long a job waits in the spool that the dispatcher had no room for."""
 
 
 @dataclass(slots=True)
@@ -30,6 +40,12 @@ class _Dispatched:
     timer: asyncio.TimerHandle
     context: Context
     shown: Job
+    is_spooled: bool = False
+    """Whether the spool has the job; where it has no more, another process has taken it over."""
+    row: Row | None = None
+    """Where the job was taken up from the spool."""
+    is_parked: bool = False
+    """Whether the job waits in the spool while the spans are still held."""
 
 
 class Evaluations:
@@ -47,6 +63,8 @@ class Evaluations:
         ledger: Ledger,
         guard: Guard,
         hold_seconds: float,
+        spooling: Spooling,
+        recovery: Recovery,
     ) -> None:
         """Connect the parts.
 
@@ -58,7 +76,13 @@ class Evaluations:
             ledger: Counts evaluations under way.
             guard: Counts what fails.
             hold_seconds: How long the spans of a record wait for its scores.
+            spooling: Keeps jobs in the spool.
+            recovery: Takes them up again.
         """
+        self._spooling = spooling
+        self._recovery = recovery
+        self._is_stopping = False
+        self._is_behind = False
         self._dispatcher = dispatcher
         self._worker = worker
         self._writer = writer
@@ -80,15 +104,21 @@ class Evaluations:
             RuntimeError: The interpreter is shutting down.
         """
         self._dispatcher.start(self._deliver)
+        if self._spooling.beat_seconds is not None and not self._is_behind:
+            self._set_behind(is_behind=True)  # until the first look into the spool
+            self._worker.call(self._beat)
 
     def stop(self, timeout: float) -> None:
         """Stop evaluating, waiting at most ``timeout`` seconds."""
+        self._is_stopping = True
         self._dispatcher.stop(timeout)
 
     def abandon(self) -> None:
         """Give back the places of what was waiting, and of what did not heed its end."""
+        self._is_stopping = True
         for key in list(self._dispatched):
             self._end(key, late=False)
+        self._set_behind(is_behind=False)
 
     # --- on the worker's thread ---
 
@@ -103,7 +133,13 @@ class Evaluations:
         left = DEADLINE_SECONDS
         if not job.root_ended:
             left = record.accepted_at + self._hold_seconds - time.monotonic()
-        self._begin(job, shown, record.context, left)
+        self._note(job, shown, record.context, left)
+        self._spooling.acknowledge(record, shown)
+        is_spooled = self._spooling.has(job.key)
+        self._dispatched[job.key].is_spooled = is_spooled
+        if is_spooled and record.safe is not None:
+            record.safe.set()
+        self._begin(job)
 
     def dispatch_ended(self, job: Job, shown: Job, context: Context) -> None:
         """Have a job evaluated whose record has reached its state; scores go to a carrier.
@@ -113,11 +149,69 @@ class Evaluations:
             shown: What everybody else gets.
             context: Context variables of the request.
         """
-        self._begin(job, shown, context, DEADLINE_SECONDS)
+        self._note(job, shown, context, DEADLINE_SECONDS)
+        self._begin(job)
 
-    def _begin(self, job: Job, shown: Job, context: Context, left: float) -> None:
+    def _note(self, job: Job, shown: Job, context: Context, left: float) -> None:
         timer = self._worker.call_later(max(0.0, left), partial(self._hold_over, job))
         self._dispatched[job.key] = _Dispatched(timer, context, shown)
+        self._ledger.evaluation_started()
+
+    def _begin(self, job: Job) -> None:
+        refusal = self._hand_over(job)
+        if refusal is not None:
+            self._settle(job, refusal)
+
+    def settle_exports(self) -> None:
+        """Have the rows looked at whose spans were exported, or lost; on any thread."""
+        if not self._is_stopping:
+            self._worker.call(self._spooling.settle_exports)
+
+    def _beat(self) -> None:
+        """Say that this process is alive, and look what there is to do."""
+        if self._is_stopping or self._spooling.beat_seconds is None:
+            return
+        # First: whatever happens below, it is done again.
+        self._worker.call_later(self._spooling.beat_seconds, self._beat)
+        self._spooling.renew()
+        self._spooling.settle_exports()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Take up rows that wait in the spool, as many as there is room for."""
+        room = MAX_TAKEN_UP - sum(1 for each in self._dispatched.values() if each.row is not None)
+        rows = [] if self._is_stopping or room <= 0 else self._recovery.claim(room)
+        for row in rows:
+            if row.outcome is None:
+                self._evaluate(row)
+            else:
+                self._recovery.write(row, row.outcome)
+                self._spooling.complete(row.lease.key)
+        self._set_behind(is_behind=bool(rows) or room <= 0)
+        if rows:
+            self._sweep_soon()
+
+    def _set_behind(self, *, is_behind: bool) -> None:
+        """Have a flush wait for the rows that can be taken up now, as for evaluations."""
+        if is_behind and not self._is_behind:
+            self._ledger.evaluation_started()
+        elif self._is_behind and not is_behind:
+            self._ledger.evaluation_ended(late=False)
+        self._is_behind = is_behind
+
+    def _sweep_soon(self) -> None:
+        if not self._is_stopping:
+            self._worker.call_later(0.0, self._sweep)
+
+    def _evaluate(self, row: Row) -> None:
+        """Have the job of a row evaluated; nobody's spans wait for it, or only until their hold."""
+        job = replace(row.job, root_ended=True)
+        kept = self._dispatched.get(job.key)
+        if kept is None:
+            timer = self._worker.call_later(DEADLINE_SECONDS, partial(self._hold_over, job))
+            kept = _Dispatched(timer, Context(), row.job, is_spooled=True)
+            self._dispatched[job.key] = kept
+        kept.row, kept.is_parked = row, False
         self._ledger.evaluation_started()
         refusal = self._hand_over(job)
         if refusal is not None:
@@ -134,17 +228,34 @@ class Evaluations:
             self._guard.swallow(error)
             return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         reason = "too many records wait for the judge"
+        if self._spooling.is_full:
+            reason += ", and the spool is full"
         return Outcome(status=Status.QUEUE_FULL, reason=reason)
 
     def _hold_over(self, job: Job) -> None:
         """The spans cannot be held longer; a job that no judge has begun is not paid for."""
         held = DEADLINE_SECONDS if job.root_ended else self._hold_seconds
-        if self._dispatcher.withdraw(job.key):
+        kept = self._dispatched.get(job.key)
+        if kept is not None and kept.is_parked:
+            reason = f"the judge could not be reached for {held:g} s; the scores come later"
+            self._end_unscored(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
+            self._drop(job.key)
+        elif self._dispatcher.withdraw(job.key):
             reason = f"the judge was busy with other records for {held:g} s"
-            self._settle(job, Outcome(status=Status.TIMEOUT, reason=reason))
+            outcome = Outcome(status=Status.TIMEOUT, reason=reason)
+            if self._spooling.has(job.key):
+                self._wait(job.key, outcome, FULL_SECONDS, counted=False)
+            else:
+                self._settle(job, outcome)
         elif not job.root_ended:
             reason = f"no verdicts within {held:g} s"
-            self._writer.finish(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
+            self._end_unscored(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
+
+    def _end_unscored(self, key: JobKey, outcome: Outcome) -> None:
+        """End the spans of a record without scores, where they are still held."""
+        if self._spooling.end_root(key, outcome):
+            self._writer.finish(key, outcome)
+            self._spooling.complete(key)
 
     def _deliver(self, job: Job, outcome: Outcome) -> None:
         """Take an outcome from the dispatcher, on any thread."""
@@ -155,22 +266,82 @@ class Evaluations:
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         """Write the outcome of a job that was dispatched, and give back its place."""
+        if self._spooling.has(job.key) and self._waits(job.key, outcome):
+            return
         late = False
         try:
-            written = self._writer.finish(job.key, outcome)
+            if outcome.evaluation is not None:
+                self._recovery.judge_is_there()
+            late = self._write(job.key, outcome)
             kept = self._dispatched.get(job.key)
-            if not written and kept is not None and outcome.status is Status.EVALUATED:
-                late = kept.context.copy().run(self._writer.write_late, kept.shown, outcome)
             if outcome.status is Status.NOT_SAMPLED and kept is not None and self.on_skipped:
                 self.on_skipped(job, kept.shown, kept.context)
         finally:
             self._end(job.key, late=late)
 
+    def _waits(self, key: JobKey, outcome: Outcome) -> bool:
+        """Let a job whose outcome is not its last wait in the spool; False where it is the last."""
+        if outcome.unavailable:
+            self._recovery.judge_is_away()
+            self._park(key)
+        elif outcome.status is Status.QUEUE_FULL:
+            reason = f"{outcome.reason}; the scores come later"
+            timeout = Outcome(status=Status.TIMEOUT, reason=reason)
+            self._wait(key, timeout, FULL_SECONDS, counted=False)
+        elif outcome.status is Status.SHUTDOWN and self._is_stopping:
+            self._end(key, late=False)  # ``shutdown`` ends the spans, and gives the row back
+        elif outcome.status in (Status.SHUTDOWN, Status.TIMEOUT):
+            # What was stopped for others has not failed; what ran out of its time has.
+            counted = outcome.status is Status.TIMEOUT
+            self._wait(key, outcome, RETRY_SECONDS, counted=counted)
+        else:
+            return False
+        return True
+
+    def _park(self, key: JobKey) -> None:
+        """Let a job wait for the judge in the spool; its spans are held as long as they may be."""
+        kept = self._dispatched.get(key)
+        if kept is None or not self._writer.is_open(key):
+            self._spooling.put_back(key, 0.0, counted=False)
+            self._end(key, late=False)
+            return
+        self._spooling.park(key)
+        kept.row, kept.is_parked = None, True
+        self._ledger.evaluation_ended(late=False)
+
+    def _wait(self, key: JobKey, outcome: Outcome, delay: float, *, counted: bool) -> None:
+        """End the spans of a record without scores, and let its job wait in the spool."""
+        if self._writer.is_open(key):
+            self._end_unscored(key, outcome)
+        self._spooling.put_back(key, delay, counted=counted)
+        self._end(key, late=False)
+
+    def _write(self, key: JobKey, outcome: Outcome) -> bool:
+        """Write the outcome of a record; True where its scores came late."""
+        kept = self._dispatched.get(key)
+        is_lost = kept is not None and kept.is_spooled and not self._spooling.has(key)
+        if is_lost or not self._spooling.write(key, outcome):
+            return False
+        late = False
+        if not self._writer.finish(key, outcome) and kept is not None:
+            if kept.row is not None:
+                late = self._recovery.write(kept.row, outcome)
+            elif outcome.status is Status.EVALUATED:
+                late = kept.context.copy().run(self._writer.write_late, kept.shown, outcome)
+        self._spooling.complete(key)
+        return late
+
     def _end(self, key: JobKey, *, late: bool) -> None:
         """Give back the place of a record; once for each, as a shutdown may come in between."""
+        kept = self._drop(key)
+        if kept is not None and not kept.is_parked:
+            self._ledger.evaluation_ended(late=late)
+        if kept is not None and kept.row is not None:
+            self._sweep_soon()
+
+    def _drop(self, key: JobKey) -> _Dispatched | None:
         kept = self._dispatched.pop(key, None)
-        if kept is None:
-            return
-        kept.timer.cancel()
-        self._queue.release(key)
-        self._ledger.evaluation_ended(late=late)
+        if kept is not None:
+            kept.timer.cancel()
+            self._queue.release(key)
+        return kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -126,6 +127,8 @@ class TracerSource:
         self._own: TracerProvider | None = None
         self._cached: tuple[TracerProvider, Tracer] | None = None
         self._watch: ProviderWatch | None = None
+        # What spans went to: ``tracer`` may never be asked where all of them are made again.
+        self._used: TracerProvider | None = None
         self._lock = threading.RLock()
         lifecycle.restart_in_child(self)
 
@@ -135,7 +138,7 @@ class TracerSource:
 
     def tracer(self) -> Tracer:
         """Return a tracer of the provider that is in force now."""
-        provider = self._provider()
+        provider = self._used = self._provider()
         if self._cached is None or self._cached[0] is not provider:
             self._watch = _watch(provider)
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
@@ -152,15 +155,27 @@ class TracerSource:
         provider = None if self._cached is None else self._cached[0]
         return provider if isinstance(provider, lifecycle.ShutsDown) else None
 
+    def sdk_provider(self) -> SdkTracerProvider | None:
+        """Return the provider in force where it is one of the SDK; None where it is another's."""
+        # Whoever has a provider of the SDK has loaded it; nobody else needs to.
+        if "opentelemetry.sdk.trace" not in sys.modules:
+            return None
+        from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+
+        provider = self._used = self._provider()
+        # Logfire's provider passes everything on to one of the SDK, and shows it by this name.
+        inner: object = getattr(provider, "provider", None)
+        return next((p for p in (provider, inner) if isinstance(p, SdkTracerProvider)), None)
+
     def force_flush(self) -> bool:
         """Export the spans that have ended.
 
         Returns:
             False where the provider says that it could not; True where it cannot be asked.
         """
-        if self._cached is None:
+        if self._used is None:
             return True
-        flush = getattr(self._cached[0], "force_flush", None)
+        flush = getattr(self._used, "force_flush", None)
         return True if flush is None else bool(flush())
 
     def _provider(self) -> TracerProvider:

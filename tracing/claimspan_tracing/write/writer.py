@@ -78,6 +78,10 @@ class Writer:
         self._settle(record, outcome, self._sinks)
         return True
 
+    def is_open(self, key: JobKey) -> bool:
+        """Whether a record has no state yet."""
+        return self._records.get(key) is not None
+
     def refuse(self, record: OpenRecord, status: Status, reason: str = "") -> None:
         """Finish a record that was never open, on the application's thread: no sink is called."""
         self._settle(record, Outcome(status=status, reason=reason), ())
@@ -88,6 +92,11 @@ class Writer:
             record = self._records.take(key)
             if record is not None:
                 self._settle(record, outcome, ())
+
+    def write_again(self, record: OpenRecord, outcome: Outcome, claims: Sink) -> None:
+        """Write a record whose state was counted before, because its spans were not exported."""
+        with self._guard:
+            record.context.copy().run(self._write, record, outcome, (claims,))
 
     def write_late(self, job: Job, outcome: Outcome) -> bool:
         """Write scores that came after the record had reached another state.

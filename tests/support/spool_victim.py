@@ -1,0 +1,76 @@
+"""A service that is killed: it answers queries through LangChain, and says what it acknowledged.
+
+Run as ``python spool_victim.py FOLDER SECONDS QUERIES JUDGE_SECONDS``. It prints one line for each
+query of which the spool has acknowledged the record, and ``idle`` when all are finished.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from langchain_core.runnables import RunnableConfig
+
+import claimspan_tracing.spool.spool as spool
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Job, Monitor, configure
+from claimspan_tracing.spool import Lease, Spool
+
+from lc_pipelines import rag_chain
+from support import ScriptedJudge
+
+__all__ = ["FILE", "LEASE_SECONDS", "TRACES"]
+
+FILE: Final = "spool.db"
+TRACES: Final = "traces.jsonl"
+LEASE_SECONDS: Final = 1.0
+
+
+def announce() -> None:
+    """Print the key of each record at the moment at which it is acknowledged."""
+    real_add = Spool.add
+
+    def add(self: Spool, job: Job) -> Lease | None:
+        lease = real_add(self, job)
+        if lease is not None:
+            # In one piece: the next moment may be the last.
+            os.write(sys.stdout.fileno(), f"acknowledged {' '.join(lease.key)}\n".encode())
+        return lease
+
+    Spool.add = add  # type: ignore[method-assign] # the real one, and a line for the test
+
+
+def serve(folder: Path, seconds: float, queries: int, judge_seconds: float) -> None:
+    # A random kill is no sign of a job that ends processes, and the test kills again and again.
+    for name, value in {"LEASE_SECONDS": LEASE_SECONDS, "MAX_ATTEMPTS": 20}.items():
+        setattr(spool, name, value)
+    announce()
+    monitor = Monitor(
+        ScriptedJudge(delay=judge_seconds),
+        sample=1.0,
+        spool=folder / FILE,
+        tracer_provider=configure(file=folder / TRACES, service_name="victim"),
+    )
+    chain = rag_chain()
+    config = RunnableConfig(callbacks=[ClaimspanCallbackHandler(monitor)])
+    print("ready", flush=True)
+    deadline = time.monotonic() + seconds
+    for _ in range(queries):
+        chain.invoke(f"query {uuid4().hex}", config)
+        time.sleep(0.002)
+    while time.monotonic() < deadline:
+        monitor.flush(0.2)
+    if monitor.flush(30):
+        print("idle", monitor.stats.recovered, flush=True)
+    if not queries:
+        monitor.shutdown()
+
+
+if __name__ == "__main__":
+    os.environ["LANGSMITH_TRACING"] = "false"
+    folder, seconds, queries, judge_seconds = sys.argv[1:]
+    serve(Path(folder), float(seconds), int(queries), float(judge_seconds))

@@ -1,0 +1,162 @@
+"""The parts behind an engine, put together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from opentelemetry.trace import Tracer
+
+from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.decide.decider import Decider
+from claimspan_tracing.decide.ledger import Ledger
+from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.first_look import first_look_of
+from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
+from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.dispatch.worker import Worker
+from claimspan_tracing.engine.evaluations import Evaluations
+from claimspan_tracing.engine.feedback import FeedbackDesk
+from claimspan_tracing.engine.reading import Reading
+from claimspan_tracing.engine.recovery import Recovery
+from claimspan_tracing.engine.settings import Settings
+from claimspan_tracing.engine.spooling import Spooling
+from claimspan_tracing.export.confirmation import Confirmations
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import JobKey
+from claimspan_tracing.spool import Spool
+from claimspan_tracing.write.evaluation_span import EvaluationSpan
+from claimspan_tracing.write.open_records import OpenRecords
+from claimspan_tracing.write.remade import RemadeSpans
+from claimspan_tracing.write.scores import Scores
+from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
+from claimspan_tracing.write.sinks import SuppressedSink
+from claimspan_tracing.write.writer import Writer
+
+__all__ = ["Parts"]
+
+
+class Parts:
+    """The parts that the records of one process pass through; no thread starts here."""
+
+    def __init__(self, settings: Settings, guard: Guard) -> None:
+        """Connect the parts.
+
+        Args:
+            settings: The options of the monitor.
+            guard: Counts what fails.
+        """
+        self._settings = settings
+        self._guard = guard
+        self.ledger: Final = Ledger()
+        """Counts the records."""
+        self.queue: Final = RecordQueue(settings.max_records, settings.max_bytes)
+        """Bounds how many are under way."""
+        self.records: Final = OpenRecords()
+        """Those that have no state yet."""
+        self.decider: Final = Decider(settings.sampler, lambda: self.queue.fullness, guard)
+        """Decides which of them are evaluated."""
+        self.spool: Final = None if settings.spool is None else Spool(settings.spool)
+        """Keeps jobs on disk; None without one."""
+        self._remade = RemadeSpans(settings.source.sdk_provider, self._evaluation_span_started)
+        self.confirmations: Final = Confirmations(
+            settings.source.sdk_provider, self._export_ended, guard
+        )
+        """Tells which spans were exported."""
+        self.spooling: Final = Spooling(self.spool, self.confirmations, self.records, self.ledger)
+        """Keeps the spool in step with the records."""
+        self.writer: Final = self._make_writer()
+        """Ends records in their state."""
+        self.worker: Final = Worker(self.queue.take, self._process, guard)
+        """The thread that reads and writes."""
+        self.evaluations: Final = self._make_evaluations()
+        """Jobs that were dispatched."""
+        self.feedback: Final = FeedbackDesk(settings, self.decider, self.evaluations)
+        """What users say about responses."""
+        self.evaluations.on_skipped = self.feedback.keep
+        self._reading = self._make_reading()
+
+    def _tracer(self) -> Tracer:
+        """The tracer for evaluation spans and carriers."""
+        # With a spool a record may be written twice: then it is the same span twice.
+        remade = None if self.spool is None else self._remade.tracer()
+        return remade or self._settings.source.tracer()
+
+    def _make_writer(self) -> Writer:
+        sinks = (
+            EvaluationSpan(self._tracer),
+            EvaluationEvents(),
+            ScoreHistogram(),
+            EvaluationMetrics(),
+        )
+        return Writer(
+            self.records,
+            self.ledger,
+            self._guard,
+            Scores(self._tracer),
+            # Ours start spans and emit events, which a suppressed tracer would not.
+            (*sinks, *map(SuppressedSink, self._settings.sinks)),
+            capture_content=self._settings.capture_content,
+            is_shut_down=lambda: self._settings.source.is_shut_down,
+        )
+
+    def _make_evaluations(self) -> Evaluations:
+        return Evaluations(
+            self._settings.dispatcher or self._local_dispatcher(),
+            self.worker,
+            self.writer,
+            self.queue,
+            self.ledger,
+            self._guard,
+            self._settings.hold_seconds,
+            self.spooling,
+            self._make_recovery(),
+        )
+
+    def _make_recovery(self) -> Recovery:
+        return Recovery(
+            self.spool,
+            self.spooling,
+            self._remade,
+            self.confirmations,
+            self.records,
+            self.writer,
+            self._tracer,
+            self.ledger,
+            self._guard,
+        )
+
+    def _local_dispatcher(self) -> Dispatcher:
+        settings = self._settings
+        evaluator = Evaluator(
+            settings.judge,
+            settings.ground_truth,
+            self._guard,
+            first_look=first_look_of(self.decider, self._guard),
+            redaction=settings.redaction,
+        )
+        return LocalDispatcher(self.queue, evaluator, settings.hold_seconds, self._guard)
+
+    def _make_reading(self) -> Reading:
+        return Reading(
+            self._settings,
+            self.records,
+            self.queue,
+            self.decider,
+            self.writer,
+            self.evaluations,
+            self.feedback,
+            self._guard,
+        )
+
+    # The parts below are made after those that call these.
+
+    def _process(self, tree: RunTree) -> None:
+        self._reading.process(tree)
+
+    def _evaluation_span_started(self, key: JobKey, span_id: str) -> None:
+        self.spooling.evaluation_span_started(key, span_id)
+
+    def _export_ended(self) -> None:
+        if self.spool is not None:
+            self.evaluations.settle_exports()

@@ -1,0 +1,218 @@
+"""Confirmation: which spans of ours were exported, by what the exporters say.
+
+The SDK's processors swallow the failure of an exporter, and ``force_flush`` returns True with
+everything lost. So the result of each ``export`` is looked at where the exporter returns it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry.trace import format_span_id, format_trace_id
+
+from claimspan_tracing import semconv
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import JobKey
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+
+__all__ = ["Confirmations"]
+
+UNREPORTED_SECONDS: Final = 120.0
+"""After this time without a result a span counts as lost: batch processors drop the oldest spans
+without a word. Twelve exports that time out after ten seconds each fit in."""
+
+
+@dataclass(slots=True)
+class _Record:
+    """Spans of one record that were not exported yet."""
+
+    spans: set[str] = field(default_factory=set[str])
+    since: float = field(default_factory=time.monotonic)
+    is_complete: bool = False
+    has_failed: bool = False
+
+
+class Confirmations:
+    """Follows the spans of records to their export; safe to use from any thread.
+
+    Where nothing can be observed, because the provider is not the SDK's or has no exporter, every
+    span counts as exported: more is not known.
+    """
+
+    def __init__(
+        self,
+        provider: Callable[[], SdkTracerProvider | None],
+        changed: Callable[[], None],
+        guard: Guard,
+    ) -> None:
+        """Set what to observe.
+
+        Args:
+            provider: Returns the provider whose exporters are observed; None where there is none.
+            changed: Called on an exporter's thread when ``take`` may have something.
+            guard: Counts what fails.
+        """
+        self._provider = provider
+        self._changed = changed
+        self._guard = guard
+        # Re-entrant: a simple processor exports within the end of a span, on the same thread.
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._failures = 0
+        self._exporters = 0
+        self._records: dict[JobKey, _Record] = {}
+        self._reported: Counter[JobKey] = Counter()
+        self._owners: dict[JobKey, JobKey] = {}
+
+    @property
+    def failures(self) -> int:
+        """Number of spans of ours whose export has failed so far."""
+        return self._failures
+
+    def __len__(self) -> int:
+        """Number of records that wait for an export."""
+        return len(self._records)
+
+    def watch(self) -> None:
+        """Observe the exporters that the provider has now; those added later at the next call."""
+        provider = self._provider()
+        exporters = [] if provider is None else list(_exporters_of(provider))
+        self._exporters = sum([_observe(exporter, self) for exporter in exporters])
+
+    def expect(self, key: JobKey, span_ids: Iterable[str]) -> None:
+        """Follow spans of a record, before they are ended.
+
+        Args:
+            key: The record.
+            span_ids: In hex; of the record's trace.
+        """
+        self.watch()
+        if not self._exporters:
+            span_ids = ()
+        with self._lock:
+            record = self._records.setdefault(key, _Record())
+            record.is_complete = False
+            for span_id in span_ids:
+                record.spans.add(span_id)
+                self._owners[key[0], span_id] = key
+                self._reported.pop((key[0], span_id), None)
+
+    def complete(self, key: JobKey) -> None:
+        """All spans of a record that are to be followed have been ended."""
+        with self._lock:
+            record = self._records.get(key)
+            if record is not None:
+                record.is_complete = True
+                record.since = time.monotonic()
+
+    def is_expected(self, key: JobKey) -> bool:
+        """Whether spans of a record are still to be exported."""
+        with self._lock:
+            return key in self._records
+
+    def take(self) -> tuple[list[JobKey], list[JobKey]]:
+        """Return the records whose spans were all exported, and those of which one was lost."""
+        oldest = time.monotonic() - UNREPORTED_SECONDS
+        with self._lock:
+            complete = {key: r for key, r in self._records.items() if r.is_complete}
+            lost = [
+                k for k, r in complete.items() if r.has_failed or (r.spans and r.since < oldest)
+            ]
+            done = [k for k, r in complete.items() if not r.spans and not r.has_failed]
+            for key in (*done, *lost):
+                for span_id in self._records.pop(key).spans:
+                    self._owners.pop((key[0], span_id), None)
+                    self._reported.pop((key[0], span_id), None)
+        return done, lost
+
+    def report(self, spans: Sequence[ReadableSpan], *, exported: bool) -> None:
+        """Take the result of one export; called by exporters on their threads, does not raise."""
+        # In a forked child the lock may be held for ever, by a thread that stayed with the parent.
+        if os.getpid() != self._process:
+            return
+        with self._guard:
+            ours = [span for span in spans if _is_ours(span)]
+            if not ours:
+                return
+            with self._lock:
+                self._failures += 0 if exported else len(ours)
+                for span in ours:
+                    self._note(span, exported=exported)
+            self._changed()
+
+    def _note(self, span: ReadableSpan, *, exported: bool) -> None:
+        context = span.get_span_context()
+        if context is None:
+            return
+        place = format_trace_id(context.trace_id), format_span_id(context.span_id)
+        record = self._records.get(self._owners.get(place, place))
+        if record is None or place[1] not in record.spans:
+            return
+        if not exported:
+            record.has_failed = True
+        self._reported[place] += 1
+        # A provider may have several exporters, and all of them are to have the span.
+        if self._reported[place] >= self._exporters:
+            record.spans.discard(place[1])
+            self._owners.pop(place, None)
+            del self._reported[place]
+
+
+class _Observed:
+    """Stands for the method ``export`` of one exporter, passes everything on, and reports."""
+
+    def __init__(self, export: Callable[..., object]) -> None:
+        self._export = export
+        # Weakly: an exporter may outlive the monitors that have used it.
+        self.observers: weakref.WeakSet[Confirmations] = weakref.WeakSet()
+
+    def __call__(self, spans: Sequence[ReadableSpan], *args: object, **options: object) -> object:
+        exported = False
+        try:
+            result = self._export(spans, *args, **options)
+            # An exporter that returns nothing has not said that it failed.
+            exported = getattr(result, "name", "") != "FAILURE"
+            return result
+        finally:
+            for observer in list(self.observers):
+                observer.report(spans, exported=exported)
+
+
+def _observe(exporter: object, observer: Confirmations) -> bool:
+    """Observe an exporter; False where it cannot be observed."""
+    try:
+        own = vars(exporter)
+    except TypeError:  # it has slots
+        return False
+    observed: object = own.get("export")
+    if not isinstance(observed, _Observed):
+        export: object = getattr(exporter, "export", None)
+        if not callable(export):
+            return False
+        observed = own["export"] = _Observed(export)
+    observed.observers.add(observer)
+    return True
+
+
+def _exporters_of(provider: SdkTracerProvider) -> Iterable[object]:
+    multi = provider._active_span_processor  # pyright: ignore[reportPrivateUsage] - no public name; in the list of what we lean on
+    processors: tuple[object, ...] = getattr(multi, "_span_processors", ())
+    for processor in processors:
+        exporter: object = getattr(processor, "span_exporter", None)
+        if exporter is not None:
+            yield exporter
+
+
+def _is_ours(span: ReadableSpan) -> bool:
+    scope = span.instrumentation_scope
+    return scope is not None and scope.name == semconv.SCOPE

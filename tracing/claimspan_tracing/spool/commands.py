@@ -1,0 +1,118 @@
+"""The command ``claimspan spool``: what is in a spool, and dead letters tried again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.spool.place import check_place
+from claimspan_tracing.spool.schema import VERSION
+
+__all__ = ["Contents", "spool"]
+
+BUSY_SECONDS: Final = 5.0
+"""How long the command waits for a process that writes."""
+
+DIGITS: Final = 8
+"""Of a trace id, as far as people read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in a spool."""
+
+    file: str
+    """Path of the file."""
+
+    states: dict[str, int]
+    """Rows by state."""
+
+    oldest_seconds: float | None
+    """Age of the oldest row that is not dead; None where there is none."""
+
+    dead: list[dict[str, str]]
+    """Dead letters: trace id, span id and reason."""
+
+
+def spool(
+    file: Annotated[Path, typer.Argument(help="A file given to Monitor(spool=...).")],
+    retry_dead: Annotated[
+        bool, typer.Option("--retry-dead", help="Let dead letters be evaluated once more.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Show what waits in a spool, and try dead letters again."""
+    try:
+        retried, contents = _look(file, retry_dead=retry_dead)
+    except sqlite3.Error as error:
+        raise ConfigError(
+            f"cannot read {file} ({error.sqlite_errorname}): give a file of Monitor(spool=...)"
+        ) from None
+    if as_json:
+        typer.echo(json.dumps(asdict(contents) | {"retried": retried}))
+    else:
+        _show(contents, retried)
+
+
+def _look(file: Path, *, retry_dead: bool) -> tuple[int, Contents]:
+    check_place(file)
+    if not file.is_file():
+        raise ConfigError(f"there is no file {file}: give a file of Monitor(spool=...)")
+    database = sqlite3.connect(
+        f"{file.absolute().as_uri()}?mode=rw", timeout=BUSY_SECONDS, isolation_level=None, uri=True
+    )
+    try:
+        if database.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            raise ConfigError(f"{file} is no spool of version {VERSION}: give another file")
+        retried = _retry(database) if retry_dead else 0
+        return retried, _contents(file, database)
+    finally:
+        database.close()
+
+
+def _retry(database: sqlite3.Connection) -> int:
+    changed = database.execute(
+        "UPDATE records SET state = 'waiting', owner = NULL, attempts = 0, died_at = NULL, "
+        "reason = '' WHERE state = 'dead'"
+    )
+    return changed.rowcount
+
+
+def _contents(file: Path, database: sqlite3.Connection) -> Contents:
+    states = dict(database.execute("SELECT state, count(*) FROM records GROUP BY state"))
+    (oldest,) = database.execute(
+        "SELECT min(added_at) FROM records WHERE state <> 'dead'"
+    ).fetchone()
+    letters = database.execute(
+        "SELECT trace_id, span_id, reason FROM records WHERE state = 'dead' ORDER BY id"
+    )
+    return Contents(
+        file=str(file),
+        states={str(state): int(count) for state, count in sorted(states.items())},
+        # The clock may have been set since; no age is below zero.
+        oldest_seconds=None if oldest is None else max(0.0, time.time() - float(oldest)),
+        dead=[
+            {"trace_id": str(trace_id), "span_id": str(span_id), "reason": str(reason)}
+            for trace_id, span_id, reason in letters
+        ],
+    )
+
+
+def _show(contents: Contents, retried: int) -> None:
+    listed = ", ".join(f"{count} {state}" for state, count in contents.states.items())
+    typer.echo(f"{contents.file}: {listed or 'empty'}")
+    if contents.oldest_seconds is not None:
+        typer.echo(f"the oldest has waited for {contents.oldest_seconds:.0f} s")
+    for letter in contents.dead:
+        # Reasons are ours, but the file may have been written by anybody: no escape sequences.
+        reason = "".join(c if c.isprintable() else "?" for c in letter["reason"])
+        typer.echo(f"dead  {letter['trace_id'][:DIGITS]}  {reason}")
+    if retried:
+        typer.echo(f"{retried} dead letters wait for another attempt")

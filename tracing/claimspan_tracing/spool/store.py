@@ -1,0 +1,342 @@
+"""The transactions on one open spool file. Every method may raise ``sqlite3.Error``."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.spool.clock import boot_id, now
+from claimspan_tracing.spool.payload import MAX_PAYLOAD_BYTES, read_job_text, read_outcome_text
+from claimspan_tracing.spool.schema import CREATE, VERSION
+
+__all__ = ["Lease", "Root", "Row", "Store"]
+
+BUSY_SECONDS: Final = 0.1
+"""How long a transaction waits for another process. The worker keeps timers, and must go on."""
+
+DEAD_SECONDS: Final = 7 * 24 * 3600.0
+"""How long a dead letter is kept."""
+
+MAX_REASON: Final = 500
+"""Characters of the reason of a dead letter."""
+
+_Value = str | int | float | None
+
+
+class Root(StrEnum):
+    """How far the spans of a record are, whose root is ours."""
+
+    HELD = "held"
+    """They have not ended: without the process that holds them nobody has seen them."""
+
+    ENDED = "ended"
+    """They have ended without scores; whether they were exported is not known."""
+
+    EXPORTED = "exported"
+    """They were exported without scores, or are somebody else's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a row. It is lost when another process takes the row over."""
+
+    key: JobKey
+    """The key of the job."""
+
+    attempts: int
+    """How often a process has taken the row up, this time included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that this process has taken up."""
+
+    lease: Lease
+    """The right to work on it."""
+
+    job: Job
+    """What to evaluate."""
+
+    root: Root
+    """How far its spans are."""
+
+    outcome: Outcome | None
+    """What the evaluation has led to, where that is known and has only to be written again."""
+
+    root_outcome: Outcome | None
+    """The state that the root was ended with; None where it was not."""
+
+    is_foreign: bool
+    """Whether another process has added the row, so that this one has not counted it."""
+
+
+class Store:
+    """One open spool file, for one owner. Not for several threads at once."""
+
+    def __init__(self, path: Path, owner: str, lease_seconds: float, max_bytes: int) -> None:
+        """Open the file, which exists, and make its tables.
+
+        Raises:
+            sqlite3.Error: The file is no database, or cannot be used now.
+            ConfigError: A newer version of claimspan has made it.
+        """
+        self._owner = owner
+        self.died: list[str] = []
+        """Reasons of the rows that have become dead letters; the spool empties it."""
+        self._lease = int(lease_seconds * 1e9)
+        # Autocommit: each transaction of ours begins where it says so.
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._set_up(max_bytes)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _set_up(self, max_bytes: int) -> None:
+        version = self._number("PRAGMA user_version")
+        if version > VERSION:
+            raise ConfigError(
+                f"the spool is of version {version}, and this claimspan knows up to {VERSION}: "
+                "give another file, or update claimspan"
+            )
+        self._db.execute("PRAGMA journal_mode = WAL")
+        # What was committed survives the process; the last moments may be lost with the machine.
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        # Questions and answers must not stay in the file after their row is gone.
+        self._db.execute("PRAGMA secure_delete = ON")
+        pages = max(1, max_bytes // self._number("PRAGMA page_size"))
+        self._db.execute(f"PRAGMA max_page_count = {pages}")
+        self._db.execute(f"PRAGMA journal_size_limit = {4 * 1024 * 1024}")
+        with self._transaction():
+            for statement in filter(str.strip, CREATE.split(";")):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+        self.renew()
+
+    def _number(self, statement: str) -> int:
+        return int(self._db.execute(statement).fetchone()[0])
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        """Begin as a writer, so that no transaction has to be upgraded, and fails half-way."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Give up all leases, so that others need not wait for their end, and close the file."""
+        try:
+            with self._transaction():
+                # What was not finished has not used up its attempt: nothing went wrong with it.
+                self._db.execute(
+                    "UPDATE records SET owner = NULL, attempts = attempts - (state = 'leased'), "
+                    "state = CASE state WHEN 'leased' THEN 'waiting' ELSE state END "
+                    "WHERE owner = ? AND state <> 'dead'",
+                    (self._owner,),
+                )
+                self._db.execute("DELETE FROM owners WHERE owner = ?", (self._owner,))
+        finally:
+            self._db.close()
+
+    def drop(self) -> None:
+        """Close the file without another word: it is gone, or damaged."""
+        self._db.close()
+
+    def adopt(self, other: Store) -> None:
+        """Copy the rows of another open file, which was deleted from its folder."""
+        columns = (
+            "trace_id, span_id, state, root, owner, attempts, not_before, added_at, died_at, "
+            "reason, job, outcome, root_outcome"
+        )
+        rows = other._db.execute(f"SELECT {columns} FROM records")  # noqa: S608 - constants of this function
+        with self._transaction():
+            self._db.executemany(
+                f"INSERT OR IGNORE INTO records ({columns}) VALUES ({','.join('?' * 13)})",  # noqa: S608 - constants of this function
+                rows,
+            )
+
+    # --- this process ---
+
+    def renew(self) -> None:
+        """Say that this process is alive, and forget owners and dead letters of long ago."""
+        moment = now()
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO owners VALUES (?, ?, ?) "
+                "ON CONFLICT (owner) DO UPDATE SET boot = excluded.boot, until = excluded.until",
+                (self._owner, boot_id(), moment + self._lease),
+            )
+            self._db.execute(
+                f"DELETE FROM owners WHERE NOT {_ALIVE}",  # noqa: S608 - a constant of this module
+                self._moment(moment),
+            )
+            self._db.execute(
+                "DELETE FROM records WHERE state = 'dead' AND died_at < ?",
+                (time.time() - DEAD_SECONDS,),
+            )
+
+    def _moment(self, moment: int) -> dict[str, _Value]:
+        return {"now": moment, "boot": boot_id(), "lease": self._lease, "me": self._owner}
+
+    # --- rows of this process ---
+
+    def add(self, job: Job) -> Lease | None:
+        """Add a job that this process works on; None where the spool has its key already."""
+        root = Root.EXPORTED if job.root_ended else Root.HELD
+        values = (*job.key, root.value, self._owner, time.time(), job.to_json())
+        added = self._db.execute(
+            "INSERT INTO records (trace_id, span_id, state, root, owner, attempts, added_at, job) "
+            "VALUES (?, ?, 'leased', ?, ?, 1, ?, ?) ON CONFLICT DO NOTHING",
+            values,
+        )
+        return Lease(job.key, 1) if added.rowcount else None
+
+    def end_root(self, leases: Iterable[Lease], outcome: Outcome) -> list[Lease]:
+        """Note that held spans are about to end without scores; returns the leases still held."""
+        text = outcome.to_json()
+        with self._transaction():
+            return [
+                lease
+                for lease in leases
+                if self._change("root = 'ended', root_outcome = :text", lease, text=text)
+            ]
+
+    def root_exported(self, keys: Iterable[JobKey]) -> None:
+        """Note that spans that ended without scores were exported. True whoever has the lease."""
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE records SET root = 'exported' "
+                "WHERE trace_id = ? AND span_id = ? AND root = 'ended'",
+                keys,
+            )
+
+    def write(self, lease: Lease, outcome: Outcome) -> bool:
+        """Keep an outcome that is about to be written; False where the lease was lost."""
+        changes = "state = 'written', outcome = :text"
+        return self._change(changes, lease, text=outcome.to_json())
+
+    def put_back(self, lease: Lease, delay: float, *, counted: bool) -> bool:
+        """Let a row wait; ``counted`` where it has used up one of its attempts."""
+        changes = "state = 'waiting', not_before = :text, attempts = attempts - :refund"
+        start = now() + int(delay * 1e9)
+        return self._change(changes, lease, text=start, refund=0 if counted else 1)
+
+    def export_again(self, lease: Lease, delay: float) -> bool:
+        """Let a row whose spans were not exported wait to be written again."""
+        changes = "state = 'unexported', not_before = :text"
+        return self._change(changes, lease, text=now() + int(delay * 1e9))
+
+    def kill(self, lease: Lease, reason: str) -> None:
+        """Make a row a dead letter."""
+        changes = "state = 'dead', owner = NULL, died_at = :died_at, reason = :text"
+        self._change(changes, lease, text=reason[:MAX_REASON], died_at=time.time())
+        self.died.append(reason[:MAX_REASON])
+
+    def delete(self, leases: Iterable[Lease]) -> None:
+        """Remove rows whose spans were exported, where their leases are still held."""
+        with self._transaction():
+            self._db.executemany(
+                "DELETE FROM records WHERE trace_id = ? AND span_id = ? "
+                "AND owner = ? AND attempts = ?",
+                [(*lease.key, self._owner, lease.attempts) for lease in leases],
+            )
+
+    def _change(self, changes: str, lease: Lease, **values: _Value) -> bool:
+        """Change a row, unless another process has taken it over."""
+        trace_id, span_id = lease.key
+        fence = {
+            "trace_id": trace_id,
+            "span_id": span_id,
+            "me": self._owner,
+            "attempts": lease.attempts,
+        }
+        changed = self._db.execute(
+            f"UPDATE records SET {changes} WHERE trace_id = :trace_id AND span_id = :span_id "  # noqa: S608 - constants of this module
+            "AND owner = :me AND attempts = :attempts",
+            {**fence, **values},
+        )
+        return bool(changed.rowcount)
+
+    # --- rows to take up ---
+
+    def claim(self, most: int, max_attempts: int) -> list[Row]:
+        """Take up rows that wait: this process's own, and those of processes that are dead.
+
+        What cannot be read, and what was taken up too often, becomes a dead letter.
+        """
+        with self._transaction():
+            found = [(row, False) for row in self._take(_OWN, most)]
+            found += [(row, True) for row in self._take(_FOREIGN, most - len(found))]
+            rows = [self._row(row, max_attempts, is_foreign=foreign) for row, foreign in found]
+        return [row for row in rows if row is not None]
+
+    def _take(self, which: str, most: int) -> list[Mapping[str, object]]:
+        taken = self._db.execute(
+            _CLAIM.format(which=which),
+            {**self._moment(now()), "most": most, "max_bytes": MAX_PAYLOAD_BYTES},
+        )
+        names = [column[0] for column in taken.description]
+        return [dict(zip(names, values, strict=True)) for values in taken.fetchall()]
+
+    def _row(
+        self, values: Mapping[str, object], max_attempts: int, *, is_foreign: bool
+    ) -> Row | None:
+        key = (str(values["trace_id"]), str(values["span_id"]))
+        lease = Lease(key, int(str(values["attempts"])))
+        try:
+            row = _parsed(lease, values, is_foreign=is_foreign)
+        except (ConfigError, ValueError) as error:
+            self.kill(lease, str(error))
+            return None
+        if lease.attempts > max_attempts and row.outcome is None:
+            reason = f"{max_attempts} attempts to evaluate it ended without an outcome"
+            self.kill(lease, reason)
+            return None
+        return row
+
+
+_ALIVE: Final = (
+    # A time too far ahead is of an earlier start of the machine, where no boot id tells.
+    "(boot = :boot AND until >= :now AND until <= :now + 2 * :lease)"
+)
+
+_OWN: Final = "owner = :me AND state IN ('waiting', 'unexported') AND not_before <= :now"
+
+_FOREIGN: Final = """state <> 'dead' AND (
+    owner IS NULL OR owner NOT IN (SELECT owner FROM owners WHERE {alive})
+)""".replace("{alive}", _ALIVE)
+
+_CLAIM: Final = """
+UPDATE records SET
+    attempts = attempts + (state NOT IN ('written', 'unexported')),
+    state = CASE WHEN state IN ('written', 'unexported') THEN 'written' ELSE 'leased' END,
+    owner = :me
+WHERE id IN (SELECT id FROM records WHERE {which} ORDER BY id LIMIT :most)
+RETURNING trace_id, span_id, attempts, root, root_outcome, outcome,
+    CASE WHEN typeof(job) = 'text' AND length(job) <= :max_bytes THEN job END AS job
+"""
+
+
+def _parsed(lease: Lease, values: Mapping[str, object], *, is_foreign: bool) -> Row:
+    """A row whose parts fit together; raises where they do not."""
+    job = read_job_text(values["job"])
+    if job.key != lease.key:
+        raise ConfigError("the payload is the job of another record")
+    outcome = read_outcome_text(values["outcome"])
+    root_outcome = read_outcome_text(values["root_outcome"])
+    return Row(lease, job, Root(str(values["root"])), outcome, root_outcome, is_foreign)
