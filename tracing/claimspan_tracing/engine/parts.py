@@ -23,8 +23,9 @@ from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import JobKey
+from claimspan_tracing.job import Job, JobKey
 from claimspan_tracing.spool import Spool
+from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
@@ -58,7 +59,11 @@ class Parts:
         """Decides which of them are evaluated."""
         self.spool: Final = None if settings.spool is None else Spool(settings.spool)
         """Keeps jobs on disk; None without one."""
-        self._remade = RemadeSpans(settings.source.sdk_provider, self._evaluation_span_started)
+        self._remade = RemadeSpans(
+            settings.source.sdk_provider,
+            self._evaluation_span_started,
+            _all if settings.capture_content else without_content,
+        )
         self.confirmations: Final = Confirmations(
             settings.source.sdk_provider, self._export_ended, guard
         )
@@ -160,3 +165,7 @@ class Parts:
     def _export_ended(self) -> None:
         if self.spool is not None:
             self.evaluations.settle_exports()
+
+
+def _all(job: Job) -> Job:
+    return job

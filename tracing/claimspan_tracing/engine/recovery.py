@@ -19,8 +19,6 @@ from claimspan_tracing.spool import Root, Row, Spool
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
-from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["MAX_TAKEN_UP", "Recovery"]
@@ -79,7 +77,6 @@ class Recovery:
         self._confirmations = confirmations
         self._records = records
         self._writer = writer
-        self._scores = Scores(tracer)
         self._claims = EvaluationSpan(tracer)
         self._ledger = ledger
         self._guard = guard
@@ -165,5 +162,4 @@ class Recovery:
         if row.outcome is None or is_new:
             self._writer.write_late(row.job, outcome)
         else:  # the other sinks had it when it was written first
-            with self._guard:
-                self._scores.write(Finished(row.job, replace(outcome, late=True)))
+            self._writer.write_scores_again(row.job, outcome)

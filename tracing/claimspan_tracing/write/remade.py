@@ -86,6 +86,7 @@ class RemadeSpans:
         self,
         provider: Callable[[], SdkTracerProvider | None],
         started: Callable[[JobKey, str], None],
+        shown: Callable[[Job], Job],
     ) -> None:
         """Set where the spans go.
 
@@ -93,7 +94,9 @@ class RemadeSpans:
             provider: Returns the application's provider; None where it is not of the SDK, whose
                 spans alone can be given ids.
             started: Told of each evaluation span: the key of its job, and its id.
+            shown: Returns what spans may show of a job.
         """
+        self._shown = shown
         self._provider = provider
         self._started = started
         self._cached: tuple[SdkTracerProvider, KeptIds, Tracer] | None = None
@@ -129,7 +132,7 @@ class RemadeSpans:
                 kind=SpanKind.INTERNAL,
                 start_time=job.started,
             )
-            spans = build_spans(job, root, tracer, guard)
+            spans = build_spans(self._shown(job), root, tracer, guard)
         for span, kept in zip((root, *spans.runs), job.kept_spans, strict=True):
             _set_missing(span, kept)
         # An empty context: the request is gone, with its context variables.

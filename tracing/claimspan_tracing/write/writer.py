@@ -111,6 +111,11 @@ class Writer:
             self._try(sink, finished)
         return written
 
+    def write_scores_again(self, job: Job, outcome: Outcome) -> None:
+        """Write scores to a carrier that were written before, because it was not exported."""
+        late = replace(outcome, late=True)
+        self._try(self._scores, self._mask(Finished(_decided(job, outcome), late)))
+
     def _settle(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
         status = Status.JUDGE_ERROR  # should writing fail altogether, the record is counted still
