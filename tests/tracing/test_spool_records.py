@@ -245,7 +245,7 @@ def test_a_span_that_is_made_again_is_the_span_that_was_lost(
     wait_until(lambda: monitor.stats.pending == 0)
     ((text,),) = rows(path, "job")
 
-    remade = RemadeSpans(lambda: elsewhere[0], lambda _key, _span_id: None)
+    remade = RemadeSpans(lambda: elsewhere[0], lambda _key, _span_id: None, lambda job: job)
     record = remade.record(Job.from_json(str(text)), Guard())
     assert record is not None
     for span, ended in record.ends():
@@ -274,7 +274,9 @@ def test_an_evaluation_span_that_is_written_again_is_the_same_span(
     ask(monitor)
     assert monitor.flush()
     started: list[str] = []
-    remade = RemadeSpans(lambda: elsewhere[0], lambda _key, span_id: started.append(span_id))
+    remade = RemadeSpans(
+        lambda: elsewhere[0], lambda _key, span_id: started.append(span_id), lambda job: job
+    )
     tracer = remade.tracer()
     assert tracer is not None
 

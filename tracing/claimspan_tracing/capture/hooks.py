@@ -108,6 +108,9 @@ class Capture:
             # ``instrument``.
             if run_id in host.table or not (tree or may_be_root):
                 return
+            if tree is None and host.table.is_given_up(parent_id):
+                host.table.give_up(run_id)
+                return
             # Asked for roots alone: what runs below a captured root belongs to the query.
             if tree is None and is_suppressed():
                 return

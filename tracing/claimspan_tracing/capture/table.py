@@ -19,6 +19,9 @@ MAX_SKIPPED_RUNS: Final = 10_000
 """Open runs of one tree that are known though they are not kept, so that what runs below them is
 taken for a part of the tree and not for a query of its own."""
 
+MAX_GIVEN_UP: Final = 10_000
+"""Runs of trees that were given up whose ids are remembered, the last ones."""
+
 MAX_AGE_SECONDS: Final = 3600.0
 """A run that has not ended after an hour counts as lost, and its tree is given up."""
 
@@ -47,6 +50,7 @@ class RunTable:
         self.max_tree_bytes: Final = max_tree_bytes
         self._max_trees = max_trees
         self._skipped: dict[Hashable, RunTree] = {}
+        self._given_up: dict[Hashable, None] = {}
         self._max_age = int(max_age_seconds * 1e9)
         self._runs: dict[Hashable, Run] = {}
         self._roots: dict[Hashable, Run] = {}
@@ -90,6 +94,17 @@ class RunTable:
                 if tree is not None:
                     tree.skipped.discard(run_id)
 
+    def is_given_up(self, run_id: Hashable | None) -> bool:
+        """Whether a run belongs to a tree that was given up: what begins below it is no query."""
+        return run_id in self._given_up
+
+    def give_up(self, run_id: Hashable) -> None:
+        """Remember a run that belongs to a tree that was given up."""
+        with self._lock:
+            self._given_up[run_id] = None
+            if len(self._given_up) > MAX_GIVEN_UP:
+                del self._given_up[next(iter(self._given_up))]
+
     def add(self, run: Run) -> list[RunTree]:
         """Add a run that has started.
 
@@ -128,7 +143,14 @@ class RunTable:
         """
         with self._lock:
             trees = [root.tree for root in self._roots.values()]
-        return [tree for tree in trees if self.close(tree)]
+        return [tree for tree in trees if self._close_open(tree)]
+
+    def _close_open(self, tree: RunTree) -> bool:
+        """Give up a tree whose root is open, and remember its open runs."""
+        # Before they are removed: a run that starts in between must find one or the other.
+        for run_id in (*(run.id for run in tree.runs if run.end is None), *tree.skipped):
+            self.give_up(run_id)
+        return self.close(tree)
 
     def _evict(self) -> list[RunTree]:
         """Give up the oldest trees beyond the bounds; the caller holds the lock."""
@@ -139,6 +161,6 @@ class RunTable:
             is_young = oldest.tree.now() - oldest.start < self._max_age
             if is_young and len(self._roots) <= self._max_trees:
                 break
-            self.close(oldest.tree)
+            self._close_open(oldest.tree)
             evicted.append(oldest.tree)
         return evicted
