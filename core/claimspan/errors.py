@@ -8,6 +8,8 @@
     │   └── GroundTruthError     ground truths cannot be read, or a look-up gave something else
     └── JudgeError               a judge could not give verdicts; the evaluation has no scores
         ├── BudgetExceededError  the next call could pass the budget, and was not made
+        │   └── RecordLimitError a record has used up the calls or tokens of one record
+        ├── JudgeUnavailableError  the judge is away for now; other records would fail as well
         └── ReplyError           a model's reply is not what was asked for
 
 Messages say what happened and what to do about it. They never contain the text of a chunk,
@@ -25,8 +27,10 @@ __all__ = [
     "FileError",
     "GroundTruthError",
     "JudgeError",
+    "JudgeUnavailableError",
     "LabelError",
     "MissingExtraError",
+    "RecordLimitError",
     "ReplyError",
 ]
 
@@ -68,9 +72,21 @@ class JudgeError(ClaimspanError):
     """A judge failed, or returned something that is not what was asked for."""
 
 
+class JudgeUnavailableError(JudgeError):
+    """The judge is away: it is refused, silent, overloaded or broken, whatever the record.
+
+    The same record may be judged later, and other records would fail now as well. An endpoint
+    that refuses one request (HTTP 400, 401, 404) is not away.
+    """
+
+
 class ReplyError(JudgeError):
     """A model's reply is not what was asked for; the message names what is wrong with it."""
 
 
 class BudgetExceededError(JudgeError):
     """The next call could cost more than the budget has left, and was not made."""
+
+
+class RecordLimitError(BudgetExceededError):
+    """One record has used up the calls or the tokens that any record may have by default."""

@@ -15,6 +15,7 @@ from openai import APIStatusError, OpenAIError
 
 from claimspan.cost.budget import Budget, Reservation
 from claimspan.cost.usage import Usage, add_usage
+from claimspan.errors import ReplyError
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 
 __all__ = ["Call", "root_cause"]
@@ -60,7 +61,7 @@ class Call:
         succeeds stays open until ``settle``, because its cost is in the reply.
 
         Raises:
-            JudgeError: The circuit breaker refuses the request.
+            JudgeUnavailableError: The circuit breaker refuses the request.
             BudgetExceededError: It could cost more than the budget has left.
         """
         self._breaker.before_request()
@@ -72,6 +73,9 @@ class Call:
             yield
         except APIStatusError as error:
             await self._answered(error.status_code)
+            raise
+        except ReplyError:  # an answer that is too large: the endpoint is there, and was paid
+            self._breaker.record_success()
             raise
         except Exception as error:
             await self._failed(error)

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price
 from claimspan.cost.usage import Usage, add_usage
-from claimspan.errors import JudgeError
+from claimspan.errors import JudgeError, JudgeUnavailableError
 from claimspan.judges.llm.call import Call, root_cause
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 from claimspan.judges.llm.client import GuardedOpenAI, StopRetryingError, current_call
@@ -43,6 +43,8 @@ _LOGPROBS_REFUSED: Final = frozenset({400, 403, 422})
 # For a client of the user's, which the judge cannot close: a connection that is kept would fail in
 # the next event loop.
 _CLOSE_CONNECTION: Final = {"Connection": "close"}
+# Too slow a request, too early, too many of them: the endpoint is overloaded for now.
+_PASSING: Final = frozenset({408, 425, 429})
 _ADVICE: Final = {
     **dict.fromkeys((301, 302, 307, 308), "redirects are not followed, give the final base_url"),
     400: "it does not know an option, or the texts are too long for the model",
@@ -87,7 +89,8 @@ class ChatEndpoint:
         Raises:
             ReplyError: A response came, without a complete reply.
             BudgetExceededError: The next request could exceed the budget.
-            JudgeError: No response came in time; the message says what came last.
+            JudgeUnavailableError: No response came in time, or the endpoint is down or overloaded.
+            JudgeError: The endpoint refuses the request; the message says why.
         """
         session = await self._sessions.of_running_loop()
         async with session.semaphore:
@@ -102,7 +105,7 @@ class ChatEndpoint:
             finally:
                 await call.settle()
         last = "" if call.status is None else f" (the last answer was HTTP {call.status})"
-        raise JudgeError(f"no reply within {self._call_seconds:g} s{last}")
+        raise JudgeUnavailableError(f"no reply within {self._call_seconds:g} s{last}")
 
     async def _complete(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> Completion:
         if prompt.logprobs and not self._refuses_logprobs:
@@ -199,5 +202,8 @@ def _failure(error: Exception, n_requests: int | None) -> JudgeError:
     if isinstance(error, APIStatusError):
         status = error.status_code
         detail = f": {_ADVICE[status]}" if status in _ADVICE else made
-        return JudgeError(f"the endpoint answered with HTTP {status}{detail}")
-    return JudgeError(f"the connection failed ({type(root_cause(error)).__name__}){made}")
+        is_away = status in _PASSING or status >= 500
+        kind = JudgeUnavailableError if is_away else JudgeError
+        return kind(f"the endpoint answered with HTTP {status}{detail}")
+    name = type(root_cause(error)).__name__
+    return JudgeUnavailableError(f"the connection failed ({name}){made}")
