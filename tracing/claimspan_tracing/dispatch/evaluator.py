@@ -9,6 +9,7 @@ from typing import Final
 
 from claimspan import Evaluation, GroundTruth, aevaluate
 from claimspan.concurrency import DaemonPool
+from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError, JudgeError
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
@@ -30,17 +31,25 @@ evaluation for minutes, and a few of them all others."""
 class Evaluator:
     """Evaluates jobs: looks up the ground truth, asks the judge, and names what went wrong."""
 
-    def __init__(self, judge: Judge, ground_truth: GroundTruth | None, guard: Guard) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        ground_truth: GroundTruth | None,
+        guard: Guard,
+        budget: Budget | None = None,
+    ) -> None:
         """Set who decides.
 
         Args:
             judge: Gives claims and verdicts.
             ground_truth: Responses known to be right; None evaluates what needs none.
             guard: Counts faults of the ground-truth look-up.
+            budget: Bounds the judge, beside a budget of its own.
         """
         self._judge = judge
         self._ground_truth = ground_truth
         self._guard = guard
+        self._budget = budget
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
@@ -83,7 +92,7 @@ class Evaluator:
         # The job keeps no ground truth: another worker may look it up in another version.
         if match is not None:
             record = record.model_copy(update={"ground_truth": match.text})
-        evaluation = await aevaluate(record, judge=self._judge)
+        evaluation = await aevaluate(record, judge=self._judge, budget=self._budget)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
@@ -156,10 +165,18 @@ def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
     if evaluation.metrics:
         return Status.EVALUATED, ""
     if evaluation.response_claims:
-        return Status.JUDGE_ERROR, "the judge decided no verdict"
+        return Status.JUDGE_ERROR, _why_undecided(evaluation)
     if evaluation.abstained:
         return Status.NO_ANSWER, "the response declines to answer"
     return Status.NO_ANSWER, "the response makes no claim"
+
+
+def _why_undecided(evaluation: Evaluation) -> str:
+    """Why an evaluation with claims has no verdict, by the most frequent reason of the judge."""
+    reasons = evaluation.undecided
+    if not reasons:
+        return "the judge decided no verdict"
+    return f"the judge decided no verdict: {max(reasons, key=lambda each: reasons[each])}"
 
 
 def _is_cancelled(error: BaseException) -> bool:

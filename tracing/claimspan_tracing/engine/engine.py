@@ -89,7 +89,9 @@ class Engine:
 
     def _local_dispatcher(self) -> Dispatcher:
         settings = self._settings
-        evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
+        evaluator = Evaluator(
+            settings.judge, settings.ground_truth, self.guard, budget=settings.budget
+        )
         return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
 
     def _make_reading(self) -> Reading:

@@ -16,9 +16,9 @@ from typing import Final
 from openai import APIStatusError, AsyncOpenAI
 from pydantic import JsonValue
 
-from claimspan.cost.budget import Budget
+from claimspan.cost.budget import Budget, current_budget
 from claimspan.cost.pricing import Price
-from claimspan.cost.usage import Usage, add_usage
+from claimspan.cost.usage import Usage, add_usage, lift_record_limits
 from claimspan.errors import JudgeError, JudgeUnavailableError
 from claimspan.judges.llm.call import Call, root_cause
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
@@ -79,7 +79,7 @@ class ChatEndpoint:
         self._top_logprobs = top_logprobs
         self._call_seconds = call_seconds
         self._price = price or Price(input=0.0, output=0.0)
-        self._budget = budget or Budget()
+        self._budget = budget
         self._breaker = CircuitBreaker()
         self._refuses_logprobs = False
 
@@ -95,7 +95,7 @@ class ChatEndpoint:
         session = await self._sessions.of_running_loop()
         async with session.semaphore:
             deadline = asyncio.timeout(self._call_seconds)
-            call = Call(self._maximum(prompt), deadline, self._breaker, self._budget)
+            call = Call(self._maximum(prompt), deadline, self._breaker, self._budgets())
             try:
                 async with deadline:
                     return await self._complete(session.client, prompt, call)
@@ -106,6 +106,13 @@ class ChatEndpoint:
                 await call.settle()
         last = "" if call.status is None else f" (the last answer was HTTP {call.status})"
         raise JudgeUnavailableError(f"no reply within {self._call_seconds:g} s{last}")
+
+    def _budgets(self) -> list[Budget]:
+        """The judge's own budget, and the one that the evaluation runs under."""
+        own, budgets = self._budget, [self._budget, current_budget()]
+        if own is not None:
+            lift_record_limits(own.calls_per_record, own.tokens_per_record)
+        return list(dict.fromkeys(each for each in budgets if each is not None))
 
     async def _complete(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> Completion:
         if prompt.logprobs and not self._refuses_logprobs:
@@ -144,6 +151,9 @@ class ChatEndpoint:
         # GuardedHttpClient passes each request through the call, retries included.
         is_guarded = isinstance(client, GuardedOpenAI)
         current_call.set(call)
+        if not is_guarded and current_budget() is not None:
+            # A budget reserves each request; the judge does not see the retries of the client.
+            client = client.with_options(max_retries=0)
         async with nullcontext() if is_guarded else call.request():
             response = await client.chat.completions.with_raw_response.create(
                 model=self._model,

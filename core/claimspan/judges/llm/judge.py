@@ -137,10 +137,11 @@ class OpenAIJudge:
             connect = partial(_users_client, client, budget)
         self.model: Final = model
         self.price: Final = price or price_of(model)
-        self._check_budget(budget, options or {})
+        self._options = {**_fixed_options(model), **(options or {})}
+        if budget is not None:
+            self.check_budget(budget)
         self._reasoned = extraction == "reasoned"
         self._chunks_per_call = chunks_per_call
-        self._options = {**_fixed_options(model), **(options or {})}
         self._top_logprobs = top_logprobs
         self._format = ReplyFormat(logprobs and not _REASONING_MODEL.match(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
@@ -308,16 +309,20 @@ class OpenAIJudge:
         columns = [content_key(text) for text in references]
         return {(i, j): joint_key(about, rows[i], columns[j]) for i, j in sorted(cells)}
 
-    def _check_budget(self, budget: Budget | None, options: Mapping[str, JsonValue]) -> None:
-        if budget is None:
-            return
+    def check_budget(self, budget: Budget) -> None:
+        """Checks that each call has an upper bound by which a budget can reserve it.
+
+        Raises:
+            ConfigError: The budget is in dollars and the price of the model is not known, or an
+                option lets a call cost anything.
+        """
         if budget.needs_price and self.price is None:
             raise ConfigError(
                 f"the price of {self.model!r} is not known, and the budget is in dollars: "
                 "give price=Price(...)"
             )
         for name in (*LENGTH_OPTIONS, "n"):
-            value = options.get(name, 1)
+            value = self._options.get(name, 1)
             if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
 
