@@ -16,6 +16,7 @@ from openai import APIStatusError, OpenAIError
 from claimspan.cost.budget import Budget, Reservation
 from claimspan.cost.usage import Usage, add_usage, within_record_limits
 from claimspan.errors import ReplyError
+from claimspan.judges.llm.base_url import ForbiddenAddressError
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 
 __all__ = ["Call", "root_cause"]
@@ -78,6 +79,9 @@ class Call:
             yield
         except APIStatusError as error:
             await self._answered(error.status_code)
+            raise
+        except ForbiddenAddressError:  # refused by us: it says nothing about the endpoint
+            await self.settle(Usage())
             raise
         except ReplyError:  # an answer that is too large: the endpoint is there, and was paid
             self._breaker.record_success()
