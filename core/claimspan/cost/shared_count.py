@@ -74,10 +74,6 @@ class SharedCount:
         return self._guarded(lambda: self._store.spent(day))
 
     async def _off_loop(self, call: Callable[[], _T]) -> _T | None:
-        try:
-            self._pool.start()
-        except RuntimeError:  # no thread can be started: the interpreter is shutting down
-            return self._guarded(call)
         # In the caller's context: instrumentation may be suppressed there.
         return await self._pool.run(lambda: self._guarded(call), context=copy_context())
 
