@@ -76,15 +76,21 @@ class Evaluator:
                 match, reason = await self._find_ground_truth(job)
                 return await self._judge_record(job, match, reason)
         except TimeoutError:
+            if not deadline.expired():  # somebody else's
+                raise
             return Outcome(status=Status.TIMEOUT, reason=f"no verdicts within {seconds:g} s")
         except BudgetExceededError as error:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         except JudgeError as error:
             return Outcome(status=Status.JUDGE_ERROR, reason=str(error))
-        except (KeyboardInterrupt, GeneratorExit, BaseExceptionGroup) as error:
+        except Exception:  # a fault of ours, which the thread counts
+            raise
+        except BaseException as error:
+            if _is_cancelled(error):
+                raise
             # The core passes these on to its caller, which may be an application. On this thread
             # there is none, so the judge has failed.
-            reason = f"judge {self._judge.name!r} raised {type(error).__name__}"
+            reason = f"the judge raised {type(error).__name__}"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
 
     async def _judge_record(self, job: Job, match: GroundTruthMatch | None, reason: str) -> Outcome:
