@@ -400,6 +400,40 @@ async def test_a_redis_that_goes_away_and_comes_back_is_used_again(
     assert shared.calls == 3  # what the server had before it went away is lost with its memory
 
 
+async def test_a_redis_that_hangs_is_left_though_its_client_has_no_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("claimspan.cost.shared_count.STORE_SECONDS", 0.3)
+    with redis_server() as server, redis.Redis(host="127.0.0.1", port=server.port) as client:
+        budget = Budget(calls_per_day=3, store=RedisBudgetStore(client))
+        await spend(budget)
+        server.freeze()
+        await asyncio.wait_for(_spend_twice(budget), 10)
+
+        with pytest.raises(BudgetExceededError, match="3 calls a day"):
+            await spend(budget)
+        assert budget.store_failures == 1
+        server.stop()  # else the thread of the store would keep the client from closing
+
+
+async def _spend_twice(budget: Budget) -> None:
+    await spend(budget)
+    await spend(budget)
+
+
+@pytest.mark.parametrize("decodes", [False, True])
+def test_a_client_that_decodes_replies_counts_as_well(
+    server: RedisServer, *, decodes: bool
+) -> None:
+    name = f"decodes-{decodes}"
+    with redis.Redis(host="127.0.0.1", port=server.port, decode_responses=decodes) as client:
+        store = RedisBudgetStore(client, name=name)
+        assert store.reserve(TODAY, "a", PART, LIMITS).is_admitted
+        store.settle(TODAY, "a", PART)
+
+        assert store.spent(TODAY) == PART
+
+
 async def test_a_file_that_another_process_holds_delays_no_other_task(sqlite_path: Path) -> None:
     store = SqliteBudgetStore(sqlite_path)
     budget = Budget(calls_per_day=4, store=store)

@@ -13,8 +13,9 @@ from typing import Final
 
 import pytest
 
-from claimspan.errors import JudgeError, JudgeUnavailableError, ReplyError
+from claimspan.errors import ConfigError, JudgeError, JudgeUnavailableError, ReplyError
 from claimspan.evaluation.evaluate import aevaluate_many
+from claimspan.judges import CascadeJudge, LexicalJudge
 from claimspan.judges.llm.chat_endpoint import ChatEndpoint
 from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
 from claimspan.judges.llm.completion import read_completion, read_envelope
@@ -289,6 +290,17 @@ def run_unclean(monitor: Monitor) -> None:
 def _texts(value: object) -> list[str]:
     assert isinstance(value, tuple)
     return [str(each) for each in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - their text is what counts
+
+
+def test_a_budget_in_dollars_for_a_model_without_a_price_is_refused_at_set_up() -> None:
+    judge = CascadeJudge(LexicalJudge(), make_judge("http://127.0.0.1:9/v1"))
+
+    with pytest.raises(ConfigError, match="the price of 'stub' is not known"):
+        Monitor(judge=judge, budget=Budget(per_day=1.0))
+    with pytest.raises(ConfigError, match="budget is a float: give a Budget"):
+        Monitor(budget=5.0)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - for those who do not type-check
+    Monitor(judge=judge, budget=Budget(calls_per_day=1))
+    Monitor(judge=LexicalJudge(), budget=Budget(per_day=1.0))
 
 
 def test_the_budget_of_a_monitor_bounds_a_judge_that_has_none(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import tempfile
@@ -36,6 +37,11 @@ class RedisServer:
         while not _answers(self.port):
             assert time.monotonic() < deadline, "Redis did not start"
             time.sleep(0.02)
+
+    def freeze(self) -> None:
+        """Lets connections and requests hang, until ``stop``."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
 
     def stop(self) -> None:
         """Ends the server, as a crash does."""

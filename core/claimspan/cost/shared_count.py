@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
@@ -20,6 +21,9 @@ _logger: Final = logging.getLogger("claimspan")
 
 AWAY_SECONDS: Final = 5.0
 """How long a store that failed is left alone, so that its timeouts do not delay every call."""
+
+STORE_SECONDS: Final = 3.0
+"""How long a call of the store is waited for; a client of the user's may have no timeout."""
 
 LOG_INTERVAL: Final = 60.0
 """Seconds between two log lines: a store that is down fails with every call."""
@@ -74,12 +78,23 @@ class SharedCount:
         return self._guarded(lambda: self._store.spent(day))
 
     async def _off_loop(self, call: Callable[[], _T]) -> _T | None:
-        # In the caller's context: instrumentation may be suppressed there.
-        return await self._pool.run(lambda: self._guarded(call), context=copy_context())
+        if self._is_away:
+            return None
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                # In the caller's context: instrumentation may be suppressed there.
+                return await self._pool.run(lambda: self._guarded(call), context=copy_context())
+        except TimeoutError as error:
+            self._failed(error)
+            return None
+
+    @property
+    def _is_away(self) -> bool:
+        return time.monotonic() < self._away_until
 
     def _guarded(self, call: Callable[[], _T]) -> _T | None:
         """Pay what is owed and make a call; None where the store is away."""
-        if time.monotonic() < self._away_until:
+        if self._is_away:
             return None
         try:
             self._pay()

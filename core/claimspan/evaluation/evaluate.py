@@ -39,10 +39,10 @@ SENTENCES_PER_CLAIM: Final = 2
 heading or a question."""
 
 MAX_CALLS: Final = 100
-"""Judge calls of a record; an ordinary one takes 3 to 10."""
+"""Judge calls of a record; an ordinary one takes 4 (``tests/benchmarks/judge_cost.py``)."""
 
 MAX_TOKENS: Final = 1_000_000
-"""Tokens of a record; an ordinary one takes about 7,000."""
+"""Tokens of a record; an ordinary one takes about 6,000."""
 
 EVALUATION_SECONDS: Final = 300.0
 """Deadline of one evaluation, for a judge that hangs."""
