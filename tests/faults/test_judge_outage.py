@@ -1,6 +1,6 @@
 """An endpoint that is down: who is told, how often it is asked, and when it is used again.
 
-Rows F1, F2 and F4 of the reliability matrix.
+Rows F1, F2, F3 and F4 of the reliability matrix.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -150,7 +152,7 @@ async def test_each_judge_has_a_breaker_of_its_own(server: JudgeServer) -> None:
     assert server.calls == 6  # three each: neither has counted the other's
 
 
-@pytest.mark.parametrize("body", [b"Sorry.", b"{}", b" " * (8 * 2**20 + 1)], ids=len)
+@pytest.mark.parametrize("body", [b"Sorry.", b"{}", b" " * (6 * 2**20 + 1)], ids=len)
 async def test_replies_that_cannot_be_used_do_not_open_the_circuit(
     server: JudgeServer, body: bytes
 ) -> None:
@@ -231,6 +233,71 @@ async def test_a_connection_that_breaks_anywhere_in_the_body_is_tried_again(
 
     assert [len(each) for each in claims] == [1] * CUTS
     assert server.calls == 2 * CUTS
+
+
+# --- replies that do not end ---
+
+DRIPPING: Final = """
+import asyncio, sys
+
+async def serve(reader, writer):
+    await reader.readuntil(b"\\r\\n\\r\\n")
+    writer.write(b"HTTP/1.1 200 OK\\r\\n" + sys.argv[1].encode() + b"\\r\\n\\r\\n")
+    try:
+        for _ in range(300):
+            writer.write(b" " * 1_000_000)
+            await writer.drain()
+    except ConnectionError:
+        writer.close()
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+ASKING: Final = """
+import asyncio, sys
+from claimspan.errors import JudgeError
+from claimspan.judges import OpenAIJudge
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+async def ask(port, text):
+    try:
+        await OpenAIJudge("stub", base_url=f"http://127.0.0.1:{port}/v1").extract_claims(text)
+    except JudgeError as error:
+        return str(error)
+
+asyncio.run(ask(1, "Loads the client."))
+before = peak()
+for i in range(3):
+    print(asyncio.run(ask(sys.argv[1], f"It is {i}.")))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the peak of the memory")
+@pytest.mark.parametrize("header", ["Content-Length: 300000000", "Connection: close"])
+def test_a_reply_of_300_mb_takes_at_most_10_mib(header: str) -> None:
+    # Processes of their own: the server's buffers would count.
+    command = [sys.executable, "-c", DRIPPING, header]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+            asking = [sys.executable, "-c", ASKING, port]
+            done = subprocess.run(asking, capture_output=True, text=True, timeout=60, check=True)
+        finally:
+            server.kill()
+
+    *answers, grown = done.stdout.splitlines()
+    assert answers == ["the response is larger than 6 MiB"] * 3
+    assert int(grown) <= 10 * 1024  # KiB
 
 
 # --- on the trace ---

@@ -31,7 +31,7 @@ __all__ = [
 MAX_RETRIES: Final = 2
 """Retries of a request that failed for a passing reason, such as a rate limit."""
 
-MAX_REPLY_BYTES: Final = 8 * 2**20
+MAX_REPLY_BYTES: Final = 6 * 2**20
 """Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB."""
 
 _KEPT_HEADERS: Final = ("retry-after", "retry-after-ms", "x-should-retry")
@@ -143,6 +143,8 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
             try:
                 body = b""
                 if response.is_success:  # the body of an error may hold the key, and may never end
+                    if _declares_more(response.headers, MAX_REPLY_BYTES):
+                        raise _too_large(MAX_REPLY_BYTES)
                     body = await _read_at_most(response.aiter_bytes(), MAX_REPLY_BYTES)
             finally:
                 await response.aclose()
@@ -204,9 +206,23 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float:
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
-    body = bytearray()
+    # Joined at the end: an array that grows is copied, and held twice meanwhile.
+    read: list[bytes] = []
+    size = 0
     async for part in parts:
-        body += part
-        if len(body) > limit:
-            raise ReplyError(f"the response is larger than {limit // 2**20} MiB")
-    return bytes(body)
+        size += len(part)
+        if size > limit:
+            read.clear()  # the traceback of the error would keep it
+            raise _too_large(limit)
+        read.append(part)
+    return b"".join(read)
+
+
+def _too_large(limit: int) -> ReplyError:
+    return ReplyError(f"the response is larger than {limit // 2**20} MiB")
+
+
+def _declares_more(headers: Mapping[str, str], limit: int) -> bool:
+    """Whether a response says beforehand that it is too large; it is not read then."""
+    declared = headers.get("content-length", "")
+    return declared.isdecimal() and int(declared[:20]) > limit

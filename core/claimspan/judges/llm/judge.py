@@ -53,7 +53,7 @@ class OpenAIJudge:
     given twice or malformed is requested once more, and then left undecided.
 
     A call never takes longer than ``call_seconds``, retries included. After five failures in a row
-    no request is made for 30 s. A reply larger than 8 MiB is not read. Redirects, proxies and all
+    no request is made for 30 s. A reply larger than 6 MiB is not read. Redirects, proxies and all
     settings of the environment are ignored, so that neither the prompts nor the key go elsewhere
     and the application's account does not pay.
 
