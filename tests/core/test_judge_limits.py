@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -211,21 +212,23 @@ async def test_a_text_that_no_call_could_hold_is_refused_before_it_is_sent(
     assert all(len(each.text) < 100_000 for each in server.exchanges)
 
 
-def test_tokens_under_way_count_until_they_are_reported() -> None:
+async def test_a_request_waits_for_the_tokens_that_others_may_not_use() -> None:
+    order: list[str] = []
+
+    async def request(name: str, used: int) -> None:
+        async with within_record_limits(60):
+            order.append(f"{name} begins")
+            await asyncio.sleep(0.01)
+            add_usage(Usage(input_tokens=used))
+            order.append(f"{name} ends")
+
     with metered(max_tokens=100) as meter:
-        with within_record_limits(60):
-            with pytest.raises(RecordLimitError, match="past 100 tokens"):
-                _enter(60)
-            add_usage(Usage(input_tokens=30))
-        with within_record_limits(60):
-            assert meter.tokens_under_way == 60
+        await asyncio.gather(request("first", 30), request("second", 20))
+        with pytest.raises(RecordLimitError, match="past 100 tokens"):
+            await request("third", 1)
 
+    assert order == ["first begins", "first ends", "second begins", "second ends"]
     assert meter.tokens_under_way == 0
-
-
-def _enter(tokens: int) -> None:
-    with within_record_limits(tokens):
-        raise AssertionError("not reached")
 
 
 def references_of(judge: ScriptedJudge) -> Sequence[str]:

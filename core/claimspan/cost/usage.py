@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -24,6 +25,9 @@ __all__ = [
     "within_record_limits",
 ]
 
+
+# Polled, as the requests may be in other threads; a call takes at least ten times as long.
+_POLL_SECONDS: Final = 0.02
 
 _ROUNDING: Final = 1e-9
 """In US dollars; a token of the cheapest model costs fifty times as much."""
@@ -91,6 +95,21 @@ class Meter:
         self.notes: Counter[str] = Counter()
         """Number of verdicts that were decided in another way than usual, by note."""
 
+    def has_room_for(self, tokens: int) -> bool:
+        """Whether a request fits now; False where it may, once others have been reported.
+
+        Raises:
+            RecordLimitError: It does not fit beside what was used already.
+        """
+        if self.max_tokens is None:
+            return True
+        used = self.usage.input_tokens + self.usage.output_tokens + tokens
+        if used > self.max_tokens:
+            raise RecordLimitError(
+                f"token limit: the next call could take the record past {self.max_tokens:,} tokens"
+            )
+        return used + self.tokens_under_way <= self.max_tokens
+
 
 _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", default=None)
 
@@ -133,9 +152,11 @@ def add_usage(usage: Usage) -> None:
             raise _call_limit(meter.max_calls)
 
 
-@contextmanager
-def within_record_limits(tokens: int) -> Generator[None]:
+@asynccontextmanager
+async def within_record_limits(tokens: int) -> AsyncGenerator[None]:
     """Surrounds a request, which counts against the tokens of its record until it is reported.
+
+    Waits while other requests of the record leave it no room.
 
     Args:
         tokens: What the request may use at most, by estimate.
@@ -147,13 +168,11 @@ def within_record_limits(tokens: int) -> Generator[None]:
     if meter is None:
         yield
         return
+    while not meter.has_room_for(tokens):
+        await asyncio.sleep(_POLL_SECONDS)
+    # Looked at last: nothing may come between this and the report of the request.
     if meter.max_calls is not None and meter.usage.calls >= meter.max_calls:
         raise _call_limit(meter.max_calls)
-    used = meter.usage.input_tokens + meter.usage.output_tokens + meter.tokens_under_way
-    if meter.max_tokens is not None and used + tokens > meter.max_tokens:
-        raise RecordLimitError(
-            f"token limit: the next call could take the record past {meter.max_tokens:,} tokens"
-        )
     meter.tokens_under_way += tokens
     try:
         yield

@@ -115,7 +115,8 @@ class Call:
             for budget in self._budgets:
                 reservation = budget.reserve(self._maximum)
                 self._reservations.append(await self._reserved.enter_async_context(reservation))
-            self._reserved.enter_context(within_record_limits(_expected_tokens(self._maximum)))
+            limits = within_record_limits(_expected_tokens(self._maximum))
+            await self._reserved.enter_async_context(limits)
         except BaseException:
             self._book(Usage())  # what another budget has reserved was not used
             await self.settle()

@@ -52,10 +52,11 @@ class OpenAIJudge:
     verdicts of a reply are matched by ids that are random in each call; a verdict that is missing,
     given twice or malformed is requested once more, and then left undecided.
 
-    A call never takes longer than ``call_seconds``, retries included. After five failures in a row
-    no request is made for 30 s. A reply larger than 6 MiB is not read. Redirects, proxies and all
-    settings of the environment are ignored, so that neither the prompts nor the key go elsewhere
-    and the application's account does not pay.
+    A record may make 100 calls and use 1,000,000 tokens, unless a budget says otherwise; the
+    verdicts beyond are undecided. A call never takes longer than ``call_seconds``, retries
+    included. After five failures in a row no request is made for 30 s. A reply larger than 5 MiB is
+    not read. Redirects, proxies and all settings of the environment are ignored, so that neither
+    the prompts nor the key go elsewhere and the application's account does not pay.
 
     OpenAI's reasoning models (``o1`` and later, ``gpt-5`` and later) may use 25,000 tokens more in
     every call, since their reasoning counts towards the length of a reply. For other models that
