@@ -45,7 +45,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "verdicts": frozenset({"errors", "text"}),
     "concurrency": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
-    "cost": VALUES,
+    "cost": VALUES | {"concurrency"},
     "files": VALUES | {"text"},
     "metrics": VALUES | {"text"},
     "judges": VALUES | {"concurrency", "cost", "text"},

@@ -78,8 +78,15 @@ class DaemonPool:
                 the cause.
         """
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
-        call = partial((context or Context()).run, function, *args)
-        self._started_queue().put(partial(_execute, future, call))
+        work = partial(_execute, future, partial((context or Context()).run, function, *args))
+        try:
+            queue = self._started_queue()
+        except RuntimeError:
+            # The interpreter is shutting down, and no thread can be started. The loop is blocked
+            # meanwhile: better than an evaluation that fails.
+            work()
+        else:
+            queue.put(work)
         return await future
 
     def start(self) -> None:

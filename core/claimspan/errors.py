@@ -8,7 +8,8 @@
     │   └── GroundTruthError     ground truths cannot be read, or a look-up gave something else
     └── JudgeError               a judge could not give verdicts; the evaluation has no scores
         ├── BudgetExceededError  the next call could pass the budget, and was not made
-        ├── JudgeUnavailableError  the judge cannot be reached now; another try may work
+        │   └── RecordLimitError a record has used up the calls or tokens of one record
+        ├── JudgeUnavailableError  the judge is away for now; other records would fail as well
         └── ReplyError           a model's reply is not what was asked for
 
 Messages say what happened and what to do about it. They never contain the text of a chunk,
@@ -29,6 +30,7 @@ __all__ = [
     "JudgeUnavailableError",
     "LabelError",
     "MissingExtraError",
+    "RecordLimitError",
     "ReplyError",
 ]
 
@@ -71,7 +73,11 @@ class JudgeError(ClaimspanError):
 
 
 class JudgeUnavailableError(JudgeError):
-    """The judge cannot be reached now; the same call may work later."""
+    """The judge is away: it is refused, silent, overloaded or broken, whatever the record.
+
+    The same record may be judged later, and other records would fail now as well. An endpoint
+    that refuses one request (HTTP 400, 401, 404) is not away.
+    """
 
 
 class ReplyError(JudgeError):
@@ -80,3 +86,7 @@ class ReplyError(JudgeError):
 
 class BudgetExceededError(JudgeError):
     """The next call could cost more than the budget has left, and was not made."""
+
+
+class RecordLimitError(BudgetExceededError):
+    """One record has used up the calls or the tokens that any record may have by default."""

@@ -307,7 +307,7 @@ async def test_an_endless_response_is_not_read(server: JudgeServer, status: int)
     server.behave = behave
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    with pytest.raises(JudgeError, match=r"larger than 8 MiB|HTTP 500"):
+    with pytest.raises(JudgeError, match=r"larger than 5 MiB|HTTP 500"):
         await extract(make_judge(server.url))
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KiB
@@ -317,11 +317,11 @@ async def test_a_response_that_is_too_large_is_not_requested_again_by_the_client
     server: JudgeServer,
 ) -> None:
     async def behave(exchange: Exchange) -> None:
-        await exchange.send(b" " * (8 * 2**20 + 1))
+        await exchange.send(b" " * (5 * 2**20 + 1))
 
     server.behave = behave
 
-    with pytest.raises(JudgeError, match="larger than 8 MiB"):
+    with pytest.raises(JudgeError, match="larger than 5 MiB"):
         await extract(make_judge(server.url))
 
     assert server.calls == 2  # an unusable reply is requested once more, as any other

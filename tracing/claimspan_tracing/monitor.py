@@ -21,6 +21,7 @@ from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
+    checked_budget,
     checked_capture,
     checked_ground_truth,
     checked_judge,
@@ -106,7 +107,7 @@ class Monitor:
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         self._settings = Settings(
-            judge=checked_judge(judge),
+            judge=(checked := checked_judge(judge)),
             ground_truth=checked_ground_truth(ground_truth),
             sampler=checked_sampler(sample),
             hold_seconds=checked_positive("hold_seconds", hold_seconds),
@@ -116,7 +117,7 @@ class Monitor:
             sinks=checked_sinks(sinks),
             redaction=checked_redaction(redact, redact_for, dispatch),
             capture_content=checked_capture(capture_content),
-            budget=budget,
+            budget=checked_budget(budget, checked),
             spool=checked_spool(spool),
             dispatcher=dispatch,
             serverless=serverless,

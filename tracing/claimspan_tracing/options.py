@@ -14,6 +14,7 @@ from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, default_judge
+from claimspan.judges.protocol import BudgetedJudge
 from claimspan_tracing.decide.sampling import RateSampler, Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.redact.pii import PiiRedactor
@@ -24,6 +25,7 @@ from claimspan_tracing.write.sinks import Sink
 __all__ = [
     "GroundTruthLike",
     "MonitorOptions",
+    "checked_budget",
     "checked_capture",
     "checked_ground_truth",
     "checked_judge",
@@ -170,6 +172,21 @@ def checked_judge(judge: Judge | str | None) -> Judge:
             f"judge is a {type(judge).__name__}: give an object with name, extract_claims and check"
         )
     return judge
+
+
+def checked_budget(budget: Budget | None, judge: Judge) -> Budget | None:
+    """Return the budget.
+
+    Raises:
+        ConfigError: It is none, or it is in dollars and the price of the judge's model is unknown.
+    """
+    if budget is None:
+        return None
+    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"budget is a {type(budget).__name__}: give a Budget")
+    if isinstance(judge, BudgetedJudge):
+        judge.check_budget(budget)
+    return budget
 
 
 def checked_provider(provider: TracerProvider | None) -> TracerProvider | None:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
+from claimspan.cost.budget_store import BudgetStore, Limits, MemoryBudgetStore, total_usage
+from claimspan.cost.shared_count import SharedCount
 from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
 
-__all__ = ["Budget", "Reservation"]
+__all__ = ["Budget", "Reservation", "current_budget", "with_budget"]
 
 DAY_SECONDS: Final = 86_400
 
 # Polled because calls in other threads cannot wake a task; a call takes at least ten times as long.
 _POLL_SECONDS: Final = 0.02
+_SHARED_POLL_SECONDS: Final = 0.5
+"""Longest pause between two questions to a store that others share."""
+
+_LEAST: Final = Usage(calls=1, input_tokens=1, cost_usd=1e-9)
+"""Less than any call of a model costs: where it does not fit, nothing is left."""
 
 
 class Reservation:
@@ -30,60 +40,70 @@ class Reservation:
         """Usage to book when the call ends; the upper bound until the caller sets another."""
 
 
-class _Account:
-    """Usage of a day or of a record: what was spent, and what is reserved."""
+class _RecordAccount:
+    """Usage of a record: what was spent, and what is reserved."""
 
     def __init__(self) -> None:
         self.spent = Usage()
-        self.reserved: list[Reservation] = []
-
-    def total_with(self, maximum: Usage) -> Usage:
-        return sum((each.maximum for each in self.reserved), self.spent + maximum)
+        self.reserved: dict[str, Usage] = {}
 
 
 class Budget:
-    """Limits the US dollars of a day and of a record, and the calls and tokens of a record.
+    """Limits the US dollars, calls and tokens of a day and of a record.
 
     Before each request the judge reserves the upper bound of its cost: one token for each byte of
     the prompt, and all completion tokens that it allows. A request that could exceed a limit is
     not made. A request that the endpoint refuses counts as a call without a cost. A record is one
-    evaluation; a day starts at 00:00 UTC. One budget may serve many judges and threads. It counts
-    within one process, from zero.
+    evaluation; a day starts at 00:00 UTC. One budget may serve many judges and threads.
+
+    Without a store it counts within one process, from zero. With one, all processes that use the
+    store share the limits of the day. Where the store fails, each process goes on with its own
+    count and the same limits, and books what it has spent when the store is back.
     """
 
     def __init__(
         self,
         *,
         per_day: float | None = None,
+        calls_per_day: int | None = None,
+        tokens_per_day: int | None = None,
         per_record: float | None = None,
         calls_per_record: int | None = None,
         tokens_per_record: int | None = None,
+        store: BudgetStore | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Set the limits; None sets none.
 
         Args:
             per_day: US dollars per day.
+            calls_per_day: Requests per day, retries included.
+            tokens_per_day: Prompt and completion tokens per day.
             per_record: US dollars per record.
             calls_per_record: Requests per record, retries included.
             tokens_per_record: Prompt and completion tokens per record.
+            store: Counts the days for all processes: ``SqliteBudgetStore`` or
+                ``RedisBudgetStore``; None counts in this process alone.
             clock: Returns the seconds since 1970-01-01 UTC.
 
         Raises:
             ConfigError: A limit is negative.
         """
-        limits = (per_day, per_record, calls_per_record, tokens_per_record)
-        if any(limit is not None and limit < 0 for limit in limits):
-            raise ConfigError("a limit of Budget is negative: give 0 or more, or None")
         self.per_day: Final = per_day
         self.per_record: Final = per_record
         self.calls_per_record: Final = calls_per_record
         self.tokens_per_record: Final = tokens_per_record
+        self._day_limits = Limits(per_day, calls_per_day, tokens_per_day)
+        self._record_limits = Limits(per_record, calls_per_record, tokens_per_record)
+        limits = (*self._day_limits, *self._record_limits)
+        if any(limit is not None and limit < 0 for limit in limits):
+            raise ConfigError("a limit of Budget is negative: give 0 or more, or None")
         self._clock = clock
         self._lock = threading.Lock()
-        self._day = -1
-        self._today = _Account()
-        self._records: WeakKeyDictionary[Meter, _Account] = WeakKeyDictionary()
+        self._own = MemoryBudgetStore()
+        self._shared = None if store is None else SharedCount(store, self._day_limits)
+        self._records: WeakKeyDictionary[Meter, _RecordAccount] = WeakKeyDictionary()
+        _budgets.add(self)
 
     @property
     def needs_price(self) -> bool:
@@ -92,9 +112,21 @@ class Budget:
 
     @property
     def spent_today(self) -> Usage:
-        """Usage since 00:00 UTC, without the calls under way."""
+        """Usage since 00:00 UTC, without the calls under way; asks the store, if there is one."""
+        own = self._own.spent(self._today())
+        shared = None if self._shared is None else self._shared.spent(self._today())
+        return own if shared is None else shared
+
+    @property
+    def store_failures(self) -> int:
+        """How often the store has failed."""
+        return 0 if self._shared is None else self._shared.failures
+
+    def booked_for(self, meter: Meter) -> Usage:
+        """What was reserved and then booked for the record that a meter stands for."""
         with self._lock:
-            return self._account_of_today().spent
+            account = self._records.get(meter)
+            return Usage() if account is None else account.spent
 
     @asynccontextmanager
     async def reserve(self, maximum: Usage) -> AsyncGenerator[Reservation]:
@@ -111,64 +143,122 @@ class Budget:
         Raises:
             BudgetExceededError: The call could exceed a limit.
         """
-        reservation = Reservation(maximum)
-        while (accounts := self._open(reservation)) is None:
-            await asyncio.sleep(_POLL_SECONDS)
+        key, reservation, pause = secrets.token_hex(8), Reservation(maximum), _POLL_SECONDS
+        record = self._record_account()
+        while (day := await self._open(key, maximum, record)) is None:
+            await asyncio.sleep(pause)
+            if self._shared is not None:
+                pause = min(2 * pause, _SHARED_POLL_SECONDS)
         try:
             yield reservation
         finally:
-            with self._lock:
-                for account in accounts:
-                    account.reserved.remove(reservation)
-                    account.spent += reservation.spent
+            self._close(day, key, reservation.spent, record)
+            if self._shared is not None:
+                await self._shared.settle(day, key, reservation.spent)
 
-    def _open(self, reservation: Reservation) -> list[_Account] | None:
-        """Enters the reservation into its accounts; None while others leave it no room."""
-        meter = current_meter()
+    async def check(self) -> None:
+        """Checks that something is left, for a judge that reserves nothing by itself.
+
+        Raises:
+            BudgetExceededError: The budget of the day, or of any record, is used up.
+        """
+        _check("a record", self._record_limits, _LEAST)
+        day = self._today()
+        _check("a day", self._day_limits, self._own.spent(day) + _LEAST)
+        shared = None if self._shared is None else await self._shared.spent_later(day)
+        if shared is not None:
+            _check("a day", self._day_limits, shared + _LEAST)
+
+    async def book(self, usage: Usage) -> None:
+        """Books what was spent without a reservation."""
+        day, key = self._today(), secrets.token_hex(8)
+        self._own.settle(day, key, usage)
+        if self._shared is not None:
+            await self._shared.settle(day, key, usage)
+
+    def forget_reservations(self) -> None:
+        """Go on in a forked child: the calls under way are its parent's."""
+        # Another thread may have held a lock at the moment of the fork: all are replaced.
+        self._lock = threading.Lock()
+        self._records = WeakKeyDictionary()
+        self._own.forget_reservations()
+
+    async def _open(self, key: str, maximum: Usage, record: _RecordAccount) -> int | None:
+        """Enters a reservation everywhere; returns its day, or None while others leave no room."""
+        day = self._today()
         with self._lock:
-            today = self._account_of_today()
-            record = _Account() if meter is None else self._records.setdefault(meter, _Account())
-            maximum = reservation.maximum
-            self._check(today.spent + maximum, record.spent + maximum)
-            try:
-                self._check(today.total_with(maximum), record.total_with(maximum))
-            except BudgetExceededError:
+            _check("a record", self._record_limits, record.spent + maximum)
+            if not self._record_limits.allow(total_usage(record.reserved) + record.spent + maximum):
                 return None
-            for account in (today, record):
-                account.reserved.append(reservation)
-            return [today, record]
+            record.reserved[key] = maximum
+        admission = self._own.reserve(day, key, maximum, self._day_limits)
+        if admission.is_admitted and self._shared is not None:
+            try:
+                # None: the store is away, and the own count decides.
+                admission = await self._shared.reserve(day, key, maximum) or admission
+            except BaseException:  # cancelled: the store may have entered the reservation
+                self._close(day, key, Usage(), record)
+                await self._shared.settle(day, key, Usage())
+                raise
+        if admission.is_admitted:
+            return day
+        self._close(day, key, Usage(), record)
+        _check("a day", self._day_limits, admission.spent + maximum)
+        return None
 
-    def _check(self, today: Usage, record: Usage) -> None:
-        _check_limits("a day", today, dollars=self.per_day)
-        _check_limits(
-            "a record",
-            record,
-            dollars=self.per_record,
-            calls=self.calls_per_record,
-            tokens=self.tokens_per_record,
-        )
+    def _close(self, day: int, key: str, spent: Usage, record: _RecordAccount) -> None:
+        self._own.settle(day, key, spent)
+        with self._lock:
+            record.reserved.pop(key, None)
+            record.spent += spent
 
-    def _account_of_today(self) -> _Account:
-        day = int(self._clock() // DAY_SECONDS)
-        if day != self._day:
-            self._day, self._today = day, _Account()
-        return self._today
+    def _record_account(self) -> _RecordAccount:
+        meter = current_meter()
+        if meter is None:
+            return _RecordAccount()
+        with self._lock:
+            return self._records.setdefault(meter, _RecordAccount())
+
+    def _today(self) -> int:
+        return int(self._clock() // DAY_SECONDS)
 
 
-def _check_limits(
-    scope: str,
-    total: Usage,
-    *,
-    dollars: float | None = None,
-    calls: int | None = None,
-    tokens: int | None = None,
-) -> None:
-    limits = (
-        (dollars, total.cost_usd, "dollars"),
-        (calls, total.calls, "calls"),
-        (tokens, total.input_tokens + total.output_tokens, "tokens"),
-    )
-    for limit, needed, unit in limits:
+_current: Final[ContextVar[Budget | None]] = ContextVar("claimspan_budget", default=None)
+
+
+@contextmanager
+def with_budget(budget: Budget | None) -> Generator[None]:
+    """Bounds every judge inside the block, and in tasks that start there, by a budget.
+
+    It comes beside the budget that a judge may have of its own. None leaves everything as it is.
+    """
+    token = _current.set(budget or _current.get())
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_budget() -> Budget | None:
+    """The budget of the innermost block of ``with_budget``; None outside of one."""
+    return _current.get()
+
+
+_budgets: Final[WeakSet[Budget]] = WeakSet()
+
+
+def _forget_reservations_of_all_budgets() -> None:
+    for budget in _budgets:
+        budget.forget_reservations()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget_reservations_of_all_budgets)
+
+
+def _check(scope: str, limits: Limits, total: Usage) -> None:
+    used = (total.cost_usd, total.calls, total.input_tokens + total.output_tokens)
+    for limit, needed, unit in zip(limits, used, ("dollars", "calls", "tokens"), strict=True):
         if limit is not None and needed > limit:
             raise BudgetExceededError(
                 f"the budget of {limit:g} {unit} {scope} could be exceeded by the next call "

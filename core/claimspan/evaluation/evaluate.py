@@ -15,7 +15,8 @@ from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeGuard, TypeVar
 
 from claimspan.concurrency import gather_or_cancel
-from claimspan.cost.usage import Usage, metered
+from claimspan.cost.budget import Budget, current_budget, with_budget
+from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
@@ -25,12 +26,23 @@ from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
+from claimspan.text.markdown import every_sentence
 from claimspan.verdicts import Claim
 
 __all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
+
+SENTENCES_PER_CLAIM: Final = 2
+"""Sentences given to the extraction for each claim that may be judged: every second one may be a
+heading or a question."""
+
+MAX_CALLS: Final = 100
+"""Judge calls of a record; an ordinary one takes 4 (``tests/benchmarks/judge_cost.py``)."""
+
+MAX_TOKENS: Final = 1_000_000
+"""Tokens of a record; an ordinary one takes about 6,000."""
 
 EVALUATION_SECONDS: Final = 300.0
 """Deadline of one evaluation, for a judge that hangs."""
@@ -56,8 +68,12 @@ async def aevaluate(
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
+    budget: Budget | None = None,
 ) -> Evaluation:
     """Evaluate one record.
+
+    A record may have 100 judge calls and 1,000,000 tokens, or what ``budget`` allows a record.
+    Verdicts beyond that are undecided, with the reason in ``undecided``.
 
     Args:
         record: The record. Without a ground truth only ``faithfulness`` and
@@ -67,11 +83,14 @@ async def aevaluate(
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
         deadline_seconds: Seconds from the start after which the judge is stopped.
+        budget: Bounds the judge, beside a budget of its own. ``OpenAIJudge`` reserves each call on
+            it. For a judge that reserves nothing it is checked before, and charged after.
 
     Returns:
         Metrics, claims, verdicts, and everything else that was found out.
 
     Raises:
+        BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
         ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive.
     """
@@ -82,8 +101,8 @@ async def aevaluate(
     judge = judge or _default_judge()
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
-    with metered() as meter:
-        async with _deadline(deadline_seconds):
+    with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
+        async with _charged_to(current_budget(), meter), _deadline(deadline_seconds):
             claims = await _extract(judge, record, max_claims)
             matrices = await judge_matrices(judge, record, claims.response, claims.ground_truth)
     measurement = measure(matrices, undefined=undefined)
@@ -111,6 +130,7 @@ def evaluate(
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
+    budget: Budget | None = None,
 ) -> Evaluation:
     """Evaluate one record from synchronous code; also where an event loop is already running.
 
@@ -123,6 +143,7 @@ def evaluate(
             undefined=undefined,
             max_claims=max_claims,
             deadline_seconds=deadline_seconds,
+            budget=budget,
         )
     )
 
@@ -135,6 +156,7 @@ async def aevaluate_many(
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
+    budget: Budget | None = None,
 ) -> list[Evaluation]:
     """Evaluate many records; a judge that fails on one does not stop the others.
 
@@ -145,6 +167,7 @@ async def aevaluate_many(
         max_claims: As in ``aevaluate``.
         concurrency: Records under evaluation at once.
         progress: Show a bar on standard error; None shows it on a terminal, if rich is installed.
+        budget: As in ``aevaluate``.
 
     Returns:
         One evaluation per record, in order. Where the judge failed it has no metrics, and its
@@ -163,7 +186,8 @@ async def aevaluate_many(
         async def one(record: RagRecord) -> Evaluation:
             async with gate:
                 try:
-                    return await _evaluation_or_error(record, judge, undefined, max_claims)
+                    with with_budget(budget):
+                        return await _evaluation_or_error(record, judge, undefined, max_claims)
                 finally:
                     advance()
 
@@ -178,6 +202,7 @@ def evaluate_many(
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
+    budget: Budget | None = None,
 ) -> list[Evaluation]:
     """Evaluate many records from synchronous code; also where an event loop is already running.
 
@@ -191,6 +216,7 @@ def evaluate_many(
             max_claims=max_claims,
             concurrency=concurrency,
             progress=progress,
+            budget=budget,
         )
     )
 
@@ -213,6 +239,28 @@ async def _evaluation_or_error(
                 usage=meter.usage + Usage(seconds=time.perf_counter() - started),
                 error=str(error),
             )
+
+
+def _record_limits(budget: Budget | None) -> tuple[int, int]:
+    """Calls and tokens of a record: what a budget says of them, else the default."""
+    calls = None if budget is None else budget.calls_per_record
+    tokens = None if budget is None else budget.tokens_per_record
+    return MAX_CALLS if calls is None else calls, MAX_TOKENS if tokens is None else tokens
+
+
+@asynccontextmanager
+async def _charged_to(budget: Budget | None, meter: Meter) -> AsyncGenerator[None]:
+    """Charge a budget with what the block uses, as far as the judge has not reserved it."""
+    if budget is None:
+        yield
+        return
+    await budget.check()
+    try:
+        yield
+    finally:
+        unbooked = meter.usage.beyond(budget.booked_for(meter))
+        if not unbooked.is_nothing:
+            await budget.book(unbooked)
 
 
 @asynccontextmanager
@@ -250,10 +298,24 @@ def _version(judge: Judge) -> str:
 async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
     # Both texts at once: each extraction may be a call over the network.
     texts = (record.response, ground_truth_of(record) or "")
-    found = await gather_or_cancel([_claims_of(judge, text, record.query) for text in texts])
+    # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
+    cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
+    found = await gather_or_cancel([_claims_of(judge, text, record.query) for text, _ in cut])
     response, ground_truth = (claims[:max_claims] for claims in found)
     dropped = sum(map(len, found)) - len(response) - len(ground_truth)
-    return _Claims(response, ground_truth, dropped)
+    # A sentence that was cut counts as one claim.
+    return _Claims(response, ground_truth, dropped + sum(n_sentences for _, n_sentences in cut))
+
+
+def _cut(text: str, max_sentences: int) -> tuple[str, int]:
+    """The first sentences of a text, and how many more there were."""
+    if len(text) < 2 * max_sentences:  # a sentence has a letter and an end
+        return text, 0
+    sentences = [each for each in every_sentence(text, "en") if each.strip()]
+    if len(sentences) <= max_sentences:
+        return text, 0
+    kept = "\n".join(sentence.rstrip("\n") for sentence in sentences[:max_sentences])
+    return kept, len(sentences) - max_sentences
 
 
 async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:

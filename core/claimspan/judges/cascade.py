@@ -11,7 +11,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from claimspan.judges.protocol import Cell, Judge, SparseJudge
+from claimspan.cost.budget import Budget
+from claimspan.judges.protocol import BudgetedJudge, Cell, Judge, SparseJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["LEXICAL_THRESHOLDS", "CascadeJudge", "Thresholds"]
@@ -98,6 +99,16 @@ class CascadeJudge:
         """Versions of both judges, with the thresholds between them."""
         versions = [str(getattr(judge, "version", "")) for judge in (self.cheap, self.strong)]
         return f"{versions[0]}>{self.thresholds.low:g}-{self.thresholds.high:g}>{versions[1]}"
+
+    def check_budget(self, budget: Budget) -> None:
+        """Checks that both judges can keep to a budget, where they have such a check.
+
+        Raises:
+            ConfigError: One of them cannot.
+        """
+        for judge in (self.cheap, self.strong):
+            if isinstance(judge, BudgetedJudge):
+                judge.check_budget(budget)
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the claims that the strong judge extracts."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol, runtime_checkable
 
+from claimspan.cost.budget import Budget
 from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["Cell", "Judge", "SparseJudge"]
+__all__ = ["BudgetedJudge", "Cell", "Judge", "SparseJudge"]
 
 Cell = tuple[int, int]
 """Index of a claim, and index of a reference."""
@@ -94,5 +95,18 @@ class SparseJudge(Judge, Protocol):
 
         Raises:
             JudgeError: The judge failed.
+        """
+        ...
+
+
+@runtime_checkable
+class BudgetedJudge(Judge, Protocol):
+    """A judge that can say at set-up whether it can keep to a budget."""
+
+    def check_budget(self, budget: Budget) -> None:
+        """Checks a budget that the judge is about to run under.
+
+        Raises:
+            ConfigError: The judge cannot keep to it, such as to a limit in dollars without a price.
         """
         ...

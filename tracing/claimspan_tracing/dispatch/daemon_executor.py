@@ -7,9 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import ParamSpec, TypeVar
+from queue import SimpleQueue
+from typing import Final, ParamSpec, TypeVar
 
 __all__ = ["DaemonExecutor"]
+
+SPARE_THREADS: Final = 4
+"""Threads kept for the end of the interpreter; a look-up of a name that hangs occupies one."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -21,19 +25,50 @@ class DaemonExecutor(ThreadPoolExecutor):
     It stands for asyncio's default executor, which accepts no other base class. That one keeps the
     process alive until every function has returned, and ``loop.run_in_executor`` copies no context
     to it: a judge that calls a framework through it would be captured as a query.
+
+    A few threads start with the executor and wait. From Python 3.12 on no other thread can start
+    once the interpreter is shutting down, when the last records of a script are evaluated, and
+    asyncio resolves names on threads: without these a judge would not find its endpoint.
     """
 
-    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Start a function.
+    def __init__(self) -> None:
+        """Start the spare threads.
 
         Raises:
             RuntimeError: No thread can be started, because the interpreter is shutting down.
         """
+        super().__init__()
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        for _ in range(SPARE_THREADS):
+            _start(partial(_work, self._calls))
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Start a function: on a new thread, or on a spare one where none can be started."""
         future: Future[_T] = Future()
         call = partial(copy_context().run, partial(fn, *args, **kwargs))
-        name = "claimspan-judge-call"
-        threading.Thread(target=_execute, args=(future, call), name=name, daemon=True).start()
+        work = partial(_execute, future, call)
+        try:
+            _start(work)
+        except RuntimeError:  # the interpreter is shutting down
+            self._calls.put(work)
         return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the spare threads once they are idle; functions under way go on."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        for _ in range(SPARE_THREADS):
+            self._calls.put(None)
+
+
+def _start(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="claimspan-judge-call", daemon=True).start()
+
+
+def _work(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    """Body of a spare thread: runs calls until it finds None."""
+    while (call := calls.get()) is not None:
+        call()
+        del call  # an idle thread keeps neither the arguments nor the result alive
 
 
 def _execute(future: Future[_T], call: Callable[[], _T]) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from claimspan import Evaluation, GroundTruth, aevaluate
 from claimspan.concurrency import DaemonPool
+from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError, JudgeError, JudgeUnavailableError
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
@@ -42,6 +43,7 @@ class Evaluator:
         *,
         first_look: FirstLook | None = None,
         redaction: Redaction | None = None,
+        budget: Budget | None = None,
     ) -> None:
         """Set who decides.
 
@@ -51,12 +53,14 @@ class Evaluator:
             guard: Counts faults of the ground-truth look-up.
             first_look: Decides about jobs that were dispatched undecided; None evaluates them.
             redaction: What is taken out of ground truths and outcomes.
+            budget: Bounds the judge, beside a budget of its own.
         """
         self._first_look = first_look
         self._judge = judge
         self._ground_truth = ground_truth
         self._guard = guard
         self._redaction = redaction
+        self._budget = budget
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
@@ -106,16 +110,22 @@ class Evaluator:
                 match, reason = await self._find_ground_truth(job)
                 return await self._judge_record(job, match, reason)
         except TimeoutError:
+            if not deadline.expired():  # somebody else's
+                raise
             return Outcome(status=Status.TIMEOUT, reason=f"no verdicts within {seconds:g} s")
         except BudgetExceededError as error:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         except JudgeError as error:
             unavailable = isinstance(error, JudgeUnavailableError)
             return Outcome(status=Status.JUDGE_ERROR, reason=str(error), unavailable=unavailable)
-        except (KeyboardInterrupt, GeneratorExit, BaseExceptionGroup) as error:
+        except Exception:  # a fault of ours, which the thread counts
+            raise
+        except BaseException as error:
+            if _is_cancelled(error):
+                raise
             # The core passes these on to its caller, which may be an application. On this thread
             # there is none, so the judge has failed.
-            reason = f"judge {self._judge.name!r} raised {type(error).__name__}"
+            reason = f"the judge raised {type(error).__name__}"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
 
     async def _judge_record(self, job: Job, match: GroundTruthMatch | None, reason: str) -> Outcome:
@@ -126,7 +136,7 @@ class Evaluator:
             if text is None:
                 match, reason = None, "the redactor failed on the ground truth"
             record = record.model_copy(update={"ground_truth": text})
-        evaluation = await aevaluate(record, judge=self._judge)
+        evaluation = await aevaluate(record, judge=self._judge, budget=self._budget)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
@@ -205,10 +215,18 @@ def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
     if evaluation.metrics:
         return Status.EVALUATED, ""
     if evaluation.response_claims:
-        return Status.JUDGE_ERROR, "the judge decided no verdict"
+        return Status.JUDGE_ERROR, _why_undecided(evaluation)
     if evaluation.abstained:
         return Status.NO_ANSWER, "the response declines to answer"
     return Status.NO_ANSWER, "the response makes no claim"
+
+
+def _why_undecided(evaluation: Evaluation) -> str:
+    """Why an evaluation with claims has no verdict, by the most frequent reason of the judge."""
+    reasons = evaluation.undecided
+    if not reasons:
+        return "the judge decided no verdict"
+    return f"the judge decided no verdict: {max(reasons, key=lambda each: reasons[each])}"
 
 
 def _is_cancelled(error: BaseException) -> bool:

@@ -85,6 +85,9 @@ class LoopThread:
             if self._thread is not None:
                 return
             loop = asyncio.new_event_loop()
+            if self._executor is not None:
+                # Here and not on the thread, which the end of a script may outrun.
+                loop.set_default_executor(self._executor())
             thread = threading.Thread(
                 target=Context().run, args=(self._run, loop), name=self._name, daemon=True
             )
@@ -94,8 +97,6 @@ class LoopThread:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
-        if self._executor is not None:
-            loop.set_default_executor(self._executor())
         while not self._stopped:
             try:
                 loop.run_forever()

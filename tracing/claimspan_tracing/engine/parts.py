@@ -139,6 +139,7 @@ class Parts:
             self._guard,
             first_look=first_look_of(self.decider, self._guard),
             redaction=settings.redaction,
+            budget=settings.budget,
         )
         return LocalDispatcher(self.queue, evaluator, settings.hold_seconds, self._guard)
 

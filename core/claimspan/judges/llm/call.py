@@ -7,14 +7,16 @@ each passes through ``Call.request`` on its way out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from openai import APIStatusError, OpenAIError
 
 from claimspan.cost.budget import Budget, Reservation
-from claimspan.cost.usage import Usage, add_usage
+from claimspan.cost.usage import Usage, add_usage, within_record_limits
+from claimspan.errors import ReplyError
+from claimspan.judges.llm.base_url import ForbiddenAddressError
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 
 __all__ = ["Call", "root_cause"]
@@ -26,7 +28,11 @@ class Call:
     """One chat completion, from its first request to the last of its retries."""
 
     def __init__(
-        self, maximum: Usage, deadline: asyncio.Timeout, breaker: CircuitBreaker, budget: Budget
+        self,
+        maximum: Usage,
+        deadline: asyncio.Timeout,
+        breaker: CircuitBreaker,
+        budgets: Sequence[Budget],
     ) -> None:
         """Create a call that has made no request yet.
 
@@ -35,7 +41,7 @@ class Call:
             deadline: The timeout that the call runs in; it stands still while the call waits for
                 its budget.
             breaker: Counts the failures of the endpoint.
-            budget: Limits what the requests may cost.
+            budgets: Limit what the requests may cost.
         """
         self.n_requests = 0
         self.status: int | None = None
@@ -43,9 +49,9 @@ class Call:
         self._maximum = maximum
         self._deadline = deadline
         self._breaker = breaker
-        self._budget = budget
+        self._budgets = budgets
         self._reserved = AsyncExitStack()
-        self._reservation = Reservation(maximum)
+        self._reservations: list[Reservation] = []
 
     @property
     def seconds_left(self) -> float:
@@ -60,8 +66,9 @@ class Call:
         succeeds stays open until ``settle``, because its cost is in the reply.
 
         Raises:
-            JudgeError: The circuit breaker refuses the request.
-            BudgetExceededError: It could cost more than the budget has left.
+            JudgeUnavailableError: The circuit breaker refuses the request.
+            BudgetExceededError: It could cost more than a budget has left, or the record has used
+                up its calls or tokens.
         """
         self._breaker.before_request()
         await self._reserve()
@@ -72,6 +79,12 @@ class Call:
             yield
         except APIStatusError as error:
             await self._answered(error.status_code)
+            raise
+        except ForbiddenAddressError:  # refused by us: it says nothing about the endpoint
+            await self.settle(Usage())
+            raise
+        except ReplyError:  # an answer that is too large: the endpoint is there, and was paid
+            self._breaker.record_success()
             raise
         except Exception as error:
             await self._failed(error)
@@ -86,16 +99,28 @@ class Call:
                 bound is booked.
         """
         if usage is not None:
-            self._reservation.spent = usage + _REQUEST
+            self._book(usage + _REQUEST)
         await self._reserved.aclose()
+        self._reservations.clear()
+
+    def _book(self, usage: Usage) -> None:
+        for reservation in self._reservations:
+            reservation.spent = usage
 
     async def _reserve(self) -> None:
         await self.settle()
         seconds = self.seconds_left
         self._deadline.reschedule(None)  # the endpoint is not to blame for a wait for the budget
         try:
-            reservation = self._budget.reserve(self._maximum)
-            self._reservation = await self._reserved.enter_async_context(reservation)
+            for budget in self._budgets:
+                reservation = budget.reserve(self._maximum)
+                self._reservations.append(await self._reserved.enter_async_context(reservation))
+            limits = within_record_limits(_expected_tokens(self._maximum))
+            await self._reserved.enter_async_context(limits)
+        except BaseException:
+            self._book(Usage())  # what another budget has reserved was not used
+            await self.settle()
+            raise
         finally:
             self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
 
@@ -113,6 +138,15 @@ class Call:
         # ConnectError and ConnectTimeout of the HTTP client: the request was never sent.
         if type(root_cause(error)).__name__.startswith("Connect"):
             await self.settle(Usage())
+
+
+def _expected_tokens(maximum: Usage) -> int:
+    """The most tokens that a request uses in practice.
+
+    The maximum counts a token for each byte; a third of the bytes is no less than the tokens in
+    any script.
+    """
+    return maximum.input_tokens // 3 + maximum.output_tokens
 
 
 def root_cause(error: BaseException) -> BaseException:

@@ -16,10 +16,10 @@ from typing import Final
 from openai import APIStatusError, AsyncOpenAI
 from pydantic import JsonValue
 
-from claimspan.cost.budget import Budget
+from claimspan.cost.budget import Budget, current_budget
 from claimspan.cost.pricing import Price
-from claimspan.cost.usage import Usage, add_usage
-from claimspan.errors import JudgeError
+from claimspan.cost.usage import Usage, add_usage, lift_record_limits
+from claimspan.errors import JudgeError, JudgeUnavailableError
 from claimspan.judges.llm.call import Call, root_cause
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 from claimspan.judges.llm.client import GuardedOpenAI, StopRetryingError, current_call
@@ -43,6 +43,8 @@ _LOGPROBS_REFUSED: Final = frozenset({400, 403, 422})
 # For a client of the user's, which the judge cannot close: a connection that is kept would fail in
 # the next event loop.
 _CLOSE_CONNECTION: Final = {"Connection": "close"}
+# Too slow a request, too early, too many of them: the endpoint is overloaded for now.
+_PASSING: Final = frozenset({408, 425, 429})
 _ADVICE: Final = {
     **dict.fromkeys((301, 302, 307, 308), "redirects are not followed, give the final base_url"),
     400: "it does not know an option, or the texts are too long for the model",
@@ -77,7 +79,7 @@ class ChatEndpoint:
         self._top_logprobs = top_logprobs
         self._call_seconds = call_seconds
         self._price = price or Price(input=0.0, output=0.0)
-        self._budget = budget or Budget()
+        self._budget = budget
         self._breaker = CircuitBreaker()
         self._refuses_logprobs = False
 
@@ -87,12 +89,13 @@ class ChatEndpoint:
         Raises:
             ReplyError: A response came, without a complete reply.
             BudgetExceededError: The next request could exceed the budget.
-            JudgeError: No response came in time; the message says what came last.
+            JudgeUnavailableError: No response came in time, or the endpoint is down or overloaded.
+            JudgeError: The endpoint refuses the request; the message says why.
         """
         session = await self._sessions.of_running_loop()
         async with session.semaphore:
             deadline = asyncio.timeout(self._call_seconds)
-            call = Call(self._maximum(prompt), deadline, self._breaker, self._budget)
+            call = Call(self._maximum(prompt), deadline, self._breaker, self._budgets())
             try:
                 async with deadline:
                     return await self._complete(session.client, prompt, call)
@@ -102,7 +105,14 @@ class ChatEndpoint:
             finally:
                 await call.settle()
         last = "" if call.status is None else f" (the last answer was HTTP {call.status})"
-        raise JudgeError(f"no reply within {self._call_seconds:g} s{last}")
+        raise JudgeUnavailableError(f"no reply within {self._call_seconds:g} s{last}")
+
+    def _budgets(self) -> list[Budget]:
+        """The judge's own budget, and the one that the evaluation runs under."""
+        own, budgets = self._budget, [self._budget, current_budget()]
+        if own is not None:
+            lift_record_limits(own.calls_per_record, own.tokens_per_record)
+        return list(dict.fromkeys(each for each in budgets if each is not None))
 
     async def _complete(self, client: AsyncOpenAI, prompt: Prompt, call: Call) -> Completion:
         if prompt.logprobs and not self._refuses_logprobs:
@@ -141,6 +151,9 @@ class ChatEndpoint:
         # GuardedHttpClient passes each request through the call, retries included.
         is_guarded = isinstance(client, GuardedOpenAI)
         current_call.set(call)
+        if not is_guarded and current_budget() is not None:
+            # A budget reserves each request; the judge does not see the retries of the client.
+            client = client.with_options(max_retries=0)
         async with nullcontext() if is_guarded else call.request():
             response = await client.chat.completions.with_raw_response.create(
                 model=self._model,
@@ -199,5 +212,8 @@ def _failure(error: Exception, n_requests: int | None) -> JudgeError:
     if isinstance(error, APIStatusError):
         status = error.status_code
         detail = f": {_ADVICE[status]}" if status in _ADVICE else made
-        return JudgeError(f"the endpoint answered with HTTP {status}{detail}")
-    return JudgeError(f"the connection failed ({type(root_cause(error)).__name__}){made}")
+        is_away = status in _PASSING or status >= 500
+        kind = JudgeUnavailableError if is_away else JudgeError
+        return kind(f"the endpoint answered with HTTP {status}{detail}")
+    name = type(root_cause(error)).__name__
+    return JudgeUnavailableError(f"the connection failed ({name}){made}")

@@ -12,7 +12,7 @@ from math import ceil
 from typing import Final, NamedTuple
 
 from claimspan.cost.usage import add_undecided
-from claimspan.errors import JudgeError, ReplyError
+from claimspan.errors import JudgeError, RecordLimitError, ReplyError
 from claimspan.judges.llm.completion import ChatModel, Completion, Prompt
 from claimspan.judges.llm.encoding import call_id, claim_ids, encode, reference_ids
 from claimspan.judges.llm.logprobs import LABEL_ONLY, graded_verdicts
@@ -146,13 +146,18 @@ async def check_batch(
     Raises:
         JudgeError: No reply came before any cell was decided.
     """
-    found, _ = await _ask(model, batch, question, reply_format)
+    try:
+        found, _ = await _ask(model, batch, question, reply_format)
+    except RecordLimitError as error:
+        # A cap and no failure: what other calls of the record have decided stands.
+        add_undecided(str(error), len(batch.cells))
+        return {}
     missing = batch.cells - found.keys()
     if missing:
         try:
             again, reason = await _ask(model, batch.restricted_to(missing), question, reply_format)
         except JudgeError as error:
-            if not found:
+            if not found and not isinstance(error, RecordLimitError):
                 raise
             again, reason = {}, str(error)  # the verdicts of the first reply are paid for
         found |= {cell: again[cell] for cell in missing & again.keys()}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from claimspan.errors import JudgeError
+from claimspan.errors import JudgeUnavailableError
 
 __all__ = ["MAX_FAILURES", "OPEN_SECONDS", "CircuitBreaker"]
 
@@ -29,13 +29,13 @@ class CircuitBreaker:
         """Admits the next request.
 
         Raises:
-            JudgeError: The circuit is open, and the next probe is not due.
+            JudgeUnavailableError: The circuit is open, and the next probe is not due.
         """
         if self._failures < MAX_FAILURES:
             return
         seconds = self._next_probe - self._clock()
         if seconds > 0:
-            raise JudgeError(
+            raise JudgeUnavailableError(
                 f"the judge's endpoint has failed {MAX_FAILURES} times in a row: "
                 f"no request for another {seconds:.0f} s"
             )

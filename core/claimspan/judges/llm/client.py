@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 from pydantic import SecretStr
 
 from claimspan.errors import JudgeError, ReplyError
+from claimspan.judges.llm.base_url import ForbiddenAddressError, is_forbidden_address
 from claimspan.judges.llm.call import Call
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ __all__ = [
 MAX_RETRIES: Final = 2
 """Retries of a request that failed for a passing reason, such as a rate limit."""
 
-MAX_REPLY_BYTES: Final = 8 * 2**20
-"""Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB."""
+MAX_REPLY_BYTES: Final = 5 * 2**20
+"""Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB. Reading up to it
+takes less than 10 MiB of memory."""
 
 _KEPT_HEADERS: Final = ("retry-after", "retry-after-ms", "x-should-retry")
 
@@ -70,6 +72,37 @@ class StopRetryingError(BaseException):
         self.error: Final = error
 
 
+class _Connection(Protocol):
+    """What is used of a network stream of httpcore."""
+
+    def get_extra_info(self, info: str) -> object: ...
+
+    async def aclose(self) -> None: ...
+
+
+async def check_connection(event: str, info: Mapping[str, object]) -> None:
+    """Closes a new connection to a forbidden address before anything is sent on it.
+
+    The address that a name has led to is looked at on the connection itself: a name may resolve to
+    another address each time it is asked for. Called by httpcore's ``trace`` extension.
+
+    Args:
+        event: What has happened, such as ``connection.connect_tcp.complete``.
+        info: The connection, as ``return_value``.
+
+    Raises:
+        ForbiddenAddressError: It leads to a link-local or metadata address.
+    """
+    if event != "connection.connect_tcp.complete":
+        return
+    connection: _Connection = info["return_value"]  # type: ignore[assignment]  # what httpcore documents
+    address = connection.get_extra_info("server_addr")
+    # Unknown addresses are refused as well: (host, port, ...) is what every backend gives.
+    if not isinstance(address, tuple) or is_forbidden_address(str(address[0])):  # pyright: ignore[reportUnknownArgumentType] - its text is what is checked
+        await connection.aclose()
+        raise ForbiddenAddressError
+
+
 class GuardedHttpClient(DefaultAsyncHttpxClient):
     """Passes each request through ``Call.request``, and limits what is read of a response.
 
@@ -95,14 +128,24 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
             return await self._send_guarded(request, current_call.get())
         except JudgeError as error:
             raise StopRetryingError(error) from None
+        except ForbiddenAddressError:
+            raise StopRetryingError(
+                JudgeError(
+                    "base_url leads to a link-local or metadata address, and nothing was sent: "
+                    "give the address of a model"
+                )
+            ) from None
 
     async def _send_guarded(self, request: Request, call: Call) -> Response:
         async with call.request():
+            request.extensions = {**request.extensions, "trace": check_connection}
             # A redirect would send the prompt to another host.
             response = await super().send(request, stream=True, follow_redirects=False)
             try:
                 body = b""
                 if response.is_success:  # the body of an error may hold the key, and may never end
+                    if _declares_more(response.headers, MAX_REPLY_BYTES):
+                        raise _too_large(MAX_REPLY_BYTES)
                     body = await _read_at_most(response.aiter_bytes(), MAX_REPLY_BYTES)
             finally:
                 await response.aclose()
@@ -164,9 +207,23 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float:
 
 
 async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes:
-    body = bytearray()
+    # Joined at the end: an array that grows is copied, and held twice meanwhile.
+    read: list[bytes] = []
+    size = 0
     async for part in parts:
-        body += part
-        if len(body) > limit:
-            raise ReplyError(f"the response is larger than {limit // 2**20} MiB")
-    return bytes(body)
+        size += len(part)
+        if size > limit:
+            read.clear()  # the traceback of the error would keep it
+            raise _too_large(limit)
+        read.append(part)
+    return b"".join(read)
+
+
+def _too_large(limit: int) -> ReplyError:
+    return ReplyError(f"the response is larger than {limit // 2**20} MiB")
+
+
+def _declares_more(headers: Mapping[str, str], limit: int) -> bool:
+    """Whether a response says beforehand that it is too large; it is not read then."""
+    declared = headers.get("content-length", "")
+    return declared.isdecimal() and int(declared[:20]) > limit

@@ -52,10 +52,11 @@ class OpenAIJudge:
     verdicts of a reply are matched by ids that are random in each call; a verdict that is missing,
     given twice or malformed is requested once more, and then left undecided.
 
-    A call never takes longer than ``call_seconds``, retries included. After five failures in a row
-    no request is made for 30 s. A reply larger than 8 MiB is not read. Redirects, proxies and all
-    settings of the environment are ignored, so that neither the prompts nor the key go elsewhere
-    and the application's account does not pay.
+    A record may make 100 calls and use 1,000,000 tokens, unless a budget says otherwise; the
+    verdicts beyond are undecided. A call never takes longer than ``call_seconds``, retries
+    included. After five failures in a row no request is made for 30 s. A reply larger than 5 MiB is
+    not read. Redirects, proxies and all settings of the environment are ignored, so that neither
+    the prompts nor the key go elsewhere and the application's account does not pay.
 
     OpenAI's reasoning models (``o1`` and later, ``gpt-5`` and later) may use 25,000 tokens more in
     every call, since their reasoning counts towards the length of a reply. For other models that
@@ -137,10 +138,11 @@ class OpenAIJudge:
             connect = partial(_users_client, client, budget)
         self.model: Final = model
         self.price: Final = price or price_of(model)
-        self._check_budget(budget, options or {})
+        self._options = {**_fixed_options(model), **(options or {})}
+        if budget is not None:
+            self.check_budget(budget)
         self._reasoned = extraction == "reasoned"
         self._chunks_per_call = chunks_per_call
-        self._options = {**_fixed_options(model), **(options or {})}
         self._top_logprobs = top_logprobs
         self._format = ReplyFormat(logprobs and not _REASONING_MODEL.match(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
@@ -308,16 +310,20 @@ class OpenAIJudge:
         columns = [content_key(text) for text in references]
         return {(i, j): joint_key(about, rows[i], columns[j]) for i, j in sorted(cells)}
 
-    def _check_budget(self, budget: Budget | None, options: Mapping[str, JsonValue]) -> None:
-        if budget is None:
-            return
+    def check_budget(self, budget: Budget) -> None:
+        """Checks that each call has an upper bound by which a budget can reserve it.
+
+        Raises:
+            ConfigError: The budget is in dollars and the price of the model is not known, or an
+                option lets a call cost anything.
+        """
         if budget.needs_price and self.price is None:
             raise ConfigError(
                 f"the price of {self.model!r} is not known, and the budget is in dollars: "
                 "give price=Price(...)"
             )
         for name in (*LENGTH_OPTIONS, "n"):
-            value = options.get(name, 1)
+            value = self._options.get(name, 1)
             if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
 
