@@ -203,3 +203,34 @@ def test_the_books_balance_on_every_look_whatever_goes_wrong(
     assert "judge_error" in stats.dropped
     assert ("shutdown" in stats.dropped) == shut_down
     assert {"abandoned", "app_error", "no_answer"} <= set(stats.skipped)
+
+
+PLACES: Final = (
+    "claimspan_tracing.dispatch.memory_queue.RecordQueue.put",
+    "claimspan_tracing.dispatch.worker.Worker.wake",
+    "claimspan_tracing.engine.evaluations.Evaluations.start",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_a_record_that_cannot_be_taken_in_has_its_state_at_once(
+    make_monitor: MonitorFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    error: type[BaseException],
+) -> None:
+    def fail(*_: object) -> bool:
+        raise error
+
+    monitor = make_monitor()
+    monkeypatch.setattr(place, fail)
+    expected = suppress(KeyboardInterrupt)  # Ctrl-C is the application's, and passes
+    with expected:
+        rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    stats = monitor.stats
+    make_monitor.expected_faults = stats.faults
+
+    assert stats.faults == (error is ZeroDivisionError)
+    assert stats.dropped == {"judge_error": 1}
+    assert (stats.produced, stats.pending, stats.queued) == (1, 0, 0)

@@ -254,6 +254,16 @@ class Engine:
     # --- taking records ---
 
     def _accept(self, record: OpenRecord, tree: RunTree) -> None:
+        try:
+            self._take_in(record, tree)
+        except BaseException:  # also Ctrl-C, which may come at any line
+            is_open = self._records.get(record.key) is record
+            if is_open and self._records.take(record.key) is record:
+                self._writer.refuse(record, Status.JUDGE_ERROR, "claimspan failed inside")
+            self._queue.release(record.key)
+            raise
+
+    def _take_in(self, record: OpenRecord, tree: RunTree) -> None:
         if self._closed:
             self._refuse(record, tree, Status.SHUTDOWN)
             return
