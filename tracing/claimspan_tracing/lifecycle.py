@@ -35,18 +35,21 @@ __all__ = [
 EXIT_TIMEOUT: Final = 5.0
 """Seconds that the end of the process may take, with all monitors and providers together."""
 
-RESERVE_SHARE: Final = 0.3
+RESERVE_SHARE: Final = 0.25
 """Share of a shutdown's time that is kept for ending spans and exporting them, after the judge."""
 
-RESERVE_SECONDS: Final = 1.5
+RESERVE_SECONDS: Final = 1.0
 """As ``RESERVE_SHARE``, in seconds: what a healthy backend needs does not grow with the timeout."""
 
 PROVIDER_SHARE: Final = 0.1
 """Share of the time at exit that is left for the shutdown of providers, after their flush."""
 
-TEARDOWN_SECONDS: Final = 0.5
+TEARDOWN_SECONDS: Final = 0.75
 """Time that is left to the interpreter, which takes its modules apart after the exit hooks. With
-LangChain loaded, that took 0.1 to 0.5 s on a busy machine."""
+LangChain loaded, that took 0.4 to 0.7 s on a machine with two times the load of its cores."""
+
+TEARDOWN_SHARE: Final = 0.15
+"""As ``TEARDOWN_SECONDS``, for a short time at exit."""
 
 _MULTIPROCESSING_PRIORITY: Final = 100
 """Above 0, so that multiprocessing calls us before it joins the child's own children."""
@@ -258,7 +261,7 @@ def drain(timeout: float) -> bool:
     Returns:
         False where a judge, a span processor or an exporter hangs, so that something is lost.
     """
-    timeout -= min(TEARDOWN_SECONDS, PROVIDER_SHARE * timeout)
+    timeout -= min(TEARDOWN_SECONDS, TEARDOWN_SHARE * timeout)
     deadline = time.monotonic() + timeout
     endings = list(_endings)
     for ending in endings:
