@@ -5,7 +5,8 @@
     │   ├── LabelError           labels given to a metric have no known spelling, or do not fit
     │   └── MissingExtraError    an optional dependency is not installed
     ├── FileError                a file cannot be read; names the line
-    │   └── GroundTruthError     ground truths cannot be read, or a look-up gave something else
+    │   ├── GroundTruthError     ground truths cannot be read, or a look-up gave something else
+    │   └── PayloadError         a JSON text is too long, nested too deeply, or not JSON
     └── JudgeError               a judge could not give verdicts; the evaluation has no scores
         ├── BudgetExceededError  the next call could pass the budget, and was not made
         └── ReplyError           a model's reply is not what was asked for
@@ -27,6 +28,7 @@ __all__ = [
     "JudgeError",
     "LabelError",
     "MissingExtraError",
+    "PayloadError",
     "ReplyError",
 ]
 
@@ -62,6 +64,15 @@ class FileError(ClaimspanError):
 
 class GroundTruthError(FileError):
     """A file of ground truths cannot be read, or a look-up returned a value of another type."""
+
+
+class PayloadError(FileError):
+    """A JSON text was not parsed, or cannot be; the message does not quote it."""
+
+    def __init__(self, reason: str) -> None:
+        """Set the reason, which completes "it is": ``"not JSON"``, ``"nested too deeply"``."""
+        self.reason: Final = reason
+        super().__init__(f"a JSON text is {reason}: write one JSON value of bounded size")
 
 
 class JudgeError(ClaimspanError):
