@@ -3,7 +3,8 @@
     ClaimspanError
     ├── ConfigError              a setting or an argument cannot work as given
     │   ├── LabelError           labels given to a metric have no known spelling, or do not fit
-    │   └── MissingExtraError    an optional dependency is not installed
+    │   ├── MissingExtraError    an optional dependency is not installed
+    │   └── NoRecordsError       a trace file was read, and holds no record
     ├── FileError                a file cannot be read; names the line
     │   ├── GroundTruthError     ground truths cannot be read, or a look-up gave something else
     │   └── PayloadError         a JSON text is too long, nested too deeply, or not JSON
@@ -28,6 +29,7 @@ __all__ = [
     "JudgeError",
     "LabelError",
     "MissingExtraError",
+    "NoRecordsError",
     "PayloadError",
     "ReplyError",
 ]
@@ -56,6 +58,10 @@ class MissingExtraError(ConfigError):
         self.package: Final = package
         self.extra: Final = extra
         super().__init__(f"{package!r} is not installed: pip install 'claimspan[{extra}]'")
+
+
+class NoRecordsError(ConfigError):
+    """A trace file was read to its end, and holds no record that claimspan has evaluated."""
 
 
 class FileError(ClaimspanError):

@@ -13,7 +13,6 @@ from importlib.metadata import EntryPoint, entry_points, version
 from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ClaimspanError, ConfigError, MissingExtraError
-from claimspan.text.visible import visible
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -47,6 +46,9 @@ def main() -> None:
     try:
         _run(sys.argv[1:])
     except ClaimspanError as error:
+        # Here, so that `--help` and `--version` import nothing more.
+        from claimspan.text.visible import visible
+
         # A message may name a file or a judge, whose names may hold commands of a terminal.
         print(f"claimspan: {visible(str(error))}", file=sys.stderr)
         sys.exit(BAD_INPUT)
