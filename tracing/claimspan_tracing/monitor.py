@@ -18,11 +18,13 @@ from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.engine import Engine, Settings
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
+    checked_cpu_share,
     checked_ground_truth,
     checked_judge,
     checked_path,
@@ -74,6 +76,9 @@ class Monitor:
             them on a thread of this process.
         serverless: Evaluate or spool each record before the pipeline's call returns, for
             platforms that freeze the process between requests.
+        max_cpu_share: Share of a core that evaluating in this process may take, above 0 up to
+            1. The judge's event loop rests between its steps, which leaves the interpreter to
+            the application; 1 never rests.
 
     Raises:
         ConfigError: An argument cannot work.
@@ -98,6 +103,7 @@ class Monitor:
         spool: str | Path | None = None,
         dispatch: Dispatcher | None = None,
         serverless: bool = False,
+        max_cpu_share: float = MAX_CPU_SHARE,
     ) -> None:
         self._exit_hook: Callable[[], None] | None = None
         self._settings = Settings(
@@ -115,6 +121,7 @@ class Monitor:
             spool=checked_path(spool),
             dispatcher=dispatch,
             serverless=serverless,
+            max_cpu_share=checked_cpu_share(max_cpu_share),
             on_first_record=self._drain_at_exit,
         )
         self._engine = Engine(self._settings)

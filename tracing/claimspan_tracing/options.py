@@ -15,12 +15,14 @@ from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, default_judge
 from claimspan_tracing.decide.sampling import RateSampler, Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.redact.redaction import Audience, Redaction, Redactor
 from claimspan_tracing.write.sinks import Sink
 
 __all__ = [
     "GroundTruthLike",
     "MonitorOptions",
+    "checked_cpu_share",
     "checked_ground_truth",
     "checked_judge",
     "checked_path",
@@ -53,6 +55,7 @@ class MonitorOptions(TypedDict, total=False):
     spool: str | Path | None
     dispatch: Dispatcher | None
     serverless: bool
+    max_cpu_share: float
 
 
 def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
@@ -145,6 +148,16 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"sample is {value!r}: give a share between 0.0 and 1.0, or a sampler")
     return float(value)
+
+
+def checked_cpu_share(value: float) -> float:
+    """Return the share of a core that evaluating may take.
+
+    Raises:
+        ConfigError: It is not above 0 and at most 1.
+    """
+    CpuShare(value)
+    return value
 
 
 def checked_positive(name: str, value: object) -> float:

@@ -90,7 +90,9 @@ class Engine:
     def _local_dispatcher(self) -> Dispatcher:
         settings = self._settings
         evaluator = Evaluator(settings.judge, settings.ground_truth, self.guard)
-        return LocalDispatcher(self._queue, evaluator, settings.hold_seconds, self.guard)
+        return LocalDispatcher(
+            self._queue, evaluator, settings.hold_seconds, self.guard, settings.max_cpu_share
+        )
 
     def _make_reading(self) -> Reading:
         return Reading(
@@ -150,6 +152,7 @@ class Engine:
         if self._is_shut_down:
             return True
         self._closed = True
+        self._evaluations.hurry()
         deadline = time.monotonic() + timeout
         self._ledger.wait_until_idle(timeout)
         self._evaluations.stop(_left(deadline))

@@ -12,6 +12,7 @@ from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS
+from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.guard import Guard
@@ -81,6 +82,11 @@ class Evaluations:
     def stop(self, timeout: float) -> None:
         """Stop evaluating, waiting at most ``timeout`` seconds."""
         self._dispatcher.stop(timeout)
+
+    def hurry(self) -> None:
+        """Stop pacing evaluations, where this process makes them: it is ending."""
+        if isinstance(self._dispatcher, LocalDispatcher):
+            self._dispatcher.hurry()
 
     def abandon(self) -> None:
         """Give back the places of what was waiting, and of what did not heed its end."""

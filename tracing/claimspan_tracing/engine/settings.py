@@ -11,6 +11,7 @@ from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.redact import Redaction
 from claimspan_tracing.write.sinks import Sink
@@ -63,6 +64,9 @@ class Settings:
 
     serverless: bool = False
     """Whether a record is evaluated or spooled before the pipeline's call returns."""
+
+    max_cpu_share: float = MAX_CPU_SHARE
+    """Share of a core that evaluating in this process may take, above 0 up to 1."""
 
     on_first_record: Callable[[], None] | None = None
     """Called once, before the first record is queued."""
