@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import itertools
 import json
 import random
@@ -217,6 +218,10 @@ def compare(rounds: int, seconds: float, share: float) -> dict[str, dict[str, fl
         }
         for subject in subjects.values():
             run_sync(subject, 1.0)  # warm up
+        # A full collection of what the frameworks have imported stops every thread for 100 ms and
+        # more, bare or not; servers freeze it too.
+        gc.collect()
+        gc.freeze()
         figures: dict[str, list[dict[str, float]]] = {name: [] for name in subjects}
         for _ in range(rounds):
             for name, subject in subjects.items():
