@@ -5,6 +5,7 @@ Row F9 of the reliability matrix, for the trace file.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +26,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from claimspan.errors import ConfigError
 from claimspan.files.private import write_private
-from claimspan_tracing.export.line_file import LineFile
+from claimspan_tracing.export.line_file import LOCK_SECONDS, LineFile
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.export.otlp_json import read_spans
 from claimspan_tracing.export.skipped import Skipped
@@ -183,6 +185,39 @@ def test_processes_that_rotate_lose_no_generation(tmp_path: Path) -> None:
     assert sorted(names(*generations)) == sorted(
         f"{name}-{n}" for name in "ab" for n in range(count)
     )
+
+
+def test_a_process_that_waited_while_another_rotated_writes_to_the_new_file(tmp_path: Path) -> None:
+    path, old = tmp_path / "lines", tmp_path / "lines.1"
+    file = LineFile(path, 20, what="lines")
+    path.write_bytes(b"a full generation...\n")
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # another process, which is about to rotate
+        thread = threading.Thread(target=file.append, args=(b"ours\n",))
+        thread.start()
+        while not file.is_writing:
+            time.sleep(0.001)
+        path.rename(old)
+        path.write_bytes(b"theirs\n")
+    thread.join()
+
+    assert old.read_bytes() == b"a full generation...\n"
+    assert path.read_bytes() == b"theirs\nours\n"
+
+
+def test_a_process_that_keeps_the_lock_fails_the_write_in_bounded_time(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    exporter = OtlpFileExporter(path)
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        started = time.monotonic()
+        result = exporter.export(spans("lost"))
+        took = time.monotonic() - started
+
+    assert result is SpanExportResult.FAILURE
+    assert took < 10 * LOCK_SECONDS
+    assert exporter.export(spans("kept")) is SpanExportResult.SUCCESS
+    assert names(path) == ["kept"]
 
 
 def test_a_writer_that_is_killed_keeps_nobody_from_writing(tmp_path: Path) -> None:

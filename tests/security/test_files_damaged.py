@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from claimspan.errors import FileError, NoRecordsError, PayloadError
 from claimspan.files.bounded import MAX_DEPTH, bounded_lines, parse_bounded
 from claimspan.files.record_files import read_records
-from claimspan.report import ReportEntry, render_report
+from claimspan.report import ReportEntry, render_report, summarise
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import semconv
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
@@ -176,6 +176,26 @@ def test_no_value_of_any_field_raises(
     assert len(entries) <= len(spans)
 
 
+@pytest.mark.parametrize("score", [1e308, -1e308, 5e-324])
+def test_a_score_at_the_edge_of_a_float_is_summarised(tmp_path: Path, score: float) -> None:
+    path = tmp_path / "traces.jsonl"
+    attributes = [
+        {"key": semconv.EVALUATION_STATUS, "value": {"stringValue": "evaluated"}},
+        {"key": semconv.score("f1"), "value": {"doubleValue": score}},
+        {"key": semconv.JUDGE_COST, "value": {"doubleValue": score}},
+        {"key": semconv.CHUNKS_COUNT, "value": {"doubleValue": score}},
+        {"key": semconv.CHUNKS_RECORDED, "value": {"doubleValue": -score}},
+    ]
+    spans = [{"traceId": "t", "spanId": str(n), "attributes": attributes} for n in range(3)]
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+
+    entries, _ = entries_of(path)
+
+    (summary,) = summarise(entries)
+    assert summary.mean == pytest.approx(score)
+    assert sum(summary.bins) == 3
+
+
 # --- bounds ---
 
 
@@ -190,19 +210,23 @@ def test_a_line_beyond_the_bound_is_skipped_without_being_read_whole(tmp_path: P
 
 
 BIG = """
-import resource, sys
+import sys
 from pathlib import Path
 from claimspan.errors import NoRecordsError
 from claimspan_tracing.export.skipped import Skipped
 from claimspan_tracing.export.trace_file import read_trace_file
 
+def peak():  # not ru_maxrss, which a process inherits from the one that started it
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
 path = Path(sys.argv[1])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 try:
     read_trace_file(path, skipped=Skipped(path))
 except NoRecordsError as error:
     print(str(error).split(" has ")[1].split(",")[0])
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print((peak() - before) // 1024)
 """
 
 
@@ -211,8 +235,9 @@ def test_spans_of_others_are_read_without_being_kept(tmp_path: Path) -> None:
     size, count = 100, 0
     with path.open("w") as file:
         while file.tell() < size * 2**20:
-            text = {"key": "text", "value": {"stringValue": "x" * 100_000}}
-            span = {"traceId": "t", "spanId": str(count), "attributes": [text] * 10}
+            text = {"stringValue": "x" * 100_000}
+            texts = [{"key": str(number), "value": text} for number in range(10)]
+            span = {"traceId": "t", "spanId": str(count), "attributes": texts}
             file.write(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n")
             count += 1
     command = [sys.executable, "-c", BIG, str(path)]

@@ -62,6 +62,11 @@ class LineFile:
             os.close(open_private(self._old, os.O_RDONLY))
         _files.add(self)
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a thread of this process is writing, or waits for another process to end."""
+        return self._handle is not None
+
     def append(self, data: bytes) -> None:
         """Append lines, all or none of them.
 
@@ -72,7 +77,7 @@ class LineFile:
             OSError: Nothing was appended.
         """
         with self._lock:
-            if self._handle is not None:  # a signal handler or a finalizer, within our own write
+            if self.is_writing:  # a signal handler or a finalizer, within our own write
                 raise BlockingIOError(errno.EAGAIN, "the file is being written by this thread")
             with self._opened(len(data)) as handle:
                 _write_all(handle, data)
