@@ -48,15 +48,16 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "cost": VALUES | {"concurrency"},
     "files": VALUES | {"text"},
     "metrics": VALUES | {"text"},
-    "judges": VALUES | {"concurrency", "cost", "text"},
+    "judges": VALUES | {"concurrency", "cost", "files", "text"},
     "evaluation": VALUES
     | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
     "meta_evaluation": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress", "text"},
-    "report": VALUES | {"metrics"},
+    "report": VALUES | {"metrics", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
-    | {"cost", "evaluation", "files", "judges", "meta_evaluation", "metrics", "progress", "report"},
+    | {"cost", "evaluation", "files", "judges", "meta_evaluation", "metrics", "progress", "report"}
+    | {"text"},
     "__init__": VALUES | {"cost", "evaluation", "files"},
     "__main__": frozenset({"cli"}),
 }

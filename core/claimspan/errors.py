@@ -3,9 +3,11 @@
     ClaimspanError
     ├── ConfigError              a setting or an argument cannot work as given
     │   ├── LabelError           labels given to a metric have no known spelling, or do not fit
-    │   └── MissingExtraError    an optional dependency is not installed
+    │   ├── MissingExtraError    an optional dependency is not installed
+    │   └── NoRecordsError       a trace file was read, and holds no record
     ├── FileError                a file cannot be read; names the line
-    │   └── GroundTruthError     ground truths cannot be read, or a look-up gave something else
+    │   ├── GroundTruthError     ground truths cannot be read, or a look-up gave something else
+    │   └── PayloadError         a JSON text is too long, nested too deeply, or not JSON
     └── JudgeError               a judge could not give verdicts; the evaluation has no scores
         ├── BudgetExceededError  the next call could pass the budget, and was not made
         │   └── RecordLimitError a record has used up the calls or tokens of one record
@@ -30,6 +32,8 @@ __all__ = [
     "JudgeUnavailableError",
     "LabelError",
     "MissingExtraError",
+    "NoRecordsError",
+    "PayloadError",
     "RecordLimitError",
     "ReplyError",
 ]
@@ -60,12 +64,25 @@ class MissingExtraError(ConfigError):
         super().__init__(f"{package!r} is not installed: pip install 'claimspan[{extra}]'")
 
 
+class NoRecordsError(ConfigError):
+    """A trace file was read to its end, and holds no record that claimspan has evaluated."""
+
+
 class FileError(ClaimspanError):
     """A file of records or of labelled claims cannot be read; the message names the line."""
 
 
 class GroundTruthError(FileError):
     """A file of ground truths cannot be read, or a look-up returned a value of another type."""
+
+
+class PayloadError(FileError):
+    """A JSON text was not parsed, or cannot be; the message does not quote it."""
+
+    def __init__(self, reason: str) -> None:
+        """Set the reason, which completes "it is": ``"not JSON"``, ``"nested too deeply"``."""
+        self.reason: Final = reason
+        super().__init__(f"a JSON text is {reason}: write one JSON value of bounded size")
 
 
 class JudgeError(ClaimspanError):

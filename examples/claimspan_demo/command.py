@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from claimspan.errors import ConfigError
+from claimspan.files.private import write_private
 from claimspan.progress import progress_bar
 from claimspan.report import ReportEntry, render_report, summarise
 
@@ -57,7 +58,8 @@ def demo(
     traces.unlink(missing_ok=True)
     with _served(model) as served:
         entries = _ask(load_questions()[:questions], served, traces, quiet=as_json)
-    report.write_text(render_report(entries, title="Python reference demo"), encoding="utf-8")
+    page = render_report(entries, title="Python reference demo")
+    write_private(report, page, what="the report")
     if as_json:
         means = {summary.metric.name: summary.mean for summary in summarise(entries)}
         result = {"records": len(entries), "model": served.name, "means": means}

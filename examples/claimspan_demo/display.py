@@ -13,6 +13,7 @@ from rich.text import Text
 
 from claimspan import Chunk, Label
 from claimspan.report import ReportClaim, ReportEntry, summarise
+from claimspan.text.visible import visible
 
 __all__ = ["show"]
 
@@ -57,7 +58,7 @@ def show(entries: Sequence[ReportEntry], *, model: str) -> None:
 def _table(entries: Sequence[ReportEntry], model: str, width: int) -> Table:
     judges = ", ".join(sorted({entry.judge for entry in entries if entry.judge}))
     title = f"{len(entries)} answers of {model}, judged by {judges}"
-    table = Table(title=title, show_footer=True, box=box.SIMPLE_HEAD, padding=0)
+    table = Table(title=Text(visible(title)), show_footer=True, box=box.SIMPLE_HEAD, padding=0)
     room = width - len(COLUMNS) * (HEAD_WIDTH + 1) - 3
     table.add_column("question", "mean", no_wrap=True, max_width=max(room, MIN_QUESTION_WIDTH))
     means = {summary.metric.name: summary.mean for summary in summarise(entries)}
@@ -66,7 +67,7 @@ def _table(entries: Sequence[ReportEntry], model: str, width: int) -> Table:
         table.add_column(head, footer, justify="right", min_width=HEAD_WIDTH)
     for entry in entries:
         cells = [_cell(metric, entry.scores.get(metric)) for metric in COLUMNS]
-        table.add_row(Text(entry.query, overflow="ellipsis"), *cells)
+        table.add_row(Text(visible(entry.query), overflow="ellipsis"), *cells)
     return table
 
 
@@ -107,12 +108,12 @@ def _panel(finding: _Finding) -> Panel:
     style = "red" if contradicted else "yellow"
     verdict = "contradicted by" if contradicted else "not supported by"
     body = Text.assemble(
-        (finding.entry.query, "bold"),
+        (visible(finding.entry.query), "bold"),
         "\n",
         ("claim   ", "dim"),
-        (finding.claim.text, style),
+        (visible(finding.claim.text), style),
     )
     if finding.chunk is not None:
-        body.append(f"\n{verdict} {finding.chunk.id}   ", "dim")
-        body.append(" ".join(finding.chunk.text.split())[:320])
+        body.append(visible(f"\n{verdict} {finding.chunk.id}   "), "dim")
+        body.append(visible(" ".join(finding.chunk.text.split())[:320]))
     return Panel(body, border_style=style)

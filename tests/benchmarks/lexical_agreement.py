@@ -27,7 +27,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import BaseModel
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges.lexical.coverage import Corpus
+from claimspan.judges.lexical.coverage import Corpus, Reference
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, Label
 
@@ -136,7 +136,7 @@ async def score(name: str, records: Sequence[Record]) -> list[Scored]:
 
 
 def _coverage(claim: str, references: Sequence[str]) -> float:
-    corpus = Corpus(references, "en")
+    corpus = Corpus([Reference(text, "en") for text in references])
     weights = corpus.weights(tokenize(claim))
     return max(reference.support(weights).coverage for reference in corpus.references)
 

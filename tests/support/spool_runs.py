@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from claimspan_tracing.export.otlp_json import TraceSpan, read_spans
+from claimspan_tracing.export.skipped import Skipped
 from claimspan_tracing.job import JobKey
 
 from spool_victim import FILE, LEASE_SECONDS, TRACES
@@ -103,7 +104,7 @@ def kill_and_restart(
 def read_aftermath(folder: Path) -> Aftermath:
     result = Aftermath()
     traces: defaultdict[str, dict[str, TraceSpan]] = defaultdict(dict)
-    for span in read_spans(folder / TRACES):
+    for span in read_spans(folder / TRACES, Skipped(folder / TRACES)):
         trace_id, span_id = span.key
         first = traces[trace_id].setdefault(span_id, span)
         if first != span:

@@ -14,6 +14,7 @@ from claimspan import Label
 from claimspan.errors import ConfigError
 from claimspan_tracing import semconv
 from claimspan_tracing.export.commands import report
+from claimspan_tracing.export.skipped import Skipped
 from claimspan_tracing.export.trace_file import read_trace_file
 
 Value = str | int | float | bool | Sequence[str]
@@ -253,18 +254,70 @@ def test_spans_that_are_their_own_ancestors_belong_to_nobody(tmp_path: Path) -> 
 # --- files that cannot be read ---
 
 
-@pytest.mark.parametrize(
-    "broken",
-    ["{", "[]", '{"resourceSpans": 3}', '{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}'],
-)
-def test_a_broken_line_is_named_by_its_number(tmp_path: Path, broken: str) -> None:
+BROKEN = {
+    "{": "line_not_json",
+    "[]": "line_not_otlp",
+    '{"resourceSpans": 3}': "line_not_otlp",
+    '{"resourceSpans": [7]}': "group_malformed",
+    '{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}': "span_malformed",
+    "[" * 10_000 + "]" * 10_000: "line_not_json",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_line_is_counted_and_the_lines_beside_it_are_read(
+    tmp_path: Path, broken: str
+) -> None:
+    path = write(tmp_path, line(root("a")), "", broken, line(root("b")))
+    skipped = Skipped(path)
+
+    assert len(read_trace_file(path, skipped=skipped)) == 2
+    assert skipped.counts == {BROKEN[broken]: 1}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_strict_reading_names_the_first_broken_line(tmp_path: Path, broken: str) -> None:
+    path = write(tmp_path, line(root()), "", broken)
+
     with pytest.raises(ConfigError, match=r"traces\.jsonl, line 3, is not OTLP JSON"):
-        read_trace_file(write(tmp_path, line(root()), "", broken))
+        read_trace_file(path, skipped=Skipped(path, strict=True))
+
+
+def test_a_broken_part_of_a_span_costs_that_part_alone(tmp_path: Path) -> None:
+    broken = root()
+    attributes, links = broken["attributes"], broken["links"]
+    assert isinstance(attributes, list)
+    assert isinstance(links, list)
+    attributes.append({"key": "x", "value": {"intValue": str(2**70)}})
+    links.append({"traceId": 7})
+    other = make_span("other", {})
+    other["startTimeUnixNano"] = str(10**30)
+    documents = retriever("r", ["a", "b"])
+    text = line(broken, other, documents).replace('{"doubleValue": 1.0}', '{"stringValue": "?"}')
+    path = write(tmp_path, text)
+    skipped = Skipped(path)
+
+    (entry,) = read_trace_file(path, skipped=skipped)
+
+    assert entry.scores == {"faithfulness": 0.5}
+    assert [chunk.id for chunk in entry.chunks] == ["b"]
+    kinds = ("span_malformed", "link_malformed", "attribute_malformed", "chunk_malformed")
+    assert skipped.counts == dict.fromkeys(kinds, 1)
+
+
+def test_without_a_counter_the_damage_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_trace_file(write(tmp_path, line(root()), "{", "["))
+
+    (record,) = caplog.records
+    assert "2 lines that are not JSON" in record.getMessage()
 
 
 def test_the_text_of_a_broken_line_stays_out_of_the_message(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"resourceSpans": "the secret chunk"}')
     with pytest.raises(ConfigError) as caught:
-        read_trace_file(write(tmp_path, '{"resourceSpans": "the secret chunk"}'))
+        read_trace_file(path, skipped=Skipped(path, strict=True))
     assert "secret" not in str(caught.value)
 
 
@@ -306,7 +359,34 @@ def test_the_command_answers_in_json(tmp_path: Path, app: typer.Typer) -> None:
         "report": str(page),
         "entries": 1,
         "means": {"faithfulness": 0.5},
+        "skipped": {},
     }
+
+
+def test_the_command_says_what_it_skipped(tmp_path: Path, app: typer.Typer) -> None:
+    trace_file = write(tmp_path, line(root()), "{", "[")
+    arguments = [str(trace_file), "-o", str(tmp_path / "page.html"), "--json"]
+
+    result = CliRunner().invoke(app, arguments)
+    strict = CliRunner().invoke(app, [*arguments, "--strict"])
+
+    assert result.exit_code == 0
+    assert "skipped: 2 lines that are not JSON" in result.stderr
+    assert json.loads(result.stdout)["skipped"] == {"line_not_json": 2}
+    assert isinstance(strict.exception, ConfigError)
+
+
+def test_the_command_fails_where_no_record_is_left(tmp_path: Path, app: typer.Typer) -> None:
+    trace_file = write(tmp_path, "{")
+    page = tmp_path / "page.html"
+
+    result = CliRunner().invoke(app, [str(trace_file), "-o", str(page), "--json"])
+
+    assert result.exit_code == 1
+    assert "has 0 spans" in result.stderr
+    assert "1 lines that are not JSON" in result.stderr
+    assert json.loads(result.stdout)["skipped"] == {"line_not_json": 1}
+    assert not page.exists()
 
 
 def test_a_page_that_cannot_be_written_is_an_error_of_ours(

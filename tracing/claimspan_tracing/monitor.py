@@ -15,6 +15,7 @@ from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.engine import Engine, Settings, checked_feedback
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
@@ -23,6 +24,7 @@ from claimspan_tracing.options import (
     MonitorOptions,
     checked_budget,
     checked_capture,
+    checked_cpu_share,
     checked_ground_truth,
     checked_judge,
     checked_positive,
@@ -80,6 +82,9 @@ class Monitor:
             ``hold_seconds``; in an event loop, which must not wait, ``await aflush()`` instead.
         exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
             several monitors, the longest counts.
+        max_cpu_share: Share of a core that evaluating in this process may take, above 0 up to
+            1. The judge's event loop rests between its steps, which leaves the interpreter to
+            the application; 1 never rests.
 
     Raises:
         ConfigError: An argument cannot work.
@@ -105,6 +110,7 @@ class Monitor:
         dispatch: Dispatcher | None = None,
         serverless: bool = False,
         exit_timeout: float = EXIT_TIMEOUT,
+        max_cpu_share: float = MAX_CPU_SHARE,
     ) -> None:
         self._settings = Settings(
             judge=(checked := checked_judge(judge)),
@@ -122,6 +128,7 @@ class Monitor:
             dispatcher=dispatch,
             serverless=serverless,
             exit_timeout=checked_positive("exit_timeout", exit_timeout),
+            max_cpu_share=checked_cpu_share(max_cpu_share),
         )
         self._engine = self._new_engine()
         restart_in_child(self)

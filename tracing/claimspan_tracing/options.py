@@ -17,6 +17,7 @@ from claimspan.judges import Judge, default_judge
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan_tracing.decide.sampling import RateSampler, Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
 from claimspan_tracing.spool.place import check_place
@@ -27,6 +28,7 @@ __all__ = [
     "MonitorOptions",
     "checked_budget",
     "checked_capture",
+    "checked_cpu_share",
     "checked_ground_truth",
     "checked_judge",
     "checked_path",
@@ -61,6 +63,7 @@ class MonitorOptions(TypedDict, total=False):
     dispatch: Dispatcher | None
     serverless: bool
     exit_timeout: float
+    max_cpu_share: float
 
 
 def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
@@ -232,6 +235,16 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"sample is {value!r}: give a share between 0.0 and 1.0, or a sampler")
     return float(value)
+
+
+def checked_cpu_share(value: float) -> float:
+    """Return the share of a core that evaluating may take.
+
+    Raises:
+        ConfigError: It is not above 0 and at most 1.
+    """
+    CpuShare(value)
+    return value
 
 
 def checked_positive(name: str, value: object) -> float:

@@ -28,6 +28,7 @@ from claimspan.judges.llm.judge import OpenAIJudge
 from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
 from claimspan.meta_evaluation.calibration import MAX_LOSS, calibrate, split_tune_test
 from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
+from claimspan.text.visible import visible
 
 __all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
 
@@ -88,7 +89,7 @@ def estimate_command(
     estimate = asyncio.run(
         aestimate(records, judge, claims_per_sentence=claims_per_sentence, progress=progress)
     )
-    typer.echo(estimate.model_dump_json() if as_json else estimate_table(estimate, model))
+    typer.echo(estimate.model_dump_json() if as_json else visible(estimate_table(estimate, model)))
 
 
 def judge_agreement(
@@ -107,9 +108,9 @@ def judge_agreement(
     measured, failures = _measure_all(claims, chosen, progress)
     if len(measured) == len(claims) == len(chosen) == 1:
         (only,) = measured
-        typer.echo(only.agreement.model_dump_json() if as_json else agreement_table(only))
+        typer.echo(only.agreement.model_dump_json() if as_json else visible(agreement_table(only)))
     elif measured:
-        typer.echo(_rows_as_json(measured) if as_json else comparison_table(measured))
+        typer.echo(_rows_as_json(measured) if as_json else visible(comparison_table(measured)))
     if failures:
         raise JudgeError("; ".join(failures))
 

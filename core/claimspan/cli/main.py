@@ -48,7 +48,11 @@ def main() -> None:
     try:
         _run(sys.argv[1:])
     except ClaimspanError as error:
-        print(f"claimspan: {error}", file=sys.stderr)
+        # Here, so that `--help` and `--version` import nothing more.
+        from claimspan.text.visible import visible
+
+        # A message may name a file or a judge, whose names may hold commands of a terminal.
+        print(f"claimspan: {visible(str(error))}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)

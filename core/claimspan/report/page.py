@@ -21,6 +21,7 @@ from claimspan.report.views import (
     view_score,
     view_tile,
 )
+from claimspan.text.visible import visible
 from claimspan.verdicts import Label
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ _ROW_LIMIT: Final = 4
 def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluation") -> str:
     """Render one self-contained page. It makes no request and opens offline.
 
-    All content of a record is escaped: markup in a chunk is shown as text and never runs.
+    All content of a record is escaped: markup in a chunk is shown as text and never runs, and
+    characters that would reorder the page or command a terminal are shown by their code.
 
     Args:
         entries: The records, in any order; the page shows those with the lowest scores first.
@@ -88,10 +90,17 @@ def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("claimspan", "report"),
         autoescape=True,
+        finalize=_printed,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _printed(value: object) -> object:
+    """What the template prints of a value; text of a record must not reorder what stands by it."""
+    # Markup is ours: macros print their own values through here, script and style are files.
+    return value if hasattr(value, "__html__") or not isinstance(value, str) else visible(value)
 
 
 def _read(name: str) -> str:

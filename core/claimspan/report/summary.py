@@ -53,5 +53,12 @@ def summarise(entries: Sequence[ReportEntry]) -> tuple[MetricSummary, ...]:
 def _summary(metric: Metric, values: Sequence[float]) -> MetricSummary:
     bins = [0] * BINS
     for value in values:
-        bins[min(max(int(value * BINS), 0), BINS - 1)] += 1
-    return MetricSummary(metric, statistics.fmean(values), len(values), tuple(bins))
+        bins[min(int(min(max(value, 0.0), 1.0) * BINS), BINS - 1)] += 1
+    return MetricSummary(metric, _mean(values), len(values), tuple(bins))
+
+
+def _mean(values: Sequence[float]) -> float:
+    try:
+        return statistics.fmean(values)
+    except OverflowError:  # a damaged file may hold numbers whose sum is beyond a float
+        return sum(value / len(values) for value in values)

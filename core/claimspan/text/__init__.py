@@ -13,6 +13,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``tokens``: estimates how many tokens a language model counts in a text.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.
 - ``encodable``: makes texts encodable in UTF-8, so that they can be stored and sent.
+- ``visible``: shows characters that would command a terminal or reorder a page, by their code.
 """
 
 from __future__ import annotations

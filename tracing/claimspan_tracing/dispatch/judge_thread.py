@@ -13,6 +13,7 @@ from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
+from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.suppression import suppress
@@ -42,7 +43,14 @@ class JudgeThread:
     as a query. A thread that a judge starts by itself has to be given a copy of that context.
     """
 
-    def __init__(self, take: TakeJob, evaluator: Evaluator, deliver: Deliver, guard: Guard) -> None:
+    def __init__(
+        self,
+        take: TakeJob,
+        evaluator: Evaluator,
+        deliver: Deliver,
+        guard: Guard,
+        max_cpu_share: float = 1.0,
+    ) -> None:
         """Prepare the thread; ``start`` starts it.
 
         Args:
@@ -50,12 +58,14 @@ class JudgeThread:
             evaluator: Evaluates jobs.
             deliver: Takes their outcomes.
             guard: Counts what fails.
+            max_cpu_share: Share of a core that evaluating may take.
         """
         self._take = take
         self._evaluator = evaluator
         self._deliver = deliver
         self._guard = guard
-        self._thread = LoopThread("claimspan-judge", guard, DaemonExecutor)
+        self._pace = CpuShare(max_cpu_share)
+        self._thread = LoopThread("claimspan-judge", guard, DaemonExecutor, self._pace)
         self._in_time: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
         self._late: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
         self._cancelled: set[JobKey] = set()
@@ -77,6 +87,10 @@ class JudgeThread:
             RuntimeError: The interpreter is shutting down.
         """
         self._thread.start()
+
+    def hurry(self) -> None:
+        """Evaluate with the whole of a core from now on: the process is ending."""
+        self._pace.release()
 
     def fill(self) -> None:
         """Have waiting jobs begun soon.

@@ -29,7 +29,12 @@ class LocalDispatcher:
     """
 
     def __init__(
-        self, queue: RecordQueue, evaluator: Evaluator, hold_seconds: float, guard: Guard
+        self,
+        queue: RecordQueue,
+        evaluator: Evaluator,
+        hold_seconds: float,
+        guard: Guard,
+        max_cpu_share: float = 1.0,
     ) -> None:
         """Prepare the dispatcher; ``start`` starts its threads.
 
@@ -38,7 +43,9 @@ class LocalDispatcher:
             evaluator: Evaluates them.
             hold_seconds: How long the spans of a record wait for its scores.
             guard: Counts what fails.
+            max_cpu_share: Share of a core that evaluating may take.
         """
+        self._max_cpu_share = max_cpu_share
         self._queue = queue
         self._evaluator = evaluator
         self._max_wait = STALE_SHARE * hold_seconds
@@ -73,13 +80,19 @@ class LocalDispatcher:
         self._thread.make_late(key)
         return False
 
+    def hurry(self) -> None:
+        """Evaluate with the whole of a core from now on: the process is ending."""
+        self._thread.hurry()
+
     def stop(self, timeout: float) -> None:
         """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
         self._thread.stop(timeout)
         self._evaluator.close()
 
     def _new_thread(self) -> JudgeThread:
-        return JudgeThread(self._take, self._evaluator, self._give, self._guard)
+        return JudgeThread(
+            self._take, self._evaluator, self._give, self._guard, self._max_cpu_share
+        )
 
     def _take(self) -> tuple[Job, float] | None:
         return self._queue.take_job(self._max_wait)

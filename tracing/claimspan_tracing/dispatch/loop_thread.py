@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from typing import Final, TypeVarTuple
 
+from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.guard import Guard
 
 __all__ = ["LoopThread"]
@@ -32,6 +33,7 @@ class LoopThread:
         name: str,
         guard: Guard,
         executor: Callable[[], ThreadPoolExecutor] | None = None,
+        pace: CpuShare | None = None,
     ) -> None:
         """Prepare the thread; it does not start yet.
 
@@ -39,10 +41,12 @@ class LoopThread:
             name: Name of the thread.
             guard: Counts what callbacks raise.
             executor: Makes what ``run_in_executor`` uses; None for asyncio's own.
+            pace: Bounds the CPU time of the tasks; None does not.
         """
         self._name = name
         self._guard = guard
         self._executor = executor
+        self._pace = pace
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopped = False
@@ -97,6 +101,8 @@ class LoopThread:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
+        if self._pace is not None:
+            self._pace.install(loop)
         while not self._stopped:
             try:
                 loop.run_forever()

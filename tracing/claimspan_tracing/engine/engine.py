@@ -185,8 +185,9 @@ class Engine:
         return self._settings.source.provider()
 
     def close(self) -> None:
-        """Refuse every record from now on, with ``shutdown``."""
+        """Refuse every record from now on, and judge those that are left at full speed."""
         self._closed = True
+        self._parts.evaluations.hurry()
 
     def begin_ending(self, deadline: float) -> None:
         """End what is left on a thread that nobody has to wait for, once.
@@ -257,10 +258,10 @@ class Engine:
         try:
             self._take_in(record, tree)
         except BaseException:  # also Ctrl-C, which may come at any line
-            is_open = self._records.get(record.key) is record
-            if is_open and self._records.take(record.key) is record:
-                self._writer.refuse(record, Status.JUDGE_ERROR, "claimspan failed inside")
-            self._queue.release(record.key)
+            is_open = self._parts.records.get(record.key) is record
+            if is_open and self._parts.records.take(record.key) is record:
+                self._parts.writer.refuse(record, Status.JUDGE_ERROR, "claimspan failed inside")
+            self._parts.queue.release(record.key)
             raise
 
     def _take_in(self, record: OpenRecord, tree: RunTree) -> None:

@@ -14,6 +14,7 @@ from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS
+from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.engine.recovery import MAX_TAKEN_UP, Recovery
@@ -112,6 +113,11 @@ class Evaluations:
         """Stop evaluating, waiting at most ``timeout`` seconds."""
         self._is_stopping = True
         self._dispatcher.stop(timeout)
+
+    def hurry(self) -> None:
+        """Stop pacing evaluations, where this process makes them: it is ending."""
+        if isinstance(self._dispatcher, LocalDispatcher):
+            self._dispatcher.hurry()
 
     def abandon(self) -> None:
         """Give back the places of what was waiting, and of what did not heed its end."""

@@ -141,7 +141,9 @@ class Parts:
             redaction=settings.redaction,
             budget=settings.budget,
         )
-        return LocalDispatcher(self.queue, evaluator, settings.hold_seconds, self._guard)
+        return LocalDispatcher(
+            self.queue, evaluator, settings.hold_seconds, self._guard, settings.max_cpu_share
+        )
 
     def _make_reading(self) -> Reading:
         return Reading(

@@ -10,6 +10,7 @@ from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT
 from claimspan_tracing.redact import Redaction
@@ -66,3 +67,6 @@ class Settings:
 
     exit_timeout: float = EXIT_TIMEOUT
     """Seconds that the end of the process may take."""
+
+    max_cpu_share: float = MAX_CPU_SHARE
+    """Share of a core that evaluating in this process may take, above 0 up to 1."""

@@ -2,7 +2,8 @@
 
 The file exporter of this package and the file exporter of the OpenTelemetry Collector write one
 ``ExportTraceServiceRequest`` a line. Only the fields that a report needs are read; a field that is
-unknown here is skipped, as OTLP demands of receivers.
+unknown here is skipped, as OTLP demands of receivers. A part that is broken is skipped and counted,
+and the parts beside it are read: a process that was killed leaves half a line.
 """
 
 from __future__ import annotations
@@ -10,11 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic.alias_generators import to_camel
 
 from claimspan.errors import ConfigError
+from claimspan.files.bounded import MAX_BYTES, bounded_lines
+from claimspan_tracing.export.skipped import Skipped
 
 __all__ = ["AttributeValue", "Attributes", "SpanKey", "TraceSpan", "read_spans"]
 
@@ -54,47 +66,70 @@ class TraceSpan:
     """Name to value."""
 
 
-def read_spans(path: Path) -> Iterator[TraceSpan]:
-    """Yield every span of a file, in the order of its lines.
+def read_spans(
+    path: Path, skipped: Skipped, *, max_line_bytes: int = MAX_BYTES
+) -> Iterator[TraceSpan]:
+    """Yield every span of a file, in the order of its lines. One line is in memory at a time.
 
     Args:
         path: Each line is one ``{"resourceSpans": [...]}``; blank lines are skipped.
+        skipped: Counts what cannot be read, or raises where reading is strict.
+        max_line_bytes: A longer line is skipped without being read.
 
     Raises:
-        ConfigError: The file cannot be read, or a line is not OTLP JSON; the message names the
-            line.
+        ConfigError: The file cannot be read, or a part of it where reading is strict.
     """
-    for number, line in _lines(path):
-        try:
-            request = _Request.model_validate_json(line)
-        except ValidationError as error:
-            raise _bad_line(path, number, error) from None
-        for resource in request.resource_spans:
-            for scope in resource.scope_spans:
-                yield from map(_trace_span, scope.spans)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
+            for skipped.line, line in bounded_lines(file, max_line_bytes):
+                yield from _spans_of(line, skipped)
+        skipped.line = 0
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(f"cannot read {path}: {reason}; give the path of a trace file") from None
 
 
-def _bad_line(path: Path, number: int, error: ValidationError) -> ConfigError:
-    # The input stays out of the message: it may quote a chunk.
-    problem = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(map(str, problem["loc"]))
-    return ConfigError(
-        f"{path}, line {number}, is not OTLP JSON ({place}{': ' if place else ''}"
-        f"{problem['msg']}): remove or repair that line; the last one of a file is often "
-        "cut where the writing process was killed"
-    )
+def _spans_of(line: bytes | None, skipped: Skipped) -> Iterator[TraceSpan]:
+    if line is None:
+        skipped.add("line_too_long")
+        return
+    try:
+        # The parser refuses nesting beyond 200 levels and numbers beyond 4,300 digits.
+        request = _Request.model_validate_json(line, context=skipped)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        # Neither the input nor the parser's message is passed on: both may quote a chunk.
+        is_json = problem["type"] != "json_invalid"
+        skipped.add("line_not_otlp" if is_json else "line_not_json", problem["type"])
+        return
+    for resource in request.resource_spans:
+        for scope in resource.scope_spans if resource else ():
+            yield from map(_trace_span, filter(None, scope.spans if scope else ()))
 
+
+# --- parts that may be broken -------------------------------------------------------------------
+
+
+def _part(kind: str) -> WrapValidator:
+    """Validates one part; one that is malformed is counted, and becomes None."""
+
+    def validate(
+        value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo[Skipped]
+    ) -> object:
+        try:
+            validated: object = handler(value)
+        except ValidationError as error:
+            info.context.add(kind, error.errors(include_input=False)[0]["type"])
+            return None
+        return validated
+
+    return WrapValidator(validate)
+
+
+_INT64: Final = 2**63
+_Int64 = Annotated[int, Field(ge=-_INT64, lt=_INT64)]
+# Fixed64 in OTLP; the latest is in the year 2554, which a date can hold.
+_Nanoseconds = Annotated[int, Field(ge=0, lt=2 * _INT64)]
 
 # --- the messages of opentelemetry-proto, as far as they are read -------------------------------
 
@@ -110,7 +145,7 @@ class _ArrayValue(_Message):
 class _AnyValue(_Message):
     string_value: str | None = None
     # The JSON encoding of protobuf writes int64 as a string; pydantic takes a number as well.
-    int_value: int | None = None
+    int_value: _Int64 | None = None
     double_value: float | None = None
     bool_value: bool | None = None
     array_value: _ArrayValue | None = None
@@ -138,22 +173,22 @@ class _Span(_Message):
     span_id: str
     parent_span_id: str = ""
     name: str = ""
-    start_time_unix_nano: int = 0
-    end_time_unix_nano: int = 0
-    attributes: tuple[_KeyValue, ...] = ()
-    links: tuple[_Link, ...] = ()
+    start_time_unix_nano: _Nanoseconds = 0
+    end_time_unix_nano: _Nanoseconds = 0
+    attributes: tuple[Annotated[_KeyValue | None, _part("attribute_malformed")], ...] = ()
+    links: tuple[Annotated[_Link | None, _part("link_malformed")], ...] = ()
 
 
 class _ScopeSpans(_Message):
-    spans: tuple[_Span, ...] = ()
+    spans: tuple[Annotated[_Span | None, _part("span_malformed")], ...] = ()
 
 
 class _ResourceSpans(_Message):
-    scope_spans: tuple[_ScopeSpans, ...] = ()
+    scope_spans: tuple[Annotated[_ScopeSpans | None, _part("group_malformed")], ...] = ()
 
 
 class _Request(_Message):
-    resource_spans: tuple[_ResourceSpans, ...] = ()
+    resource_spans: tuple[Annotated[_ResourceSpans | None, _part("group_malformed")], ...] = ()
 
 
 def _trace_span(span: _Span) -> TraceSpan:
@@ -163,6 +198,6 @@ def _trace_span(span: _Span) -> TraceSpan:
         name=span.name,
         start=span.start_time_unix_nano,
         end=span.end_time_unix_nano,
-        links=tuple((link.trace_id, link.span_id) for link in span.links),
-        attributes={attribute.key: attribute.value.plain for attribute in span.attributes},
+        links=tuple((link.trace_id, link.span_id) for link in span.links if link),
+        attributes={each.key: each.value.plain for each in span.attributes if each},
     )

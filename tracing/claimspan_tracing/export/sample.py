@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from claimspan.errors import ConfigError
+from claimspan.errors import NoRecordsError
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import DROPPED, Status
 from claimspan_tracing.export.otlp_json import Attributes, SpanKey, TraceSpan, read_spans
+from claimspan_tracing.export.skipped import Skipped
 
 __all__ = ["ROUTE", "SampledRecord", "read_sample"]
 
@@ -65,22 +66,26 @@ class SampledRecord:
         return 1.0 / self.rate if self.rate else 1.0
 
 
-def read_sample(path: Path, by: str | None = None) -> list[SampledRecord]:
+def read_sample(
+    path: Path, by: str | None = None, *, skipped: Skipped | None = None
+) -> list[SampledRecord]:
     """Read every record of a file of OTLP JSON lines.
 
     Args:
         path: Each line is one ``{"resourceSpans": [...]}``.
         by: Name of the attribute that records are grouped by, or ``route``.
+        skipped: Counts what cannot be read, or raises where reading is strict; None counts.
 
     Raises:
-        ConfigError: The file cannot be read, or no span was evaluated by claimspan.
+        ConfigError: The file cannot be read, or a part of it where reading is strict.
+        NoRecordsError: No span was evaluated by claimspan.
     """
     name = semconv.GEN_AI_WORKFLOW_NAME if by == ROUTE else by
     records: dict[SpanKey, SampledRecord] = {}
     carriers: dict[SpanKey, SampledRecord] = {}
     # Of any span, since a root that is somebody else's is not known as one before its carrier.
     groups: dict[SpanKey, str] = {}
-    for span in read_spans(path):
+    for span in read_spans(path, skipped or Skipped(path)):
         if name is not None and name in span.attributes:
             groups[span.key] = str(span.attributes[name])
         if semconv.EVALUATION_STATUS in span.attributes:
@@ -90,7 +95,7 @@ def read_sample(path: Path, by: str | None = None) -> list[SampledRecord]:
             carriers[span.links[0]] = _record(span)
     _add_carriers(records, carriers)
     if not records:
-        raise ConfigError(
+        raise NoRecordsError(
             f"{path} has no span that claimspan evaluated: give a file of OTLP JSON lines that was "
             "written while a claimspan monitor was running"
         )

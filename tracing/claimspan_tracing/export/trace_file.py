@@ -8,9 +8,11 @@ or has exactly one link to it. Where the scores came too late for the root, it c
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -24,7 +26,7 @@ from pydantic import (
     ValidationError,
 )
 
-from claimspan.errors import ConfigError
+from claimspan.errors import NoRecordsError
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.verdicts import Label
@@ -36,28 +38,55 @@ from claimspan_tracing.export.otlp_json import (
     TraceSpan,
     read_spans,
 )
+from claimspan_tracing.export.skipped import Skipped
 
 __all__ = ["read_trace_file"]
 
+_logger: Final = logging.getLogger("claimspan")
 
-def read_trace_file(path: str | Path) -> list[ReportEntry]:
+
+def read_trace_file(path: str | Path, *, skipped: Skipped | None = None) -> list[ReportEntry]:
     """Read every record of a file of OTLP JSON lines, in the order in which they began.
+
+    What is broken in the file is skipped, and what is beside it is read. Memory holds one line at a
+    time, beside the records themselves.
 
     Args:
         path: Each line is one ``{"resourceSpans": [...]}``; blank lines are skipped.
+        skipped: Counts what was skipped, or raises at the first where it is strict. None logs one
+            warning with the counts.
 
     Raises:
-        ConfigError: The file cannot be read, a line is broken, or no span is a record's root.
+        ConfigError: The file cannot be read; or a part of it where ``skipped`` is strict.
+        NoRecordsError: No span of the file is a record's root.
     """
-    spans = {span.key: span for span in read_spans(Path(path))}
+    path = Path(path)
+    counted = skipped or Skipped(path)
+    spans: dict[SpanKey, TraceSpan] = {}
+    for span in read_spans(path, counted):
+        spans[span.key] = _needed(span)
     families = _families(spans)
+    if skipped is None and counted.counts:
+        _logger.warning("%s is damaged; skipped: %s", path, counted)
     if not families:
-        raise ConfigError(
-            f"{path} has {len(spans)} spans, none of them evaluated by claimspan: give a file of "
-            "OTLP JSON lines that was written while a claimspan monitor was running"
-        )
+        raise _no_records(path, len(spans), counted)
     roots = sorted((spans[key] for key in families), key=lambda span: span.start)
-    return [_entry(root, families[root.key]) for root in roots]
+    return [_entry(root, families[root.key], counted) for root in roots]
+
+
+def _no_records(path: Path, spans: int, skipped: Skipped) -> NoRecordsError:
+    damage = f" ({skipped} were skipped)" if skipped.counts else ""
+    return NoRecordsError(
+        f"{path} has {spans} spans, none of them evaluated by claimspan{damage}: give a file of "
+        "OTLP JSON lines that was written while a claimspan monitor was running"
+    )
+
+
+def _needed(span: TraceSpan) -> TraceSpan:
+    """The part of a span that an entry is made of; of other spans only who their parent is."""
+    if semconv.EVALUATION_STATUS in span.attributes or _has_evidence(span):
+        return span
+    return replace(span, name="", links=(), attributes={})
 
 
 # --- which spans belong to which root -----------------------------------------------------------
@@ -106,7 +135,7 @@ def _kind(span: TraceSpan) -> AttributeValue:
 # --- one record ---------------------------------------------------------------------------------
 
 
-def _entry(root: TraceSpan, family: Sequence[TraceSpan]) -> ReportEntry:
+def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> ReportEntry:
     evaluation = next((span for span in reversed(family) if _is_evaluation(span)), None)
     claims: Attributes = evaluation.attributes if evaluation else {}
     facts = {**claims, **root.attributes}
@@ -117,7 +146,8 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan]) -> ReportEntry:
         response=_text(root.attributes, semconv.OUTPUT_VALUE),
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
         # Generator spans have documents only where the model read others than were retrieved.
-        chunks=_chunks(family, semconv.KIND_LLM) or _chunks(family, semconv.KIND_RETRIEVER),
+        chunks=_chunks(family, semconv.KIND_LLM, skipped)
+        or _chunks(family, semconv.KIND_RETRIEVER, skipped),
         chunks_left_out=_chunks_left_out(root, family),
         response_claims=_claims(claims, semconv.response_claim),
         ground_truth_claims=_claims(claims, semconv.ground_truth_claim),
@@ -153,7 +183,9 @@ def _left_out(attributes: Attributes, counts: Sequence[str], recorded: str) -> i
     kept = _number(attributes, recorded)
     if kept is None:
         return 0
-    return max(int(sum(_number(attributes, name) or 0 for name in counts) - kept), 0)
+    left = sum(_number(attributes, name) or 0 for name in counts) - kept
+    # A sum of damaged numbers may be infinite, which no int is.
+    return max(int(left), 0) if math.isfinite(left) else 0
 
 
 def _text(attributes: Attributes, name: str) -> str:
@@ -235,13 +267,17 @@ class _Claim(BaseModel):
     contradicted_by: _Ids = ()
 
 
-def _chunks(family: Iterable[TraceSpan], kind: str) -> tuple[Chunk, ...]:
+def _chunks(family: Iterable[TraceSpan], kind: str, skipped: Skipped) -> tuple[Chunk, ...]:
     """Return the chunks on the spans of a kind, in order; the first of equal ones counts."""
     chunks: dict[tuple[str, str], Chunk] = {}
     for span in family:
         if _kind(span) == kind:
             for fields in _rows(span.attributes, semconv.document):
-                chunk = _Document.model_validate(fields).chunk()
+                try:
+                    chunk = _Document.model_validate(fields).chunk()
+                except ValidationError:
+                    skipped.add("chunk_malformed")
+                    continue
                 chunks.setdefault((chunk.id, chunk.text), chunk)
     return tuple(chunks.values())
 
@@ -259,7 +295,8 @@ def _rows(attributes: Attributes, name: Callable[[int, str], str]) -> list[dict[
         name: Makes the name of an attribute from the index and the field.
     """
     prefix, rest = name(0, "").split("0")
-    pattern = re.compile(rf"{re.escape(prefix)}(\d+){re.escape(rest)}(\w+)")
+    # No list of a span has ten million items; int() takes no text of arbitrary length.
+    pattern = re.compile(rf"{re.escape(prefix)}([0-9]{{1,7}}){re.escape(rest)}(\w+)")
     rows: dict[int, dict[str, object]] = {}
     for key, value in attributes.items():
         if found := pattern.fullmatch(key):

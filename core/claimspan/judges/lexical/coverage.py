@@ -101,14 +101,13 @@ class Reference:
 class Corpus:
     """The references of one call, and how many of them have each word."""
 
-    def __init__(self, texts: Iterable[str], language: str) -> None:
-        """Tokenizes every reference once.
+    def __init__(self, references: Sequence[Reference]) -> None:
+        """Counts the words.
 
         Args:
-            texts: The references.
-            language: Code of the language for the sentence splitter.
+            references: The references, in order.
         """
-        self.references = [Reference(text, language) for text in texts]
+        self.references = references
         """The tokenized references, in order."""
         self._frequency = Counter(stem for ref in self.references for stem in ref.stems)
 

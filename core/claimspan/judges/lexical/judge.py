@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from claimspan.judges.lexical.bare_values import bare_values, value_verdict
@@ -147,16 +147,22 @@ class LexicalJudge:
         Returns:
             A matrix of shape ``(len(claims), len(references))`` in which every cell is decided.
         """
-        corpus = Corpus(references, self._language)
-        factors = [abstention_discount(reference) for reference in references]
+        # Other records are evaluated on the same event loop, and other threads wait for the
+        # interpreter: each reference and each cell, of a millisecond or so, is a step of its own.
+        read: list[Reference] = []
+        factors: list[float] = []
+        for text in references:
+            await asyncio.sleep(0)
+            read.append(Reference(text, self._language))
+            factors.append(abstention_discount(text))
+        corpus = Corpus(read)
         rows: list[list[Verdict]] = []
         for claim in claims:
-            # Other records are evaluated on the same event loop: let them run between claims.
-            await asyncio.sleep(0)
-            verdicts = _row(tokenize(claim.text), corpus)
-            rows.append(
-                [discounted(v, factor) for v, factor in zip(verdicts, factors, strict=True)]
-            )
+            row: list[Verdict] = []
+            for verdict, factor in zip(_row(tokenize(claim.text), corpus), factors, strict=True):
+                await asyncio.sleep(0)
+                row.append(discounted(verdict, factor))
+            rows.append(row)
         return VerdictMatrix.of(rows, len(references))
 
 
@@ -200,12 +206,13 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
     )
 
 
-def _row(claim: Sequence[Token], corpus: Corpus) -> list[Verdict]:
-    """Returns the verdicts on one claim, one for each reference."""
+def _row(claim: Sequence[Token], corpus: Corpus) -> Iterator[Verdict]:
+    """Yields the verdicts on one claim, one for each reference; each is made when asked for."""
     if values := bare_values(claim):
-        return [value_verdict(values, each.tokens) for each in corpus.references]
+        yield from (value_verdict(values, each.tokens) for each in corpus.references)
+        return
     weights = corpus.weights(claim)
-    return [_verdict(claim, weights, each) for each in corpus.references]
+    yield from (_verdict(claim, weights, each) for each in corpus.references)
 
 
 def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:

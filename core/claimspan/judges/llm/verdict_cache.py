@@ -15,6 +15,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from claimspan.errors import ConfigError
+from claimspan.files.private import create_private
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["VerdictCache", "content_key", "joint_key"]
@@ -40,8 +41,8 @@ def joint_key(*keys: str) -> str:
 class VerdictCache:
     """Caches values by content key in memory, and in an SQLite file if one is given.
 
-    The file never loses an entry, and processes may share it. When it fails, the cache warns and
-    goes on in memory. A value that cannot be read counts as missing.
+    The file never loses an entry, processes may share it, and only its owner can read it. When it
+    fails, the cache warns and goes on in memory. A value that cannot be read counts as missing.
     """
 
     def __init__(self, path: str | Path | None = None, *, max_entries: int = MAX_ENTRIES) -> None:
@@ -52,7 +53,7 @@ class VerdictCache:
             max_entries: Limit on the entries in memory; the least recently used goes first.
 
         Raises:
-            ConfigError: The file cannot be opened, or is not an SQLite file.
+            ConfigError: The file cannot be opened, is a link, or is not an SQLite file.
         """
         self._max_entries = max_entries
         self._memory: OrderedDict[str, str] = OrderedDict()
@@ -147,6 +148,10 @@ def _verdict(text: str) -> Verdict | None:
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    if str(path) != ":memory:":
+        # Before SQLite does it, with a mode that lets others read claims; its journal files take
+        # the mode of this one.
+        create_private(path, what="a verdict cache")
     try:
         file = sqlite3.connect(path, check_same_thread=False, timeout=5.0)
         file.execute("PRAGMA journal_mode=WAL")

@@ -1,0 +1,165 @@
+"""Files that hold texts of users: only their owner may read them, and no link redirects them."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from claimspan.errors import ConfigError
+
+__all__ = ["OWNER_ONLY", "cannot_write", "create_private", "open_private", "write_private"]
+
+OWNER_ONLY: Final = 0o600
+"""Mode of every file that we create."""
+
+_logger: Final = logging.getLogger("claimspan")
+
+# Absent on Windows, where links need a privilege and nothing blocks in ``open``.
+_NOFOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
+_NONBLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0)
+_NOCTTY: Final[int] = getattr(os, "O_NOCTTY", 0)
+
+_warned: Final[set[str]] = set()
+"""Paths of other owners' files that were spoken of; one warning each."""
+
+
+def open_private(path: str | Path, flags: int) -> int:
+    """Open a regular file, and close it to everybody but its owner; returns the descriptor.
+
+    A file of another owner keeps its mode, with one warning a process.
+
+    Args:
+        path: The file. Its directory may be reached by links, the file itself may not be one.
+        flags: Those of ``os.open``; with ``O_CREAT`` the file is created with mode 0600.
+
+    Raises:
+        OSError: The file cannot be opened, is a symbolic link (``ELOOP``), or is no regular file
+            (``EISDIR`` or ``ENODEV``). ``cannot_write`` says what to do about it.
+    """
+    # O_NONBLOCK: a FIFO that nobody reads would hang ``open`` for ever.
+    handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, OWNER_ONLY)
+    try:
+        _check_and_tighten(handle, str(path))
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def create_private(path: Path, *, what: str) -> None:
+    """Create a file where there is none, and tighten one that is there; its content stays.
+
+    Args:
+        path: The file.
+        what: What it is to hold, for the message: ``"traces"``.
+
+    Raises:
+        ConfigError: It cannot be written; says what to do.
+    """
+    try:
+        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+    except OSError as error:
+        raise cannot_write(path, error, what=what) from error
+
+
+def write_private(path: Path, text: str, *, what: str) -> None:
+    """Write a whole file or none of it, readable by its owner alone.
+
+    Args:
+        path: The file; it is replaced when the new one is complete, and never written through a
+            link.
+        text: Its content. What UTF-8 cannot encode becomes a question mark.
+        what: What it holds, for the message: ``"the report"``.
+
+    Raises:
+        ConfigError: It cannot be written; says what to do. What was there before is unchanged.
+    """
+    try:
+        _refuse_special(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            with open(handle, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            os.replace(name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+    except OSError as error:
+        raise cannot_write(path, error, what=what) from error
+
+
+def cannot_write(path: str | Path, error: OSError, *, what: str) -> ConfigError:
+    """The error for a path that cannot be written: what is wrong with it, and what to do.
+
+    Args:
+        path: The path as the user gave it.
+        error: What opening or writing it raised.
+        what: What was to be written there.
+    """
+    return ConfigError(f"cannot write {what} to {str(path)!r}: {_remedy(Path(path), error)}")
+
+
+def _remedy(path: Path, error: OSError) -> str:
+    directory = str(path.absolute().parent)
+    match error.errno:
+        case errno.ELOOP:
+            return "it is a symbolic link, which is not followed; give the path that it leads to"
+        case errno.EISDIR:
+            return "it is a directory; give the path of a file"
+        case errno.ENODEV | errno.ENXIO:
+            return "it is a FIFO, a socket or a device; give the path of a regular file"
+        case errno.ENOENT | errno.ENOTDIR:
+            return f"the directory {directory!r} does not exist; create it, or give another file"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return f"no permission; let this user write in {directory!r}, or give another file"
+        case errno.ENOSPC | errno.EDQUOT:
+            return "the disk is full; make room, or give a file on another disk"
+        case _:
+            return f"{error.strerror or type(error).__name__}; give another file"
+
+
+def _refuse_special(path: Path) -> None:
+    """Replacing a link or a device by a file would be worse than writing through it."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    _refuse(mode, str(path))
+
+
+def _refuse(mode: int, path: str) -> None:
+    if stat.S_ISREG(mode):
+        return
+    code = errno.ENODEV
+    if stat.S_ISLNK(mode):
+        code = errno.ELOOP
+    elif stat.S_ISDIR(mode):
+        code = errno.EISDIR
+    raise OSError(code, os.strerror(code), path)
+
+
+def _check_and_tighten(handle: int, path: str) -> None:
+    found = os.fstat(handle)
+    _refuse(found.st_mode, path)
+    if not stat.S_IMODE(found.st_mode) & 0o077 or os.name != "posix":
+        return
+    try:
+        # Not for the superuser either: it may be writing into a file that is somebody else's.
+        if found.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
+        os.fchmod(handle, OWNER_ONLY)
+    except OSError:  # another owner, or a file system without modes
+        if path not in _warned:
+            _warned.add(path)
+            _logger.warning(
+                "%r holds texts of users, can be read by others, and is not ours to close: "
+                "run chmod 600 on it as its owner, or give another file",
+                path,
+            )

@@ -1,0 +1,34 @@
+"""Shows characters that are invisible, and that would command a terminal or reorder a page."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["visible"]
+
+# Tab and line feed are what texts are made of. A carriage return is one only before a line feed:
+# alone it moves a terminal's cursor back, so that what follows hides what was written.
+_CONTROLS: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+_BIDI: Final = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""All characters with Unicode's property Bidi_Control."""
+
+_HIDDEN: Final = r"\u200b\u2028\u2029\u2060-\u2064\ufeff\U000e0000-\U000e007f"
+"""Line ends that few programs know, and characters in which text can be hidden (tags)."""
+
+_SURROGATES: Final = r"\ud800-\udfff"
+_UNSAFE: Final = re.compile(rf"\r(?!\n)|[{_CONTROLS}{_BIDI}{_HIDDEN}{_SURROGATES}]")
+
+
+def visible(text: str) -> str:
+    """Replace characters that act instead of being seen by their code, such as ``<U+202E>``.
+
+    For display alone, on a page or a terminal: control characters (ESC and C1 begin commands of
+    terminals), marks that reorder text, and characters without any width in which text is hidden.
+    Tabs and line ends stay; so do the joiners, which scripts and emoji need.
+    """
+    return _UNSAFE.sub(_code, text)
+
+
+def _code(found: re.Match[str]) -> str:
+    return f"<U+{ord(found[0]):04X}>"
