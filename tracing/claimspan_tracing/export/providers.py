@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
-__all__ = ["TracerSource", "configure"]
+__all__ = ["TracerSource", "configure", "span_exporters"]
 
 DEFAULT_FILE: Final = "claimspan-traces.jsonl"
 """Trace file of ``configure``, in the working directory."""
@@ -63,6 +63,16 @@ def configure(
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+    exporters = span_exporters(endpoint, file)
+    attributes = {"service.name": service_name} if service_name else {}
+    provider = SdkTracerProvider(resource=Resource.create(attributes))
+    for exporter in exporters:
+        provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def span_exporters(endpoint: str | None, file: str | Path | None) -> list[SpanExporter]:
+    """Return the exporters that ``configure`` uses, with its arguments and errors."""
     from claimspan_tracing.export.otlp_file import OtlpFileExporter
 
     exporters: list[SpanExporter] = []
@@ -70,11 +80,7 @@ def configure(
         exporters.append(_otlp_exporter(endpoint))
     if file is not None or not exporters:
         exporters.append(OtlpFileExporter(file or DEFAULT_FILE))
-    attributes = {"service.name": service_name} if service_name else {}
-    provider = SdkTracerProvider(resource=Resource.create(attributes))
-    for exporter in exporters:
-        provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
+    return exporters
 
 
 def _otlp_exporter(endpoint: str | None) -> SpanExporter:
