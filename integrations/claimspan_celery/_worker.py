@@ -1,0 +1,333 @@
+"""The Celery app of the workers: its settings, and its two tasks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import TracerProvider
+
+from claimspan import RagRecord
+from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.judges import Judge
+from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE
+from claimspan_celery._processing import Disposal, Processing, Result
+from claimspan_celery._store import DAY_SECONDS, JobStore, NoStore, RedisStore
+from claimspan_tracing import Job, Sink
+from claimspan_tracing.adapters import GroundTruthLike, RemoteEvaluation
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+__all__ = ["BROKER_VARIABLE", "WorkerOptions", "make_worker_app"]
+
+_logger: Final = logging.getLogger("claimspan")
+
+BROKER_VARIABLE: Final = "CLAIMSPAN_BROKER_URL"
+"""Environment variable with the URL of the broker."""
+
+DEFAULT_BROKER: Final = "redis://localhost:6379/0"
+
+JUDGES = Judge | str | Callable[[], Judge] | None
+"""What ``make_worker_app`` takes as judge."""
+
+SPARE_SECONDS: Final = 60.0
+"""What a task may take beside its evaluation, for pauses and exports; at most as long as that."""
+
+RESULT_SECONDS: Final = 3_600
+"""How long the evaluation of a file's record waits in Redis to be fetched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """The options of a worker, as ``make_worker_app`` documents them."""
+
+    judge: JUDGES
+    """Who decides."""
+    ground_truth: GroundTruthLike | None
+    """Responses known to be right."""
+    tracer_provider: TracerProvider | None
+    """Where carriers go."""
+    sinks: Sequence[Sink]
+    """The user's own sinks."""
+    queue: str
+    """Name of the queue."""
+    redis_url: str | None
+    """Where workers share what they know about jobs."""
+    job_seconds: float
+    """Time that one evaluation may take."""
+    max_deliveries: int
+    """Deliveries after which a job is given up."""
+    done_seconds: int
+    """How long a job counts as done."""
+
+
+def make_worker_app(
+    *,
+    judge: JUDGES = None,
+    ground_truth: GroundTruthLike | None = None,
+    tracer_provider: TracerProvider | None = None,
+    sinks: Sequence[Sink] = (),
+    broker: str | None = None,
+    queue: str = QUEUE,
+    redis_url: str | None = None,
+    job_seconds: float = 120.0,
+    visibility_seconds: float | None = None,
+    max_deliveries: int = 5,
+    done_seconds: int = 2 * DAY_SECONDS,
+) -> Celery:
+    """Make the Celery app of a worker. Nothing is connected to, and no judge is made yet.
+
+    Each process of the worker makes its own judge, tracer provider and event loop with its first
+    job, after the fork. The tasks are acknowledged after the carrier was exported: a job whose
+    worker dies is delivered again, and its scores are written once.
+
+    Args:
+        judge: As for ``Monitor``, or a function that makes one, which each process calls; a judge
+            that holds connections or a model does not survive a fork. None takes the judge that
+            ``CLAIMSPAN_JUDGE`` names.
+        ground_truth: As for ``Monitor``.
+        tracer_provider: Where carriers go. None sends them where ``configure`` would: to
+            ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
+        sinks: Write finished records to further places.
+        broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` where None, else a Redis on this
+            machine.
+        queue: Name of the queue.
+        redis_url: Redis in which workers share what they know about jobs; the broker where that
+            is a Redis. Without any, a job that kills its worker is delivered for as long as the
+            broker delivers it, and a job that is delivered twice may be scored twice.
+        job_seconds: Time that one evaluation may take. The limits of the tasks follow from it.
+        visibility_seconds: Redis as broker: how long a job whose worker has died stays away
+            before another worker gets it. Must be longer than a task may take; None takes twice
+            that time.
+        max_deliveries: Deliveries after which a job is given up, and put among the dead letters.
+        done_seconds: How long a job counts as done. Keep it longer than jobs live in the broker.
+
+    Raises:
+        ConfigError: A number is not positive, or the visibility timeout is too short.
+    """
+    from celery import Celery, signals
+
+    if min(job_seconds, max_deliveries, done_seconds) <= 0:
+        raise ConfigError("a number given to make_worker_app is not positive")
+    broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
+    hard_limit = _soft_limit(job_seconds) + _spare(job_seconds) / 2
+    visibility = 2 * hard_limit if visibility_seconds is None else visibility_seconds
+    if visibility <= hard_limit:
+        raise ConfigError(
+            f"visibility_seconds is {visibility:g}, and a task may take {hard_limit:g} s: give "
+            "more, or a job is delivered again while it is evaluated"
+        )
+    options = WorkerOptions(
+        judge=judge,
+        ground_truth=ground_truth,
+        tracer_provider=tracer_provider,
+        sinks=sinks,
+        queue=queue,
+        redis_url=redis_url or (broker if _is_redis(broker) else None),
+        job_seconds=job_seconds,
+        max_deliveries=max_deliveries,
+        done_seconds=done_seconds,
+    )
+    # Not the current app: the process may have an application's own.
+    app = Celery("claimspan", broker=broker, set_as_current=False)
+    app.conf.update(_settings(options, visibility, hard_limit))
+    _Tasks(app, options).register()
+    signals.task_revoked.connect(_count_expired(app, options), weak=False)
+    return app
+
+
+def _spare(job_seconds: float) -> float:
+    return min(SPARE_SECONDS, job_seconds)
+
+
+def _soft_limit(job_seconds: float) -> float:
+    """After these seconds a task is interrupted; after half of the spare time more, killed."""
+    return job_seconds + _spare(job_seconds)
+
+
+def _settings(options: WorkerOptions, visibility: float, hard_limit: float) -> dict[str, Any]:
+    return {
+        "task_serializer": "json",
+        "result_serializer": "json",
+        # Nothing else is even parsed: a pickled message would run code of its sender's.
+        "accept_content": ["json"],
+        "result_accept_content": ["json"],
+        "task_default_queue": options.queue,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        # A task that is killed at its hard limit goes back, and is counted as delivered.
+        "task_acks_on_failure_or_timeout": False,
+        "task_ignore_result": True,
+        "task_time_limit": hard_limit,
+        "task_soft_time_limit": _soft_limit(options.job_seconds),
+        "worker_prefetch_multiplier": 1,
+        "result_backend": options.redis_url,
+        "result_expires": RESULT_SECONDS,
+        "broker_connection_retry_on_startup": True,
+        "broker_transport_options": _transport(visibility),
+    }
+
+
+def _transport(visibility: float) -> dict[str, Any]:
+    """Options of the broker's client. Each transport ignores those of the others."""
+    return {
+        "visibility_timeout": visibility,
+        # Names of our own: with the default ones, our workers would give back the unacknowledged
+        # tasks of other Celery apps on this Redis, whose timeout may be longer than ours.
+        "unacked_key": "claimspan:unacked",
+        "unacked_index_key": "claimspan:unacked_index",
+        "unacked_mutex_key": "claimspan:unacked_mutex",
+        # kombu looks for jobs of dead workers every 100 s by default (10 s, each tenth time).
+        "unacked_restore_interval": max(1, min(10, int(visibility / 3))),
+        "unacked_restore_throttle": 1,
+    }
+
+
+class _Tasks:
+    """The tasks, and what each process of the worker makes for them."""
+
+    def __init__(self, app: Celery, options: WorkerOptions) -> None:
+        self._app = app
+        self._options = options
+        self._made: tuple[int, Processing] | None = None
+
+    def register(self) -> None:
+        """Register both tasks with the app."""
+
+        @self._app.task(name=EVALUATE, bind=True)
+        def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
+            self._evaluate(task, *args)
+
+        @self._app.task(name=EVALUATE_RECORD, bind=True, ignore_result=False)
+        def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> str:
+            return self._evaluate_record(*args)
+
+    def _processing(self) -> Processing:
+        """What this process evaluates with: made with its first job, and never inherited."""
+        if self._made is None or self._made[0] != os.getpid():
+            options = self._options
+            remote = RemoteEvaluation(
+                _judge_of(options.judge),
+                ground_truth=options.ground_truth,
+                tracer_provider=options.tracer_provider,
+                sinks=options.sinks,
+            )
+            processing = Processing(
+                remote,
+                store_of(options),
+                options.job_seconds,
+                options.max_deliveries,
+                longest_pause=_spare(options.job_seconds) / 2,
+            )
+            self._made = (os.getpid(), processing)
+        return self._made[1]
+
+    def _evaluate(self, task: Any, *args: object) -> None:
+        from celery.exceptions import Reject
+
+        try:
+            disposal = self._processing().process(*args[:2] if args else (None,))
+        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
+            # Such as: Redis cannot be reached, no judge can be made. The job is not to blame.
+            _logger.warning("claimspan: a job goes back to the queue: %s", _named(error))
+            time.sleep(1.0)  # it is delivered again at once
+            raise Reject(type(error).__name__, requeue=True) from None
+        if disposal.result is Result.REJECTED:
+            raise Reject(disposal.result.value, requeue=False)
+        if disposal.result is Result.AGAIN:
+            time.sleep(disposal.pause)
+            self._send_again(task, str(args[0]), disposal)
+
+    def _send_again(self, task: Any, text: str, disposal: Disposal) -> None:
+        """Put the job at the end of the queue, so that one that fails stands in nobody's way."""
+        from celery.exceptions import Reject
+
+        try:
+            task.apply_async(
+                args=[text] if disposal.outcome is None else [text, disposal.outcome],
+                task_id=task.request.id,
+                queue=self._options.queue,
+                expires=_expiry(task.request.expires),
+                retry=False,
+                argsrepr=HIDDEN,
+            )
+        except Exception as error:  # noqa: BLE001 - no answer: the broker has the job still
+            raise Reject(type(error).__name__, requeue=True) from None
+
+    def _evaluate_record(self, *args: object) -> str:
+        """Return the evaluation of a record, as JSON; where the judge failed, with the reason."""
+        text = args[0] if args else None
+        if not isinstance(text, str) or len(text) > MAX_BYTES:
+            raise ConfigError(f"the message holds no record of at most {MAX_BYTES:,} characters")
+        outcome = self._processing().remote.evaluate(_job_of(text), self._options.job_seconds)
+        return outcome.to_json()
+
+
+def store_of(options: WorkerOptions) -> JobStore:
+    """Return what workers with these options share about jobs."""
+    if options.redis_url is None:
+        return NoStore()
+    return RedisStore(options.redis_url, options.done_seconds)
+
+
+def _job_of(text: str) -> Job:
+    """A job for a record that no trace belongs to.
+
+    Raises:
+        ConfigError: The text is no record.
+    """
+    try:
+        record = RagRecord.model_validate_json(text)
+    except ValueError:
+        raise ConfigError("the message holds no record") from None
+    return Job(
+        record=record,
+        trace_id="0" * 32,
+        span_id="0" * 16,
+        trace_flags=0,
+        route="",
+        started=0,
+        ended=0,
+    )
+
+
+def _judge_of(judge: JUDGES) -> Judge | str | None:
+    # A class has the methods of a judge, but is a function that makes one.
+    if isinstance(judge, type) or (callable(judge) and not isinstance(judge, Judge)):
+        return judge()
+    return judge
+
+
+def _is_redis(url: str) -> bool:
+    return url.startswith(("redis://", "rediss://"))
+
+
+def _expiry(text: str | None) -> datetime | None:
+    """When a job expires, as Celery writes it into a message."""
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _named(error: Exception) -> str:
+    """Class and message of our own errors; of others the class alone, as they may quote content."""
+    name = type(error).__name__
+    return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
+
+
+def _count_expired(app: Celery, options: WorkerOptions) -> Callable[..., None]:
+    """Celery throws an expired job away before any task runs; it must not go uncounted."""
+
+    def revoked(sender: Any = None, expired: bool = False, **kwargs: Any) -> None:
+        if expired and getattr(sender, "app", None) is app:
+            _logger.warning("claimspan: a job has expired before a worker came to it")
+            store_of(options).count(Result.EXPIRED.value)
+
+    return revoked
