@@ -18,7 +18,7 @@ from claimspan.judges import Judge
 from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE
 from claimspan_celery._processing import Disposal, Processing, Result
 from claimspan_celery._store import DAY_SECONDS, JobStore, NoStore, RedisStore
-from claimspan_tracing import Job, Sink
+from claimspan_tracing import Job, Outcome, Sink, Status
 from claimspan_tracing.adapters import GroundTruthLike, RemoteEvaluation
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class _Tasks:
 
         @self._app.task(name=EVALUATE_RECORD, bind=True, ignore_result=False)
         def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> str:
-            return self._evaluate_record(*args)
+            return self._evaluate_record(task, *args)
 
     def _processing(self) -> Processing:
         """What this process evaluates with: made with its first job, and never inherited."""
@@ -260,13 +260,17 @@ class _Tasks:
         except Exception as error:  # noqa: BLE001 - no answer: the broker has the job still
             raise Reject(type(error).__name__, requeue=True) from None
 
-    def _evaluate_record(self, *args: object) -> str:
+    def _evaluate_record(self, task: Any, *args: object) -> str:
         """Return the evaluation of a record, as JSON; where the judge failed, with the reason."""
         text = args[0] if args else None
         if not isinstance(text, str) or len(text) > MAX_BYTES:
             raise ConfigError(f"the message holds no record of at most {MAX_BYTES:,} characters")
-        outcome = self._processing().remote.evaluate(_job_of(text), self._options.job_seconds)
-        return outcome.to_json()
+        job = _job_of(text)
+        deliveries = store_of(self._options).delivered(f"record-{task.request.id}")
+        if deliveries > self._options.max_deliveries:
+            reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
+            return Outcome(status=Status.JUDGE_ERROR, reason=reason).to_json()
+        return self._processing().remote.evaluate(job, self._options.job_seconds).to_json()
 
 
 def store_of(options: WorkerOptions) -> JobStore:

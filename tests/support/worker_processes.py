@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -38,10 +38,8 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill the worker with all of its processes, at once and without a word."""
-        try:
+        with suppress(ProcessLookupError):  # it may have ended by itself
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended by itself
         self.process.wait()
 
 
