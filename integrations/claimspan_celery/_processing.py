@@ -12,6 +12,7 @@ from typing import Final
 from opentelemetry import metrics
 
 from claimspan.errors import ConfigError
+from claimspan_celery._limits import WorkerLimits
 from claimspan_celery._message import MAX_BYTES
 from claimspan_celery._store import JobStore
 from claimspan_tracing import Job, Outcome, Status, semconv
@@ -71,30 +72,18 @@ class Disposal:
 class Processing:
     """Processes deliveries in one process; make it after the fork."""
 
-    def __init__(
-        self,
-        remote: RemoteEvaluation,
-        store: JobStore,
-        job_seconds: float,
-        max_deliveries: int,
-        longest_pause: float,
-    ) -> None:
+    def __init__(self, remote: RemoteEvaluation, store: JobStore, limits: WorkerLimits) -> None:
         """Connect the parts.
 
         Args:
             remote: Evaluates, and writes scores.
             store: Remembers jobs across workers.
-            job_seconds: Time that one evaluation may take.
-            max_deliveries: Deliveries after which a job is given up.
-            longest_pause: Seconds that a worker waits at most before the next job, while judge or
-                exporter is down.
+            limits: Time for an evaluation, deliveries of a job, and the longest pause.
         """
         self.remote: Final = remote
         """Evaluates, and writes scores."""
         self._store = store
-        self._job_seconds = job_seconds
-        self._max_deliveries = max_deliveries
-        self._longest_pause = longest_pause
+        self._limits = limits
         self._failures = 0
         self._counter = metrics.get_meter(semconv.SCOPE).create_counter(
             semconv.JOBS_COUNTER, unit="{job}", description="Jobs by what a worker did with them."
@@ -119,15 +108,15 @@ class Processing:
         if self._store.is_done(key):
             return self._counted(Disposal(Result.DUPLICATE))
         deliveries = self._store.delivered(key)
-        if deliveries > self._max_deliveries:
+        if deliveries > self._limits.max_deliveries:
             return self._counted(self._given_up(job, deliveries - 1, "delivered too often"))
         return self._counted(self._evaluated(key, job, outcome, deliveries))
 
     def _evaluated(self, key: str, job: Job, outcome: Outcome | None, deliveries: int) -> Disposal:
         if outcome is None:
-            outcome = self.remote.evaluate(job, self._job_seconds)
+            outcome = self.remote.evaluate(job, self._limits.job_seconds)
             if _is_worth_another_try(outcome):
-                if deliveries >= self._max_deliveries and not self._failures:
+                if deliveries >= self._limits.max_deliveries and not self._failures:
                     return self._given_up(job, deliveries, outcome.reason or outcome.status.value)
                 return self._again(key)
         return self._written(key, job, outcome)
@@ -160,7 +149,7 @@ class Processing:
         if outcome is not None or self._failures >= OUTAGE:
             # Judge or backend is down. The job is not to blame, and must not become a dead letter.
             self._store.uncount(key)
-        pause = min(self._longest_pause, 2.0 ** min(self._failures - 1, 10))
+        pause = min(self._limits.pause_seconds, 2.0 ** min(self._failures - 1, 10))
         return Disposal(Result.AGAIN, outcome.to_json() if outcome else None, pause)
 
     def _given_up(self, job: Job, deliveries: int, reason: str) -> Disposal:

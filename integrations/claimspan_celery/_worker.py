@@ -15,9 +15,10 @@ from opentelemetry.trace import TracerProvider
 from claimspan import RagRecord
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import Judge
+from claimspan_celery._limits import WorkerLimits
 from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE
 from claimspan_celery._processing import Disposal, Processing, Result
-from claimspan_celery._store import DAY_SECONDS, JobStore, NoStore, RedisStore
+from claimspan_celery._store import JobStore, NoStore, RedisStore
 from claimspan_tracing import Job, Outcome, Sink, Status
 from claimspan_tracing.adapters import GroundTruthLike, RemoteEvaluation
 
@@ -35,9 +36,6 @@ DEFAULT_BROKER: Final = "redis://localhost:6379/0"
 
 JUDGES = Judge | str | Callable[[], Judge] | None
 """What ``make_worker_app`` takes as judge."""
-
-SPARE_SECONDS: Final = 60.0
-"""What a task may take beside its evaluation, for pauses and exports; at most as long as that."""
 
 RESULT_SECONDS: Final = 3_600
 """How long the evaluation of a file's record waits in Redis to be fetched."""
@@ -59,12 +57,8 @@ class WorkerOptions:
     """Name of the queue."""
     redis_url: str | None
     """Where workers share what they know about jobs."""
-    job_seconds: float
-    """Time that one evaluation may take."""
-    max_deliveries: int
-    """Deliveries after which a job is given up."""
-    done_seconds: int
-    """How long a job counts as done."""
+    limits: WorkerLimits
+    """Times, deliveries, and how long results are remembered."""
 
 
 def make_worker_app(
@@ -76,10 +70,7 @@ def make_worker_app(
     broker: str | None = None,
     queue: str = QUEUE,
     redis_url: str | None = None,
-    job_seconds: float = 120.0,
-    visibility_seconds: float | None = None,
-    max_deliveries: int = 5,
-    done_seconds: int = 2 * DAY_SECONDS,
+    limits: WorkerLimits | None = None,
 ) -> Celery:
     """Make the Celery app of a worker. Nothing is connected to, and no judge is made yet.
 
@@ -101,28 +92,11 @@ def make_worker_app(
         redis_url: Redis in which workers share what they know about jobs; the broker where that
             is a Redis. Without any, a job that kills its worker is delivered for as long as the
             broker delivers it, and a job that is delivered twice may be scored twice.
-        job_seconds: Time that one evaluation may take. The limits of the tasks follow from it.
-        visibility_seconds: Redis as broker: how long a job whose worker has died stays away
-            before another worker gets it. Must be longer than a task may take; None takes twice
-            that time.
-        max_deliveries: Deliveries after which a job is given up, and put among the dead letters.
-        done_seconds: How long a job counts as done. Keep it longer than jobs live in the broker.
-
-    Raises:
-        ConfigError: A number is not positive, or the visibility timeout is too short.
+        limits: Times, deliveries, and how long results are remembered; the defaults where None.
     """
     from celery import Celery, signals
 
-    if min(job_seconds, max_deliveries, done_seconds) <= 0:
-        raise ConfigError("a number given to make_worker_app is not positive")
     broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
-    hard_limit = _soft_limit(job_seconds) + _spare(job_seconds) / 2
-    visibility = 2 * hard_limit if visibility_seconds is None else visibility_seconds
-    if visibility <= hard_limit:
-        raise ConfigError(
-            f"visibility_seconds is {visibility:g}, and a task may take {hard_limit:g} s: give "
-            "more, or a job is delivered again while it is evaluated"
-        )
     options = WorkerOptions(
         judge=judge,
         ground_truth=ground_truth,
@@ -130,28 +104,18 @@ def make_worker_app(
         sinks=sinks,
         queue=queue,
         redis_url=redis_url or (broker if _is_redis(broker) else None),
-        job_seconds=job_seconds,
-        max_deliveries=max_deliveries,
-        done_seconds=done_seconds,
+        limits=limits or WorkerLimits(),
     )
     # Not the current app: the process may have an application's own.
     app = Celery("claimspan", broker=broker, set_as_current=False)
-    app.conf.update(_settings(options, visibility, hard_limit))
+    app.conf.update(_settings(options))
     _Tasks(app, options).register()
     signals.task_revoked.connect(_count_expired(app, options), weak=False)
     return app
 
 
-def _spare(job_seconds: float) -> float:
-    return min(SPARE_SECONDS, job_seconds)
-
-
-def _soft_limit(job_seconds: float) -> float:
-    """After these seconds a task is interrupted; after half of the spare time more, killed."""
-    return job_seconds + _spare(job_seconds)
-
-
-def _settings(options: WorkerOptions, visibility: float, hard_limit: float) -> dict[str, Any]:
+def _settings(options: WorkerOptions) -> dict[str, Any]:
+    limits = options.limits
     return {
         "task_serializer": "json",
         "result_serializer": "json",
@@ -164,13 +128,13 @@ def _settings(options: WorkerOptions, visibility: float, hard_limit: float) -> d
         # A task that is killed at its hard limit goes back, and is counted as delivered.
         "task_acks_on_failure_or_timeout": False,
         "task_ignore_result": True,
-        "task_time_limit": hard_limit,
-        "task_soft_time_limit": _soft_limit(options.job_seconds),
+        "task_time_limit": limits.hard_seconds,
+        "task_soft_time_limit": limits.soft_seconds,
         "worker_prefetch_multiplier": 1,
         "result_backend": options.redis_url,
         "result_expires": RESULT_SECONDS,
         "broker_connection_retry_on_startup": True,
-        "broker_transport_options": _transport(visibility),
+        "broker_transport_options": _transport(limits.visibility),
     }
 
 
@@ -218,13 +182,7 @@ class _Tasks:
                 tracer_provider=options.tracer_provider,
                 sinks=options.sinks,
             )
-            processing = Processing(
-                remote,
-                store_of(options),
-                options.job_seconds,
-                options.max_deliveries,
-                longest_pause=_spare(options.job_seconds) / 2,
-            )
+            processing = Processing(remote, store_of(options), options.limits)
             self._made = (os.getpid(), processing)
         return self._made[1]
 
@@ -267,17 +225,17 @@ class _Tasks:
             raise ConfigError(f"the message holds no record of at most {MAX_BYTES:,} characters")
         job = _job_of(text)
         deliveries = store_of(self._options).delivered(f"record-{task.request.id}")
-        if deliveries > self._options.max_deliveries:
+        if deliveries > self._options.limits.max_deliveries:
             reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason).to_json()
-        return self._processing().remote.evaluate(job, self._options.job_seconds).to_json()
+        return self._processing().remote.evaluate(job, self._options.limits.job_seconds).to_json()
 
 
 def store_of(options: WorkerOptions) -> JobStore:
     """Return what workers with these options share about jobs."""
     if options.redis_url is None:
         return NoStore()
-    return RedisStore(options.redis_url, options.done_seconds)
+    return RedisStore(options.redis_url, options.limits.done_seconds)
 
 
 def _job_of(text: str) -> Job:

@@ -13,7 +13,7 @@ from pathlib import Path
 from claimspan import Claim, VerdictMatrix
 from claimspan.errors import JudgeError
 from claimspan.testing import ScriptedJudge
-from claimspan_celery import make_worker_app
+from claimspan_celery import WorkerLimits, make_worker_app
 
 __all__ = ["DEADLY", "DOWN", "SECONDS", "JudgeOfTests", "app"]
 
@@ -47,8 +47,6 @@ class JudgeOfTests(ScriptedJudge):
 
 app = make_worker_app(
     judge=lambda: JudgeOfTests(delay_seconds=float(os.environ.get(SECONDS, "0"))),
-    job_seconds=2.0,
-    # Just longer than a task may take with this time for an evaluation.
-    visibility_seconds=6.0,
-    max_deliveries=3,
+    # The shortest visibility timeout that goes with 2 s for an evaluation.
+    limits=WorkerLimits(job_seconds=2.0, visibility_seconds=5.5, max_deliveries=3),
 )
