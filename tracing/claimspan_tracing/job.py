@@ -170,6 +170,9 @@ class Job:
     decision: Decision | None = None
     """What the sampler decided; None before it was asked."""
 
+    capture_content: bool = True
+    """Whether texts of the record may be written, wherever it is evaluated."""
+
     version: Literal[1] = 1
     """Version of this format."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry.trace import Tracer, TracerProvider
 
+from claimspan import Evaluation, RagRecord
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
@@ -123,7 +124,10 @@ class RemoteEvaluation:
             so. The other sinks have not been called then.
         """
         # An empty context: what is current around the call is no part of the query's trace.
-        return Context().run(self._write, Finished(job, replace(outcome, late=True)))
+        finished = Finished(job, replace(outcome, late=True))
+        if not job.capture_content:
+            finished = _without_content(finished)
+        return Context().run(self._write, finished)
 
     def close(self) -> None:
         """End the threads, and the provider where it is ours."""
@@ -204,6 +208,24 @@ class _Evaluation:
             self._guard.swallow(error)
             outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         self.outcome.set_result(outcome)
+
+
+def _without_content(finished: Finished) -> Finished:
+    """Leave scores, judge and cost; the application lets no text be written."""
+    record = RagRecord(query="", response="", id=finished.job.record.id)
+    job = replace(finished.job, record=record, runs=())
+    found = finished.outcome.evaluation
+    evaluation = found and Evaluation(
+        metrics=found.metrics,
+        undefined=found.undefined,
+        abstained=found.abstained,
+        claims_dropped=found.claims_dropped,
+        judge_name=found.judge_name,
+        judge_version=found.judge_version,
+        usage=found.usage,
+    )
+    outcome = replace(finished.outcome, evaluation=evaluation, ground_truth=None)
+    return Finished(job, outcome)
 
 
 def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierProvider | None]:

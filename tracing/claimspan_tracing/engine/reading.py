@@ -74,7 +74,8 @@ class Reading:
             return
         job = run_suppressed(read_job, tree, self._guard)
         record.decision = self._decider.decide(job.facts, record.context)
-        job = replace(job, decision=record.decision)
+        may_write = self._settings.capture_content
+        job = replace(job, decision=record.decision, capture_content=may_write)
         record.job = shown = self._redacted(job)
         if not job.root_ended:
             tracer = self._settings.source.tracer()
