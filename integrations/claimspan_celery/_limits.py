@@ -7,7 +7,7 @@ from typing import Final
 
 from claimspan.errors import ConfigError
 
-__all__ = ["WorkerLimits"]
+__all__ = ["DAY_SECONDS", "WorkerLimits"]
 
 SPARE_SECONDS: Final = 60.0
 """What a task may take beside its evaluation, for pauses and exports; at most as long as that."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["EVALUATE", "EVALUATE_RECORD", "HIDDEN", "MAX_BYTES", "QUEUE"]
+__all__ = ["EVALUATE", "EVALUATE_RECORD", "HIDDEN", "MAX_BYTES", "QUEUE", "REPLIES"]
 
 EVALUATE: Final = "claimspan.evaluate"
 """Task that evaluates a job and writes its scores to a carrier."""
 
 EVALUATE_RECORD: Final = "claimspan.evaluate_record"
-"""Task that evaluates a record of a file and returns its evaluation."""
+"""Task that evaluates a record of a file and puts the outcome on a list in Redis."""
+
+REPLIES: Final = "claimspan:replies:"
+"""Beginning of the name of such a list; 32 hex digits follow."""
 
 QUEUE: Final = "claimspan"
 """Queue of both tasks, unless another is given."""

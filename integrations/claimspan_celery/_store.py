@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+from claimspan.errors import ConfigError
+from claimspan_celery._limits import DAY_SECONDS
+
 __all__ = ["JobStore", "NoStore", "RedisStore", "Turn"]
 
 PREFIX: Final = "claimspan"
@@ -16,7 +19,7 @@ WRITING_SECONDS: Final = 60
 """How long a worker may take to write scores; after it another may try. An exporter gives up after
 10 s by default, and is asked three times."""
 
-DAY_SECONDS: Final = 86_400
+REPLY_SECONDS: Final = 3_600
 
 DEAD_LETTERS: Final = 1_000
 """Dead letters kept; the oldest makes way."""
@@ -54,6 +57,10 @@ class JobStore(Protocol):
 
     def count(self, result: str) -> None:
         """Count what became of a job."""
+        ...
+
+    def reply(self, name: str, text: str) -> None:
+        """Put a text on the list of somebody who waits for it."""
         ...
 
 
@@ -120,6 +127,13 @@ class RedisStore:
         """Count in the hash ``claimspan:jobs``."""
         self._redis.hincrby(f"{PREFIX}:jobs", result, 1)
 
+    def reply(self, name: str, text: str) -> None:
+        """Put a text on a list, which goes away where nobody has taken it within an hour."""
+        pipe = self._redis.pipeline()
+        pipe.rpush(name, text)
+        pipe.expire(name, REPLY_SECONDS)
+        pipe.execute()
+
 
 class NoStore:
     """Remembers nothing, where there is no Redis."""
@@ -147,3 +161,7 @@ class NoStore:
 
     def count(self, result: str) -> None:
         """The metric counts alone."""
+
+    def reply(self, name: str, text: str) -> None:
+        """Refuse: there is no list."""
+        raise ConfigError("a record of a file came, and there is no Redis to answer on")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from claimspan import RagRecord
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import Judge
 from claimspan_celery._limits import WorkerLimits
-from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE
+from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
 from claimspan_celery._processing import Disposal, Processing, Result
 from claimspan_celery._store import JobStore, NoStore, RedisStore
 from claimspan_tracing import Job, Outcome, Sink, Status
@@ -25,20 +27,20 @@ from claimspan_tracing.adapters import GroundTruthLike, RemoteEvaluation
 if TYPE_CHECKING:
     from celery import Celery
 
-__all__ = ["BROKER_VARIABLE", "WorkerOptions", "make_worker_app"]
+__all__ = ["BROKER_VARIABLE", "WorkerOptions", "is_redis", "make_worker_app"]
 
 _logger: Final = logging.getLogger("claimspan")
 
 BROKER_VARIABLE: Final = "CLAIMSPAN_BROKER_URL"
 """Environment variable with the URL of the broker."""
 
+# A message must not make a worker write to any other key.
+_REPLIES: Final = re.compile(re.escape(REPLIES) + "[0-9a-f]{32}")
+
 DEFAULT_BROKER: Final = "redis://localhost:6379/0"
 
 JUDGES = Judge | str | Callable[[], Judge] | None
 """What ``make_worker_app`` takes as judge."""
-
-RESULT_SECONDS: Final = 3_600
-"""How long the evaluation of a file's record waits in Redis to be fetched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,14 +105,15 @@ def make_worker_app(
         tracer_provider=tracer_provider,
         sinks=sinks,
         queue=queue,
-        redis_url=redis_url or (broker if _is_redis(broker) else None),
+        redis_url=redis_url or (broker if is_redis(broker) else None),
         limits=limits or WorkerLimits(),
     )
     # Not the current app: the process may have an application's own.
     app = Celery("claimspan", broker=broker, set_as_current=False)
     app.conf.update(_settings(options))
-    _Tasks(app, options).register()
-    signals.task_revoked.connect(_count_expired(app, options), weak=False)
+    store = _store_of(options)
+    _Tasks(app, options, store).register()
+    signals.task_revoked.connect(_count_expired(app, store), weak=False)
     return app
 
 
@@ -118,10 +121,8 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
     limits = options.limits
     return {
         "task_serializer": "json",
-        "result_serializer": "json",
         # Nothing else is even parsed: a pickled message would run code of its sender's.
         "accept_content": ["json"],
-        "result_accept_content": ["json"],
         "task_default_queue": options.queue,
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
@@ -131,8 +132,6 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "task_time_limit": limits.hard_seconds,
         "task_soft_time_limit": limits.soft_seconds,
         "worker_prefetch_multiplier": 1,
-        "result_backend": options.redis_url,
-        "result_expires": RESULT_SECONDS,
         "broker_connection_retry_on_startup": True,
         "broker_transport_options": _transport(limits.visibility),
     }
@@ -156,10 +155,12 @@ def _transport(visibility: float) -> dict[str, Any]:
 class _Tasks:
     """The tasks, and what each process of the worker makes for them."""
 
-    def __init__(self, app: Celery, options: WorkerOptions) -> None:
+    def __init__(self, app: Celery, options: WorkerOptions, store: JobStore) -> None:
         self._app = app
         self._options = options
         self._made: tuple[int, Processing] | None = None
+        # Its connections notice a fork by themselves.
+        self._store = store
 
     def register(self) -> None:
         """Register both tasks with the app."""
@@ -168,9 +169,9 @@ class _Tasks:
         def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate(task, *args)
 
-        @self._app.task(name=EVALUATE_RECORD, bind=True, ignore_result=False)
-        def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> str:
-            return self._evaluate_record(task, *args)
+        @self._app.task(name=EVALUATE_RECORD, bind=True)
+        def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> None:
+            self._evaluate_record(task, *args)
 
     def _processing(self) -> Processing:
         """What this process evaluates with: made with its first job, and never inherited."""
@@ -182,7 +183,7 @@ class _Tasks:
                 tracer_provider=options.tracer_provider,
                 sinks=options.sinks,
             )
-            processing = Processing(remote, store_of(options), options.limits)
+            processing = Processing(remote, self._store, options.limits)
             self._made = (os.getpid(), processing)
         return self._made[1]
 
@@ -218,37 +219,56 @@ class _Tasks:
         except Exception as error:  # noqa: BLE001 - no answer: the broker has the job still
             raise Reject(type(error).__name__, requeue=True) from None
 
-    def _evaluate_record(self, task: Any, *args: object) -> str:
-        """Return the evaluation of a record, as JSON; where the judge failed, with the reason."""
-        text = args[0] if args else None
-        if not isinstance(text, str) or len(text) > MAX_BYTES:
-            raise ConfigError(f"the message holds no record of at most {MAX_BYTES:,} characters")
-        job = _job_of(text)
-        deliveries = store_of(self._options).delivered(f"record-{task.request.id}")
-        if deliveries > self._options.limits.max_deliveries:
+    def _evaluate_record(self, task: Any, *args: object) -> None:
+        """Evaluate a record of a file, and reply with the outcome, whatever it is."""
+        from celery.exceptions import Reject
+
+        try:
+            job, replies, index = _record_of(args)
+        except ConfigError as error:
+            _logger.warning("claimspan: a message is thrown away, because %s", error)
+            raise Reject("rejected", requeue=False) from None
+        try:
+            outcome = self._outcome(job, self._store.delivered(f"record-{task.request.id}"))
+            self._store.reply(replies, json.dumps([index, outcome.to_json()]))
+        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
+            _logger.warning("claimspan: a record goes back to the queue: %s", _named(error))
+            time.sleep(1.0)
+            raise Reject(type(error).__name__, requeue=True) from None
+
+    def _outcome(self, job: Job, deliveries: int) -> Outcome:
+        limits = self._options.limits
+        if deliveries > limits.max_deliveries:
             reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
-            return Outcome(status=Status.JUDGE_ERROR, reason=reason).to_json()
-        return self._processing().remote.evaluate(job, self._options.limits.job_seconds).to_json()
+            return Outcome(status=Status.JUDGE_ERROR, reason=reason)
+        return self._processing().remote.evaluate(job, limits.job_seconds)
 
 
-def store_of(options: WorkerOptions) -> JobStore:
+def _store_of(options: WorkerOptions) -> JobStore:
     """Return what workers with these options share about jobs."""
     if options.redis_url is None:
         return NoStore()
     return RedisStore(options.redis_url, options.limits.done_seconds)
 
 
-def _job_of(text: str) -> Job:
-    """A job for a record that no trace belongs to.
+def _record_of(args: tuple[object, ...]) -> tuple[Job, str, int]:
+    """A job for a record that no trace belongs to, the list for its outcome, and its place.
 
     Raises:
-        ConfigError: The text is no record.
+        ConfigError: The message holds something else.
     """
+    match args:
+        case (str(text), str(replies), int(index)) if _REPLIES.fullmatch(replies):
+            pass
+        case _:
+            raise ConfigError("it holds no record of a file")
+    if len(text) > MAX_BYTES:
+        raise ConfigError(f"it is longer than {MAX_BYTES:,} characters")
     try:
         record = RagRecord.model_validate_json(text)
     except ValueError:
-        raise ConfigError("the message holds no record") from None
-    return Job(
+        raise ConfigError("it holds no record of a file") from None
+    job = Job(
         record=record,
         trace_id="0" * 32,
         span_id="0" * 16,
@@ -257,6 +277,7 @@ def _job_of(text: str) -> Job:
         started=0,
         ended=0,
     )
+    return job, replies, index
 
 
 def _judge_of(judge: JUDGES) -> Judge | str | None:
@@ -266,7 +287,8 @@ def _judge_of(judge: JUDGES) -> Judge | str | None:
     return judge
 
 
-def _is_redis(url: str) -> bool:
+def is_redis(url: str) -> bool:
+    """Whether a broker is a Redis, by its URL."""
     return url.startswith(("redis://", "rediss://"))
 
 
@@ -284,12 +306,12 @@ def _named(error: Exception) -> str:
     return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
 
 
-def _count_expired(app: Celery, options: WorkerOptions) -> Callable[..., None]:
+def _count_expired(app: Celery, store: JobStore) -> Callable[..., None]:
     """Celery throws an expired job away before any task runs; it must not go uncounted."""
 
     def revoked(sender: Any = None, expired: bool = False, **kwargs: Any) -> None:
         if expired and getattr(sender, "app", None) is app:
             _logger.warning("claimspan: a job has expired before a worker came to it")
-            store_of(options).count(Result.EXPIRED.value)
+            store.count(Result.EXPIRED.value)
 
     return revoked

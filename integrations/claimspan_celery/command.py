@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from claimspan import GroundTruth
+from claimspan.judges import default_judge
 from claimspan_celery._message import QUEUE
 from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
 
@@ -40,6 +42,10 @@ def worker(
 
     Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl where it is not set.
     """
+    # Now, and not in every process that cannot do without: a wrong name ends the command.
+    default_judge(judge)
+    if ground_truth is not None:
+        GroundTruth.of(ground_truth)
     app = make_worker_app(
         judge=judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
     )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final
+from uuid import uuid4
 
 from claimspan import Evaluation, RagRecord
 from claimspan.errors import ConfigError, JudgeError
-from claimspan_celery._message import EVALUATE_RECORD, HIDDEN
-from claimspan_celery._worker import make_worker_app
+from claimspan_celery._message import EVALUATE_RECORD, HIDDEN, REPLIES
+from claimspan_celery._worker import is_redis, make_worker_app
 from claimspan_tracing import Outcome
 
 __all__ = ["evaluate_on_workers"]
@@ -20,8 +23,8 @@ _logger: Final = logging.getLogger("claimspan")
 IN_FLIGHT: Final = 200
 """Records that wait in the broker at once: enough for many workers, little to clean up after."""
 
-POLL_SECONDS: Final = 0.1
-"""Pause between two looks for results."""
+WAIT_SECONDS: Final = 1
+"""How long one look for results waits; Redis takes whole seconds."""
 
 EXPIRES_SECONDS: Final = 3_600
 """Age at which a worker throws a record away, should this process have ended without a word."""
@@ -48,78 +51,95 @@ def evaluate_on_workers(
         ConfigError: The broker is no Redis, or cannot be reached.
         JudgeError: No worker has answered for ``patience_seconds``.
     """
-    app: Any = make_worker_app(broker=broker, queue=queue)
-    if app.conf.result_backend is None:
+    app = make_worker_app(broker=broker, queue=queue)
+    url = str(app.conf.broker_write_url)
+    if not is_redis(url):
         raise ConfigError("--celery needs a Redis as broker, which also brings the results back")
+    sender = _Sender(app, queue, url)
     waiting = iter(records.items())
-    flying: dict[int, Any] = {}
     heard = time.monotonic()
     try:
         while True:
-            for index, record in waiting:
-                flying[index] = _sent(app, queue, record)
-                if len(flying) >= IN_FLIGHT:
-                    break
-            if not flying:
+            for index, record in islice(waiting, IN_FLIGHT - len(sender.flying)):
+                sender.send(index, record)
+            if not sender.flying:
                 return
-            landed = [index for index, result in flying.items() if result.ready()]
-            for index in landed:
-                done(index, _evaluation_of(flying.pop(index)))
-            if landed:
+            found = sender.receive()
+            if found is not None:
                 heard = time.monotonic()
+                done(*found)
             elif time.monotonic() - heard > patience_seconds:
                 raise JudgeError(
                     f"no worker has answered for {patience_seconds:g} s: start `claimspan worker` "
                     "with the same broker and queue, and run the same command again"
                 )
-            else:
-                time.sleep(POLL_SECONDS)
     except _connection_errors() as error:
         raise ConfigError(
             f"the broker cannot be reached ({type(error).__name__}): check --broker"
         ) from None
     finally:
-        _revoke(app, flying)
+        sender.close()
 
 
-def _sent(app: Any, queue: str, record: RagRecord) -> Any:
-    return app.send_task(
-        EVALUATE_RECORD,
-        args=[record.model_dump_json()],
-        queue=queue,
-        serializer="json",
-        ignore_result=False,
-        expires=EXPIRES_SECONDS,
-        argsrepr=HIDDEN,
-    )
+class _Sender:
+    """Sends records to workers, and takes their outcomes from a list of this run's own.
 
+    Celery's results are not used: a process that asks for them keeps a subscription for each, and
+    stays for 20 s where the server is gone.
+    """
 
-def _evaluation_of(result: Any) -> Evaluation:
-    """The evaluation that a worker has returned, or the reason why there is none."""
-    try:
-        text: object = result.get(timeout=POLL_SECONDS)
-        outcome = Outcome.from_json(text if isinstance(text, str) else "")
-    except Exception as error:  # noqa: BLE001 - one record that fails stops no other
-        # Celery makes an exception of what a failed task has left; its class says enough.
-        return Evaluation(error=f"the worker failed with {type(error).__name__}: see its log")
-    finally:
-        result.forget()
-    if outcome.evaluation is not None:
-        return outcome.evaluation
-    return Evaluation(error=outcome.reason or outcome.status.value)
+    def __init__(self, app: Any, queue: str, url: str) -> None:
+        import redis
 
+        client: Any = redis.Redis  # its methods are partly untyped
+        self._redis: Any = client.from_url(url, socket_connect_timeout=5, socket_timeout=10)
+        self._app = app
+        self._queue = queue
+        self._replies = f"{REPLIES}{uuid4().hex}"
+        self.flying: dict[int, str] = {}
+        """Places of the records that workers have, and the ids of their tasks."""
 
-def _revoke(app: Any, flying: Mapping[int, Any]) -> None:
-    """Have workers skip what nobody waits for any more."""
-    if flying:
+    def send(self, index: int, record: RagRecord) -> None:
+        """Send a record."""
+        if not self.flying:
+            # Celery would try for a while before it says that nobody is there.
+            self._redis.ping()
+        result = self._app.send_task(
+            EVALUATE_RECORD,
+            args=[record.model_dump_json(), self._replies, index],
+            queue=self._queue,
+            serializer="json",
+            ignore_result=True,
+            expires=EXPIRES_SECONDS,
+            argsrepr=HIDDEN,
+        )
+        self.flying[index] = str(result.id)
+
+    def receive(self) -> tuple[int, Evaluation] | None:
+        """Wait a second at most for a record's evaluation; None where none has come."""
+        reply = self._redis.blpop([self._replies], timeout=WAIT_SECONDS)
+        if reply is None:
+            return None
+        index, text = json.loads(reply[1])
+        if self.flying.pop(index, None) is None:
+            return None  # a record that was delivered twice
+        outcome = Outcome.from_json(text)
+        reason = outcome.reason or outcome.status.value
+        return index, outcome.evaluation or Evaluation(error=reason)
+
+    def close(self) -> None:
+        """Have workers skip what nobody waits for any more."""
         try:
-            app.control.revoke([result.id for result in flying.values()])
-        except Exception as error:  # noqa: BLE001 - they expire by themselves
-            _logger.debug("claimspan could not revoke tasks: %s", type(error).__name__)
+            if self.flying:
+                self._app.control.revoke(list(self.flying.values()))
+            self._redis.delete(self._replies)
+        except Exception as error:  # noqa: BLE001 - all of it expires by itself
+            _logger.debug("claimspan could not clean up: %s", type(error).__name__)
+        self._redis.close()
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:
-    """What broker and result backend raise where they cannot be reached."""
+    """What Celery and Redis raise where the server cannot be reached."""
     from kombu.exceptions import OperationalError
     from redis.exceptions import RedisError
 

@@ -72,7 +72,7 @@ def test_two_workers_give_the_results_of_a_local_run(
     assert scores(there) == scores(here)
     assert "succeeded" in first.log
     assert "succeeded" in second.log
-    assert redis.client.keys("celery-task-meta-*") == []  # no result is left behind
+    assert redis.client.keys("claimspan:replies:*") == []  # nothing is left behind
 
 
 def test_a_record_that_kills_its_process_fails_alone(
