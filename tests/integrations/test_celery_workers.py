@@ -169,6 +169,28 @@ def test_a_job_that_is_delivered_twice_is_scored_once(scene: Scene) -> None:
     assert len(scene.backend.spans) == 1
 
 
+def test_workers_write_no_text_of_an_application_that_forbids_it(scene: Scene) -> None:
+    dispatcher = CeleryDispatcher(scene.app)
+    with InMemoryMonitor(dispatch=dispatcher, capture_content=False) as monitor:
+        ask(monitor)
+        monitor.flush()
+        scene.wait_for("evaluated", 1)
+
+    (carrier,) = scene.backend.spans
+    names = {each.key for each in carrier.attributes}
+    assert "claimspan.score.faithfulness" in names
+    assert [name for name in names if name.startswith("claimspan.claim.")] == []
+
+
+def test_a_job_that_has_waited_too_long_is_thrown_away_and_counted(scene: Scene) -> None:
+    text = job_of_a_query().to_json()
+
+    scene.app.send_task("claimspan.evaluate", args=[text], queue="claimspan", expires=-1)
+    scene.wait_for("expired", 1)
+
+    assert scene.backend.spans == []
+
+
 def test_messages_that_are_no_jobs_are_thrown_away_and_counted(
     scene: Scene, tmp_path: Path
 ) -> None:
