@@ -133,7 +133,7 @@ def test_a_broker_that_returns_in_time_gets_every_record(redis: RedisServer) -> 
 
 
 def test_records_beyond_the_room_for_waiting_ones_are_refused() -> None:
-    dispatcher = CeleryDispatcher(nowhere(), publish_seconds=2.0, max_waiting=2)
+    dispatcher = CeleryDispatcher(nowhere(), publish_seconds=1.0, max_waiting=2)
     with InMemoryMonitor(dispatch=dispatcher) as monitor:
         for _ in range(6):
             ask(monitor)
@@ -176,6 +176,7 @@ def test_spans_are_not_held_longer_than_the_hold_where_the_broker_is_silent() ->
             wait_for(lambda: monitor.stats.pending == 0, 5)
 
             assert monitor.stats.dropped == {"timeout": 2}
+            monitor.shutdown(0.2)
 
 
 def test_a_shutdown_publishes_what_waits(redis: RedisServer) -> None:

@@ -23,7 +23,7 @@ from claimspan_tracing import Job, Monitor
 from claimspan_tracing.remote import carrier_span_id
 from claimspan_tracing.testing import InMemoryMonitor
 
-from judging_worker import DEADLY, DOWN, SECONDS
+from judging_worker import DEADLY, DOWN, JOB_SECONDS, SECONDS, STUCK
 from lc_pipelines import Shelf, rag_chain
 from otlp_receiver import Receiver, receiver
 from redis_server import RedisServer, redis_server
@@ -127,6 +127,8 @@ def test_a_worker_that_is_killed_loses_no_record_and_none_is_scored_twice(tmp_pa
             roots = {record.job.key for record in monitor.records()}
             # In the middle of its first evaluation at the earliest.
             wait_for(lambda: "judging" in victim.log, PATIENCE, lambda: victim.log)
+            assert redis.client.zcard("claimspan:unacked_index") > 0
+            assert not redis.client.exists("unacked", "unacked_index")
             victim.kill()
             wait_for(lambda: len(targets(backend)) == n, PATIENCE, lambda: other.log)
             wait_for(lambda: redis.client.zcard("claimspan:unacked_index") == 0, PATIENCE)
@@ -249,13 +251,33 @@ def test_a_pickled_message_is_not_even_parsed(scene: Scene, tmp_path: Path) -> N
     assert "Refusing to deserialize" in scene.worker.log
 
 
-def test_a_job_that_kills_its_process_becomes_a_dead_letter(scene: Scene) -> None:
-    def answer(query: str) -> str:
-        return f"{len(Shelf().invoke(query))} documents say that it {DEADLY}."
+def ask_for(monitor: Monitor, ending: str) -> None:
+    """Ask a question whose answer ends with these words."""
 
-    chain = RunnableLambda(answer)
+    def answer(query: str) -> str:
+        return f"{len(Shelf().invoke(query))} documents say that it {ending}."
+
+    RunnableLambda(answer).invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+
+def test_a_job_that_outlasts_every_limit_comes_back_until_it_is_given_up(tmp_path: Path) -> None:
+    command = celery_worker("judging_worker", "-P", "prefork", "-c", "1")
+    with redis_server() as redis:
+        app = Celery("application", broker=redis.url, set_as_current=False)
+        env = {JOB_SECONDS: "0.5"}
+        with (
+            worker_process(command, redis.url, tmp_path / "log", env) as worker,
+            InMemoryMonitor(dispatch=CeleryDispatcher(app)) as monitor,
+        ):
+            ask_for(monitor, STUCK)
+            wait_for(lambda: counts(redis)["dead"] == 1, PATIENCE, lambda: worker.log)
+
+        assert worker.log.count("Hard time limit") == 3
+
+
+def test_a_job_that_kills_its_process_becomes_a_dead_letter(scene: Scene) -> None:
     with InMemoryMonitor(dispatch=CeleryDispatcher(scene.app)) as monitor:
-        chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+        ask_for(monitor, DEADLY)
         deadly = monitor.only_record().job
         scene.wait_for("dead", 1)
         ask(monitor)

@@ -15,13 +15,19 @@ from claimspan.errors import JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_celery import WorkerLimits, make_worker_app
 
-__all__ = ["DEADLY", "DOWN", "SECONDS", "JudgeOfTests", "app"]
+__all__ = ["DEADLY", "DOWN", "JOB_SECONDS", "SECONDS", "STUCK", "JudgeOfTests", "app"]
 
 SECONDS = "JUDGE_SECONDS"
 """Environment variable: how long each call of the judge takes."""
 
 DOWN = "JUDGE_DOWN_FILE"
 """Environment variable: the judge fails while a file of this name exists."""
+
+JOB_SECONDS = "JOB_SECONDS"
+"""Environment variable: time for one evaluation."""
+
+STUCK = "stops its judge"
+"""A response with these words stops the process that judges it, so that it heeds no signal."""
 
 DEADLY = "kills its judge"
 """A response with these words ends the process that judges it."""
@@ -32,6 +38,8 @@ class JudgeOfTests(ScriptedJudge):
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         print(f"judging in process {os.getpid()}", flush=True)
+        if STUCK in text:
+            os.kill(os.getpid(), signal.SIGSTOP)
         if DEADLY in text:
             os.kill(os.getpid(), signal.SIGKILL)
         return await super().extract_claims(text, question=question)
@@ -48,5 +56,9 @@ class JudgeOfTests(ScriptedJudge):
 app = make_worker_app(
     judge=lambda: JudgeOfTests(delay_seconds=float(os.environ.get(SECONDS, "0"))),
     # The shortest visibility timeout that goes with 2 s for an evaluation.
-    limits=WorkerLimits(job_seconds=2.0, visibility_seconds=5.5, max_deliveries=3),
+    limits=WorkerLimits(
+        job_seconds=float(os.environ.get(JOB_SECONDS, "2")),
+        visibility_seconds=5.5,
+        max_deliveries=3,
+    ),
 )
