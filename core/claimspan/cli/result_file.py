@@ -75,7 +75,8 @@ class ResultFile:
             self.done = _rows_of(path, records) if path.exists() else {}
             # Written anew without torn lines and failures, and put into place in one step.
             beside = path.with_name(f"{path.name}.part")
-            with beside.open("w", encoding="utf-8") as file:
+            beside.unlink(missing_ok=True)  # of a run that has ended without a word
+            with open(beside, "w", encoding="utf-8", opener=_private) as file:
                 file.writelines(f"{row.model_dump_json()}\n" for row in self.done.values())
             os.replace(beside, path)
             self._file: TextIO = path.open("a", encoding="utf-8")
@@ -101,6 +102,11 @@ class ResultFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that its owner alone may read: it holds claims of answers and sources."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _rows_of(path: Path, records: Sequence[RagRecord]) -> dict[int, ResultRow]:
