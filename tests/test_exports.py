@@ -19,6 +19,7 @@ PACKAGES: Final = (
     ROOT / "integrations" / "claimspan_haystack",
     ROOT / "integrations" / "claimspan_openinference",
     ROOT / "integrations" / "claimspan_llama_index",
+    ROOT / "integrations" / "claimspan_celery",
 )
 
 FACADE: Final = {

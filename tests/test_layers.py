@@ -18,7 +18,7 @@ CORE: Final = ROOT / "core"
 TRACING: Final = ROOT / "tracing"
 INTEGRATIONS: Final = ROOT / "integrations"
 
-FRAMEWORKS: Final = ("langchain", "langgraph", "langsmith", "llama_index", "haystack")
+FRAMEWORKS: Final = ("langchain", "langgraph", "langsmith", "llama_index", "haystack", "celery")
 OURS: Final = "claimspan_"
 """The prefix of every package of ours except core."""
 
@@ -27,6 +27,7 @@ OWN_FRAMEWORK: Final = {
     "claimspan_llama_index": ("llama_index",),
     "claimspan_haystack": ("haystack",),
     "claimspan_openinference": (),
+    "claimspan_celery": ("celery", "kombu", "redis"),
 }
 """Integration to the prefixes of the frameworks that it may import."""
 
@@ -89,7 +90,9 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "options": SHARED | {"decide", "dispatch", "redact", "spool", "write"},
     "monitor": SHARED
     | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
-    "adapters": SHARED | {"capture", "monitor"},
+    "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "write"},
+    "celery": frozenset(),
+    "adapters": SHARED | {"capture", "dispatch", "job", "monitor", "options", "remote"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"decide", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}

@@ -33,6 +33,9 @@ ATTRIBUTE_NAME: Final = re.compile(
 )
 
 NOT_ATTRIBUTES: Final = {
+    "claimspan.celery": "entry-point group of the integration with Celery",
+    "claimspan.evaluate": "name of a Celery task",
+    "claimspan.evaluate_record": "name of a Celery task",
     "claimspan.commands": "entry-point group of the command line",
     "claimspan.report": "package whose resources the page is made of",
 }

@@ -1,4 +1,4 @@
-"""A real Redis on a loopback port, for the tests that need one. It ends with the block."""
+"""A real Redis server on loopback, for as long as a block runs."""
 
 from __future__ import annotations
 
@@ -11,55 +11,77 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["RedisServer", "redis_server"]
+import redis
+
+__all__ = ["RedisServer", "free_port", "redis_server"]
 
 START_SECONDS: Final = 20.0
 
 
 class RedisServer:
-    """A Redis that keeps nothing on disk."""
+    """One server on one port, which may be stopped and started again; it keeps nothing on disk."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = _free_port()
+        self.port: Final = free_port()
         self.url: Final = f"redis://127.0.0.1:{self.port}/0"
+        # Its methods are partly untyped.
+        self.client: Any = redis.Redis(port=self.port)
 
     def start(self) -> None:
-        """Starts the server, and waits until it answers."""
-        command = [_executable(), "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        """Start, and wait until it answers."""
+        # `--daemonize no`: the process is a child of this one, and ends by its own pid.
+        options = "--bind 127.0.0.1 --appendonly no --daemonize no --loglevel warning".split()
+        command = [_executable(), "--port", str(self.port), *options, "--save", ""]
         self._process = subprocess.Popen(
-            [*command, "--dir", self._folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         deadline = time.monotonic() + START_SECONDS
-        while not _answers(self.port):
-            assert time.monotonic() < deadline, "Redis did not start"
+        while not self._answers():
+            assert self._process.poll() is None, "redis-server has ended"
+            assert time.monotonic() < deadline, "redis-server does not answer"
             time.sleep(0.02)
 
     def freeze(self) -> None:
-        """Lets connections and requests hang, until ``stop``."""
+        """Let connections and requests hang, until ``stop``."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def stop(self) -> None:
-        """Ends the server, as a crash does."""
+        """Kill it, as a crash would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(10)
             self._process = None
 
+    def _answers(self) -> bool:
+        try:
+            return bool(self.client.ping())
+        except redis.ConnectionError:
+            return False
+
+
+def free_port() -> int:
+    """A port that nobody listens on now; Redis cannot choose one by itself."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
 
 @contextmanager
 def redis_server() -> Generator[RedisServer]:
-    """Runs a server during the block."""
+    """Start a server on a free port, and kill it at the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
         server = RedisServer(folder)
         server.start()
         try:
             yield server
         finally:
+            server.client.close()
             server.stop()
 
 
@@ -69,18 +91,3 @@ def _executable() -> str:
     assert found is not None
     assert found.origin is not None
     return str(Path(found.origin).parent / "bin" / "redis-server")
-
-
-def _free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-            connection.sendall(b"PING\r\n")
-            return connection.recv(16).startswith(b"+PONG")
-    except OSError:
-        return False

@@ -14,22 +14,31 @@ from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import JobKey
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
+from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.suppression import is_suppressed
+from claimspan_tracing.suppression import is_suppressed, run_suppressed
 from claimspan_tracing.text import join_bounded
 
 __all__ = [
     "EXIT_TIMEOUT",
     "Capture",
+    "Deliver",
+    "Dispatcher",
     "Document",
     "Generation",
+    "GroundTruthLike",
     "Guard",
+    "JobKey",
     "Key",
     "Monitor",
     "MonitorOptions",
     "Reader",
+    "RemoteEvaluation",
     "Retrieval",
     "Run",
     "RunKind",
@@ -41,6 +50,7 @@ __all__ = [
     "is_suppressed",
     "join_bounded",
     "open_capture",
+    "run_suppressed",
     "submit_ended",
     "value_at",
     "wait_until_idle",

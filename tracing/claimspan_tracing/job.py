@@ -199,6 +199,9 @@ class Job:
     kept_spans: tuple[KeptSpan, ...] = ()
     """The root's span and those of ``runs``, in the same order; empty where they are not held."""
 
+    capture_content: bool = True
+    """Whether texts of the record may be written, wherever it is evaluated."""
+
     version: Literal[1] = 1
     """Version of this format."""
 

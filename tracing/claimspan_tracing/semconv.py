@@ -115,6 +115,10 @@ EVALUATION_TOKENS: Final = "claimspan.evaluation.tokens"
 EVALUATION_COST: Final = "claimspan.evaluation.cost"
 GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - a token of a model, not a password
 """Attribute of the counter of tokens: ``input`` or ``output``."""
+JOBS_COUNTER: Final = "claimspan.jobs"
+"""Counter of the jobs that a worker in another process took, by what became of them."""
+JOB_RESULT: Final = "claimspan.job.result"
+"""Attribute of that counter: ``evaluated``, ``duplicate``, ``again``, ``dead``, ..."""
 METRIC_NAME: Final = "claimspan.metric"
 """Attribute of the histogram: which metric the score is of."""
 

@@ -29,10 +29,12 @@ SUMMARIES: Final = {
     "calibrate": "Find the thresholds of a judge cascade.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",
+    "evaluate": "Evaluate a file of records, here or on Celery workers.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "report": "Turn a trace file into one HTML page that opens offline.",
     "spool": "Show what waits in a spool, and try dead letters again.",
     "stats": "Estimate the mean scores of all traffic from the sampled part.",
+    "worker": "Run a Celery worker that evaluates records.",
 }
 """The first docstring line of each of our commands, so that `--help` imports none of them."""
 

@@ -14,6 +14,9 @@ class Status(StrEnum):
     EVALUATED = "evaluated"
     """The scores are written: on the spans, or on a carrier where the spans are somebody else's."""
 
+    DISPATCHED = "dispatched"
+    """A worker elsewhere evaluates the record; its scores go to a carrier span."""
+
     NOT_SAMPLED = "not_sampled"
     """The sampler left the record out; it is traced all the same."""
 

@@ -87,7 +87,8 @@ class Reading:
         said = self._feedback.value_for(key)
         job = job if said is None else replace(job, feedback=said)
         record.decision = self._decider.decide(job.facts, record.context)
-        job = replace(job, decision=record.decision)
+        may_write = self._settings.capture_content
+        job = replace(job, decision=record.decision, capture_content=may_write)
         shown = job if redaction is None else redaction.apply(job, self._guard)
         record.job, record.decision = shown, shown.decision or record.decision
         if not job.root_ended:

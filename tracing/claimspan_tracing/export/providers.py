@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from claimspan_tracing.export.provider_watch import ProviderWatch
 
-__all__ = ["TracerSource", "configure"]
+__all__ = ["TracerSource", "configure", "span_exporters"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -69,15 +69,9 @@ def configure(
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    from claimspan_tracing.export.otlp_file import OtlpFileExporter
     from claimspan_tracing.export.provider_watch import watch
 
-    exporters: list[SpanExporter] = []
-    if endpoint is not None or any(map(os.environ.get, _ENDPOINT_VARIABLES)):
-        exporters.append(_otlp_exporter(endpoint))
-    if file is not None or not exporters:
-        # First: processors are flushed in turn, and a file does not hang as a backend may.
-        exporters.insert(0, OtlpFileExporter(file or DEFAULT_FILE))
+    exporters = span_exporters(endpoint, file)
     attributes = {"service.name": service_name} if service_name else {}
     # The SDK's own exit hook waits for a backend that hangs; ours is bounded.
     provider = SdkTracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
@@ -86,6 +80,19 @@ def configure(
     watch(provider)
     lifecycle.shut_down_at_exit(provider)
     return provider
+
+
+def span_exporters(endpoint: str | None, file: str | Path | None) -> list[SpanExporter]:
+    """Return the exporters that ``configure`` uses, with its arguments and errors."""
+    from claimspan_tracing.export.otlp_file import OtlpFileExporter
+
+    exporters: list[SpanExporter] = []
+    if endpoint is not None or any(map(os.environ.get, _ENDPOINT_VARIABLES)):
+        exporters.append(_otlp_exporter(endpoint))
+    if file is not None or not exporters:
+        # First: processors are flushed in turn, and a file does not hang as a backend may.
+        exporters.insert(0, OtlpFileExporter(file or DEFAULT_FILE))
+    return exporters
 
 
 def _otlp_exporter(endpoint: str | None) -> SpanExporter:

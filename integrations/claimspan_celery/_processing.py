@@ -1,0 +1,190 @@
+"""What a worker does with one delivery of a job: validate, evaluate, write, or try again later."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from opentelemetry import metrics
+
+from claimspan.errors import ConfigError
+from claimspan_celery._limits import WorkerLimits
+from claimspan_celery._message import MAX_BYTES
+from claimspan_celery._store import JobStore
+from claimspan_tracing import Job, Outcome, Status, semconv
+from claimspan_tracing.adapters import RemoteEvaluation
+
+__all__ = ["Disposal", "Processing", "Result"]
+
+_logger: Final = logging.getLogger("claimspan")
+
+WRITE_ATTEMPTS: Final = 3
+"""How often a worker tries to export a carrier before it gives the job back."""
+
+OUTAGE: Final = 2
+"""Failures in a row from which on judge or exporter is taken to be down. A failure among jobs that
+succeed is taken to be the job's own."""
+
+
+class Result(StrEnum):
+    """What became of a delivery; the value of ``claimspan.job.result``."""
+
+    EVALUATED = "evaluated"
+    """The scores are written."""
+
+    NO_SCORES = "no_scores"
+    """The judge found nothing to score, or the budget is spent; trying again would not help."""
+
+    DUPLICATE = "duplicate"
+    """The job was done before; nothing was written."""
+
+    AGAIN = "again"
+    """The job went back to the queue."""
+
+    REJECTED = "rejected"
+    """The message is no job of this version, or too big; it is not tried again."""
+
+    EXPIRED = "expired"
+    """The job was older than the application allows; Celery threw it away."""
+
+    DEAD = "dead"
+    """The job was delivered too often, and is given up; it is among the dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disposal:
+    """What has to be done with a message."""
+
+    result: Result
+    """What became of this delivery."""
+
+    outcome: str | None = None
+    """With ``again``: the outcome that was paid for already and only has to be written."""
+
+    pause: float = 0.0
+    """With ``again``: seconds to wait before the message goes back."""
+
+
+class Processing:
+    """Processes deliveries in one process; make it after the fork."""
+
+    def __init__(self, remote: RemoteEvaluation, store: JobStore, limits: WorkerLimits) -> None:
+        """Connect the parts.
+
+        Args:
+            remote: Evaluates, and writes scores.
+            store: Remembers jobs across workers.
+            limits: Time for an evaluation, deliveries of a job, and the longest pause.
+        """
+        self.remote: Final = remote
+        """Evaluates, and writes scores."""
+        self._store = store
+        self._limits = limits
+        self._failures = 0
+        self._counter = metrics.get_meter(semconv.SCOPE).create_counter(
+            semconv.JOBS_COUNTER, unit="{job}", description="Jobs by what a worker did with them."
+        )
+
+    def process(self, text: object, outcome_text: object = None) -> Disposal:
+        """Process one delivery.
+
+        Args:
+            text: The job as JSON, as the broker gave it.
+            outcome_text: The outcome as JSON, where an earlier delivery has evaluated the job.
+
+        Raises:
+            Exception: The store cannot be reached; the message has to go back.
+        """
+        try:
+            job, outcome = _parsed(text, outcome_text)
+        except ConfigError as error:
+            _logger.warning("claimspan: a message is thrown away, because %s", error)
+            return self._counted(Disposal(Result.REJECTED))
+        key = f"{job.trace_id}-{job.span_id}"
+        if self._store.is_done(key):
+            return self._counted(Disposal(Result.DUPLICATE))
+        deliveries = self._store.delivered(key)
+        if deliveries > self._limits.max_deliveries:
+            return self._counted(self._given_up(job, deliveries - 1, "delivered too often"))
+        return self._counted(self._evaluated(key, job, outcome, deliveries))
+
+    def _evaluated(self, key: str, job: Job, outcome: Outcome | None, deliveries: int) -> Disposal:
+        if outcome is None:
+            outcome = self.remote.evaluate(job, self._limits.job_seconds)
+            if _is_worth_another_try(outcome):
+                if deliveries >= self._limits.max_deliveries and not self._failures:
+                    return self._given_up(job, deliveries, outcome.reason or outcome.status.value)
+                return self._again(key)
+        return self._written(key, job, outcome)
+
+    def _written(self, key: str, job: Job, outcome: Outcome) -> Disposal:
+        turn = self._store.begin(key)
+        if turn == "done":
+            return Disposal(Result.DUPLICATE)
+        if turn == "taken":  # another worker has the same job, and is about to write its scores
+            return self._again(key, outcome)
+        written = False
+        try:
+            written = self._write(job, outcome)
+        finally:
+            self._store.end(key, written=written)
+        if not written:
+            return self._again(key, outcome)
+        self._failures = 0
+        return Disposal(Result.EVALUATED if outcome.evaluation else Result.NO_SCORES)
+
+    def _write(self, job: Job, outcome: Outcome) -> bool:
+        for attempt in range(WRITE_ATTEMPTS):
+            time.sleep(attempt)
+            if self.remote.write(job, outcome):
+                return True
+        return False
+
+    def _again(self, key: str, outcome: Outcome | None = None) -> Disposal:
+        self._failures += 1
+        if outcome is not None or self._failures >= OUTAGE:
+            # Judge or backend is down. The job is not to blame, and must not become a dead letter.
+            self._store.uncount(key)
+        pause = min(self._limits.pause_seconds, 2.0 ** min(self._failures - 1, 10))
+        return Disposal(Result.AGAIN, outcome.to_json() if outcome else None, pause)
+
+    def _given_up(self, job: Job, deliveries: int, reason: str) -> Disposal:
+        letter = {"reason": reason, "deliveries": deliveries, "job": job.to_json()}
+        self._store.bury(json.dumps(letter))
+        _logger.error(
+            "claimspan: the job of trace %s is given up after %d deliveries: %s",
+            job.trace_id,
+            deliveries,
+            reason,
+        )
+        return Disposal(Result.DEAD)
+
+    def _counted(self, verdict: Disposal) -> Disposal:
+        self._counter.add(1, {semconv.JOB_RESULT: verdict.result.value})
+        self._store.count(verdict.result.value)
+        return verdict
+
+
+def _parsed(text: object, outcome_text: object) -> tuple[Job, Outcome | None]:
+    """Validate what came from the broker.
+
+    Raises:
+        ConfigError: It is no job of this version, or too big.
+    """
+    if not isinstance(text, str) or not isinstance(outcome_text, str | None):
+        raise ConfigError("it holds no text")
+    if max(len(text), len(outcome_text or "")) > MAX_BYTES:
+        raise ConfigError(f"it is longer than {MAX_BYTES:,} characters")
+    # The parser bounds the depth by itself, and refuses fields that a job does not have.
+    job = Job.from_json(text)
+    return job, None if outcome_text is None else Outcome.from_json(outcome_text)
+
+
+def _is_worth_another_try(outcome: Outcome) -> bool:
+    """Whether the judge failed, rather than found nothing to score."""
+    failed = outcome.status in (Status.JUDGE_ERROR, Status.TIMEOUT, Status.SHUTDOWN)
+    return failed and outcome.evaluation is None

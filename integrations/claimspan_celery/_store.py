@@ -1,0 +1,167 @@
+"""What workers share about jobs: how often each was delivered, which are done, which were given up.
+
+Redis keeps it. Without Redis only the fixed span id of a carrier, and the limits of the broker
+itself, stand between a job and a second evaluation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from claimspan.errors import ConfigError
+from claimspan_celery._limits import DAY_SECONDS
+
+__all__ = ["JobStore", "NoStore", "RedisStore", "Turn"]
+
+PREFIX: Final = "claimspan"
+
+WRITING_SECONDS: Final = 60
+"""How long a worker may take to write scores; after it another may try. An exporter gives up after
+10 s by default, and is asked three times."""
+
+REPLY_SECONDS: Final = 3_600
+
+DEAD_LETTERS: Final = 1_000
+"""Dead letters kept; the oldest makes way."""
+
+Turn = str
+"""``mine``, where this worker may write the scores; ``taken``, where another is at it; ``done``."""
+
+
+class JobStore(Protocol):
+    """Remembers jobs across workers. Each method may raise what its client raises."""
+
+    def delivered(self, key: str) -> int:
+        """Count a delivery; returns the number so far."""
+        ...
+
+    def uncount(self, key: str) -> None:
+        """Take back one delivery, which was in vain through no fault of the job."""
+        ...
+
+    def is_done(self, key: str) -> bool:
+        """Whether the scores were written."""
+        ...
+
+    def begin(self, key: str) -> Turn:
+        """Ask for the turn to write the scores; one worker at a time has it."""
+        ...
+
+    def end(self, key: str, *, written: bool) -> None:
+        """Give back the turn, and remember whether the scores were written."""
+        ...
+
+    def bury(self, letter: str) -> None:
+        """Keep a job that is given up, as JSON with its reason."""
+        ...
+
+    def count(self, result: str) -> None:
+        """Count what became of a job."""
+        ...
+
+    def reply(self, name: str, text: str) -> None:
+        """Put a text on the list of somebody who waits for it."""
+        ...
+
+
+class RedisStore:
+    """Keeps it in Redis, under keys that begin with ``claimspan:``."""
+
+    def __init__(self, url: str, done_seconds: int, letter_seconds: int = 7 * DAY_SECONDS) -> None:
+        """Set the server; it is connected to with the first call.
+
+        Args:
+            url: As ``redis://host:6379/0``.
+            done_seconds: How long a job counts as done.
+            letter_seconds: How long dead letters are kept after the last one came.
+        """
+        import redis
+
+        client: Any = redis.Redis  # its methods are partly untyped
+        # A server that does not answer must not keep a worker from its other duties.
+        self._redis: Any = client.from_url(url, socket_timeout=5, socket_connect_timeout=5)
+        self._done_seconds = done_seconds
+        self._letter_seconds = letter_seconds
+
+    def delivered(self, key: str) -> int:
+        """Count a delivery, in a counter that is kept for as long as done jobs are."""
+        pipe = self._redis.pipeline()
+        pipe.incr(f"{PREFIX}:deliveries:{key}")
+        pipe.expire(f"{PREFIX}:deliveries:{key}", self._done_seconds)
+        return int(pipe.execute()[0])
+
+    def uncount(self, key: str) -> None:
+        """Take back one delivery."""
+        self._redis.decr(f"{PREFIX}:deliveries:{key}")
+
+    def is_done(self, key: str) -> bool:
+        """Whether the scores were written."""
+        return bool(self._redis.get(f"{PREFIX}:done:{key}") == b"done")
+
+    def begin(self, key: str) -> Turn:
+        """Ask for the turn, which ends by itself where its worker dies."""
+        name = f"{PREFIX}:done:{key}"
+        if self._redis.set(name, "writing", nx=True, ex=WRITING_SECONDS):
+            return "mine"
+        return "done" if self._redis.get(name) == b"done" else "taken"
+
+    def end(self, key: str, *, written: bool) -> None:
+        """Give back the turn."""
+        if written:
+            pipe = self._redis.pipeline()
+            pipe.set(f"{PREFIX}:done:{key}", "done", ex=self._done_seconds)
+            pipe.delete(f"{PREFIX}:deliveries:{key}")
+            pipe.execute()
+        else:
+            self._redis.delete(f"{PREFIX}:done:{key}")
+
+    def bury(self, letter: str) -> None:
+        """Put a letter at the head of the list ``claimspan:dead``."""
+        pipe = self._redis.pipeline()
+        pipe.lpush(f"{PREFIX}:dead", letter)
+        pipe.ltrim(f"{PREFIX}:dead", 0, DEAD_LETTERS - 1)
+        pipe.expire(f"{PREFIX}:dead", self._letter_seconds)
+        pipe.execute()
+
+    def count(self, result: str) -> None:
+        """Count in the hash ``claimspan:jobs``."""
+        self._redis.hincrby(f"{PREFIX}:jobs", result, 1)
+
+    def reply(self, name: str, text: str) -> None:
+        """Put a text on a list, which goes away where nobody has taken it within an hour."""
+        pipe = self._redis.pipeline()
+        pipe.rpush(name, text)
+        pipe.expire(name, REPLY_SECONDS)
+        pipe.execute()
+
+
+class NoStore:
+    """Remembers nothing, where there is no Redis."""
+
+    def delivered(self, key: str) -> int:
+        """Say that this is the first delivery."""
+        return 1
+
+    def uncount(self, key: str) -> None:
+        """Nothing was counted."""
+
+    def is_done(self, key: str) -> bool:
+        """Nobody knows."""
+        return False
+
+    def begin(self, key: str) -> Turn:
+        """Everybody has the turn."""
+        return "mine"
+
+    def end(self, key: str, *, written: bool) -> None:
+        """Nothing to give back."""
+
+    def bury(self, letter: str) -> None:
+        """The log has the reason; the job is gone."""
+
+    def count(self, result: str) -> None:
+        """The metric counts alone."""
+
+    def reply(self, name: str, text: str) -> None:
+        """Refuse: there is no list."""
+        raise ConfigError("a record of a file came, and there is no Redis to answer on")

@@ -1,0 +1,317 @@
+"""The Celery app of the workers: its settings, and its two tasks."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import TracerProvider
+
+from claimspan import RagRecord
+from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.judges import Judge
+from claimspan_celery._limits import WorkerLimits
+from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
+from claimspan_celery._processing import Disposal, Processing, Result
+from claimspan_celery._store import JobStore, NoStore, RedisStore
+from claimspan_tracing import Job, Outcome, Sink, Status
+from claimspan_tracing.adapters import GroundTruthLike, RemoteEvaluation
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+__all__ = ["BROKER_VARIABLE", "WorkerOptions", "is_redis", "make_worker_app"]
+
+_logger: Final = logging.getLogger("claimspan")
+
+BROKER_VARIABLE: Final = "CLAIMSPAN_BROKER_URL"
+"""Environment variable with the URL of the broker."""
+
+# A message must not make a worker write to any other key.
+_REPLIES: Final = re.compile(re.escape(REPLIES) + "[0-9a-f]{32}")
+
+DEFAULT_BROKER: Final = "redis://localhost:6379/0"
+
+JUDGES = Judge | str | Callable[[], Judge] | None
+"""What ``make_worker_app`` takes as judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """The options of a worker, as ``make_worker_app`` documents them."""
+
+    judge: JUDGES
+    """Who decides."""
+    ground_truth: GroundTruthLike | None
+    """Responses known to be right."""
+    tracer_provider: TracerProvider | None
+    """Where carriers go."""
+    sinks: Sequence[Sink]
+    """The user's own sinks."""
+    queue: str
+    """Name of the queue."""
+    redis_url: str | None
+    """Where workers share what they know about jobs."""
+    limits: WorkerLimits
+    """Times, deliveries, and how long results are remembered."""
+
+
+def make_worker_app(
+    *,
+    judge: JUDGES = None,
+    ground_truth: GroundTruthLike | None = None,
+    tracer_provider: TracerProvider | None = None,
+    sinks: Sequence[Sink] = (),
+    broker: str | None = None,
+    queue: str = QUEUE,
+    redis_url: str | None = None,
+    limits: WorkerLimits | None = None,
+) -> Celery:
+    """Make the Celery app of a worker. Nothing is connected to, and no judge is made yet.
+
+    Each process of the worker makes its own judge, tracer provider and event loop with its first
+    job, after the fork. The tasks are acknowledged after the carrier was exported: a job whose
+    worker dies is delivered again, and its scores are written once.
+
+    Args:
+        judge: As for ``Monitor``, or a function that makes one, which each process calls; a judge
+            that holds connections or a model does not survive a fork. None takes the judge that
+            ``CLAIMSPAN_JUDGE`` names.
+        ground_truth: As for ``Monitor``.
+        tracer_provider: Where carriers go. None sends them where ``configure`` would: to
+            ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
+        sinks: Write finished records to further places.
+        broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` where None, else a Redis on this
+            machine.
+        queue: Name of the queue.
+        redis_url: Redis in which workers share what they know about jobs; the broker where that
+            is a Redis. Without any, a job that kills its worker is delivered for as long as the
+            broker delivers it, and a job that is delivered twice may be scored twice.
+        limits: Times, deliveries, and how long results are remembered; the defaults where None.
+    """
+    from celery import Celery, signals
+
+    broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
+    options = WorkerOptions(
+        judge=judge,
+        ground_truth=ground_truth,
+        tracer_provider=tracer_provider,
+        sinks=sinks,
+        queue=queue,
+        redis_url=redis_url or (broker if is_redis(broker) else None),
+        limits=limits or WorkerLimits(),
+    )
+    # Not the current app: the process may have an application's own.
+    app = Celery("claimspan", broker=broker, set_as_current=False)
+    app.conf.update(_settings(options))
+    store = _store_of(options)
+    _Tasks(app, options, store).register()
+    signals.task_revoked.connect(_count_expired(app, store), weak=False)
+    return app
+
+
+def _settings(options: WorkerOptions) -> dict[str, Any]:
+    limits = options.limits
+    return {
+        "task_serializer": "json",
+        # Nothing else is even parsed: a pickled message would run code of its sender's.
+        "accept_content": ["json"],
+        "task_default_queue": options.queue,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        # A task that is killed at its hard limit goes back, and is counted as delivered.
+        "task_acks_on_failure_or_timeout": False,
+        "task_ignore_result": True,
+        "task_time_limit": limits.hard_seconds,
+        "task_soft_time_limit": limits.soft_seconds,
+        "worker_prefetch_multiplier": 1,
+        "broker_connection_retry_on_startup": True,
+        "broker_transport_options": _transport(limits.visibility),
+    }
+
+
+def _transport(visibility: float) -> dict[str, Any]:
+    """Options of the broker's client. Each transport ignores those of the others."""
+    return {
+        "visibility_timeout": visibility,
+        # Names of our own: with the default ones, our workers would give back the unacknowledged
+        # tasks of other Celery apps on this Redis, whose timeout may be longer than ours.
+        "unacked_key": "claimspan:unacked",
+        "unacked_index_key": "claimspan:unacked_index",
+        "unacked_mutex_key": "claimspan:unacked_mutex",
+        # kombu looks for jobs of dead workers every 100 s by default (10 s, each tenth time).
+        "unacked_restore_interval": max(1, min(10, int(visibility / 3))),
+        "unacked_restore_throttle": 1,
+    }
+
+
+class _Tasks:
+    """The tasks, and what each process of the worker makes for them."""
+
+    def __init__(self, app: Celery, options: WorkerOptions, store: JobStore) -> None:
+        self._app = app
+        self._options = options
+        self._made: tuple[int, Processing] | None = None
+        # Its connections notice a fork by themselves.
+        self._store = store
+
+    def register(self) -> None:
+        """Register both tasks with the app."""
+
+        @self._app.task(name=EVALUATE, bind=True)
+        def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
+            self._evaluate(task, *args)
+
+        @self._app.task(name=EVALUATE_RECORD, bind=True)
+        def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> None:
+            self._evaluate_record(task, *args)
+
+    def _processing(self) -> Processing:
+        """What this process evaluates with: made with its first job, and never inherited."""
+        if self._made is None or self._made[0] != os.getpid():
+            options = self._options
+            remote = RemoteEvaluation(
+                _judge_of(options.judge),
+                ground_truth=options.ground_truth,
+                tracer_provider=options.tracer_provider,
+                sinks=options.sinks,
+            )
+            processing = Processing(remote, self._store, options.limits)
+            self._made = (os.getpid(), processing)
+        return self._made[1]
+
+    def _evaluate(self, task: Any, *args: object) -> None:
+        from celery.exceptions import Reject
+
+        try:
+            disposal = self._processing().process(*args[:2] if args else (None,))
+        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
+            # Such as: Redis cannot be reached, no judge can be made. The job is not to blame.
+            _logger.warning("claimspan: a job goes back to the queue: %s", _named(error))
+            time.sleep(1.0)  # it is delivered again at once
+            raise Reject(type(error).__name__, requeue=True) from None
+        if disposal.result is Result.REJECTED:
+            raise Reject(disposal.result.value, requeue=False)
+        if disposal.result is Result.AGAIN:
+            time.sleep(disposal.pause)
+            self._send_again(task, str(args[0]), disposal)
+
+    def _send_again(self, task: Any, text: str, disposal: Disposal) -> None:
+        """Put the job at the end of the queue, so that one that fails stands in nobody's way."""
+        from celery.exceptions import Reject
+
+        try:
+            task.apply_async(
+                args=[text] if disposal.outcome is None else [text, disposal.outcome],
+                task_id=task.request.id,
+                queue=self._options.queue,
+                expires=_expiry(task.request.expires),
+                retry=False,
+                argsrepr=HIDDEN,
+            )
+        except Exception as error:  # noqa: BLE001 - no answer: the broker has the job still
+            raise Reject(type(error).__name__, requeue=True) from None
+
+    def _evaluate_record(self, task: Any, *args: object) -> None:
+        """Evaluate a record of a file, and reply with the outcome, whatever it is."""
+        from celery.exceptions import Reject
+
+        try:
+            job, replies, index = _record_of(args)
+        except ConfigError as error:
+            _logger.warning("claimspan: a message is thrown away, because %s", error)
+            raise Reject("rejected", requeue=False) from None
+        try:
+            outcome = self._outcome(job, self._store.delivered(f"record-{task.request.id}"))
+            self._store.reply(replies, json.dumps([index, outcome.to_json()]))
+        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
+            _logger.warning("claimspan: a record goes back to the queue: %s", _named(error))
+            time.sleep(1.0)
+            raise Reject(type(error).__name__, requeue=True) from None
+
+    def _outcome(self, job: Job, deliveries: int) -> Outcome:
+        limits = self._options.limits
+        if deliveries > limits.max_deliveries:
+            reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
+            return Outcome(status=Status.JUDGE_ERROR, reason=reason)
+        return self._processing().remote.evaluate(job, limits.job_seconds)
+
+
+def _store_of(options: WorkerOptions) -> JobStore:
+    """Return what workers with these options share about jobs."""
+    if options.redis_url is None:
+        return NoStore()
+    return RedisStore(options.redis_url, options.limits.done_seconds)
+
+
+def _record_of(args: tuple[object, ...]) -> tuple[Job, str, int]:
+    """A job for a record that no trace belongs to, the list for its outcome, and its place.
+
+    Raises:
+        ConfigError: The message holds something else.
+    """
+    match args:
+        case (str(text), str(replies), int(index)) if _REPLIES.fullmatch(replies):
+            pass
+        case _:
+            raise ConfigError("it holds no record of a file")
+    if len(text) > MAX_BYTES:
+        raise ConfigError(f"it is longer than {MAX_BYTES:,} characters")
+    try:
+        record = RagRecord.model_validate_json(text)
+    except ValueError:
+        raise ConfigError("it holds no record of a file") from None
+    job = Job(
+        record=record,
+        trace_id="0" * 32,
+        span_id="0" * 16,
+        trace_flags=0,
+        route="",
+        started=0,
+        ended=0,
+    )
+    return job, replies, index
+
+
+def _judge_of(judge: JUDGES) -> Judge | str | None:
+    # A class has the methods of a judge, but is a function that makes one.
+    if isinstance(judge, type) or (callable(judge) and not isinstance(judge, Judge)):
+        return judge()
+    return judge
+
+
+def is_redis(url: str) -> bool:
+    """Whether a broker is a Redis, by its URL."""
+    return url.startswith(("redis://", "rediss://"))
+
+
+def _expiry(text: str | None) -> datetime | None:
+    """When a job expires, as Celery writes it into a message."""
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _named(error: Exception) -> str:
+    """Class and message of our own errors; of others the class alone, as they may quote content."""
+    name = type(error).__name__
+    return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
+
+
+def _count_expired(app: Celery, store: JobStore) -> Callable[..., None]:
+    """Celery throws an expired job away before any task runs; it must not go uncounted."""
+
+    def revoked(sender: Any = None, expired: bool = False, **kwargs: Any) -> None:
+        if expired and getattr(sender, "app", None) is app:
+            _logger.warning("claimspan: a job has expired before a worker came to it")
+            store.count(Result.EXPIRED.value)
+
+    return revoked

@@ -1,0 +1,55 @@
+"""The command ``claimspan worker``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from claimspan import GroundTruth
+from claimspan.judges import default_judge
+from claimspan_celery._message import QUEUE
+from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
+
+__all__ = ["worker"]
+
+
+def worker(
+    broker: Annotated[
+        str | None,
+        typer.Option(envvar=BROKER_VARIABLE, help="URL of the broker, as redis://host:6379/0."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
+    ] = None,
+    ground_truth: Annotated[
+        Path | None, typer.Option(help="Responses known to be right, JSON lines or CSV.")
+    ] = None,
+    queue: Annotated[str, typer.Option(help="Queue to take jobs from.")] = QUEUE,
+    redis: Annotated[
+        str | None,
+        typer.Option(help="Redis that workers share; the broker, where that is a Redis."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Processes; one per core where not given.", min=1)
+    ] = None,
+    pool: Annotated[str, typer.Option(help="prefork, solo or threads.")] = "prefork",
+    log_level: Annotated[str, typer.Option(help="Least level that is logged.")] = "INFO",
+) -> None:
+    """Run a Celery worker that evaluates records.
+
+    Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl where it is not set.
+    """
+    # Now, and not in every process that cannot do without: a wrong name ends the command.
+    default_judge(judge)
+    if ground_truth is not None:
+        GroundTruth.of(ground_truth)
+    app = make_worker_app(
+        judge=judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
+    )
+    options = ["--pool", pool, "--queues", queue, "--loglevel", log_level]
+    if concurrency is not None:
+        options += ["--concurrency", str(concurrency)]
+    app.worker_main(["worker", *options])

@@ -1,0 +1,118 @@
+"""`claimspan evaluate --celery` evaluates a file on workers, with the results of a local run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from claimspan.errors import ConfigError, JudgeError
+
+from command_line import invoke, run
+from judging_worker import DEADLY
+from redis_server import RedisServer, free_port, redis_server
+from worker_processes import celery_worker, worker_process
+
+N: Final = 12
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    path = tmp_path / "records.jsonl"
+    rows = [
+        {
+            "id": f"r{number}",
+            "query": "Where is it?",
+            "response": f"The tower is in Paris. It has {number} floors.",
+            "chunks": ["The tower is in Paris. It has 3 floors."],
+            "ground_truth": "It has 3 floors.",
+        }
+        for number in range(N)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def scores(path: Path) -> dict[str, object]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert Counter(row["id"] for row in rows).most_common(1)[0][1] == 1
+    return {row["id"]: row["metrics"] for row in rows}
+
+
+def test_two_workers_give_the_results_of_a_local_run(
+    redis: RedisServer, records: Path, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
+    run("evaluate", str(records), "--judge", "lexical", "-o", str(here))
+    commands = [
+        celery_worker("claimspan_celery", "-P", "solo", "-n", f"{name}@%h") for name in "ab"
+    ]
+    with (
+        worker_process(commands[0], redis.url, tmp_path / "a") as first,
+        worker_process(commands[1], redis.url, tmp_path / "b") as second,
+    ):
+        first.wait_until_ready()
+        second.wait_until_ready()
+
+        printed = run(
+            "evaluate", str(records), "--celery", "--broker", redis.url, "-o", str(there), "--json"
+        )
+
+    assert json.loads(printed)["records"] == N
+    assert scores(there) == scores(here)
+    assert "succeeded" in first.log
+    assert "succeeded" in second.log
+    assert redis.client.keys("claimspan:replies:*") == []  # nothing is left behind
+
+
+def test_a_record_that_kills_its_process_fails_alone(
+    redis: RedisServer, records: Path, tmp_path: Path
+) -> None:
+    rows = records.read_text(encoding="utf-8").splitlines()[:3]
+    deadly = json.dumps({"query": "q", "response": f"It {DEADLY}.", "chunks": ["c"]})
+    records.write_text("\n".join([*rows, deadly]), encoding="utf-8")
+    command = celery_worker("judging_worker", "-P", "prefork", "-c", "2")
+    with worker_process(command, redis.url, tmp_path / "log") as worker:
+        worker.wait_until_ready()
+
+        result = invoke("evaluate", str(records), "--celery", "--broker", redis.url, "--json")
+
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert found["failed"] == {
+        "3": "given up after 3 deliveries, none of which came to an end",
+    }
+    assert found["metrics"]["faithfulness"]["n"] == 3
+
+
+def test_without_workers_waiting_ends(redis: RedisServer, records: Path) -> None:
+    result = invoke("evaluate", str(records), "--celery", "--broker", redis.url, "--patience", "1")
+
+    assert isinstance(result.exception, JudgeError)
+    assert "no worker has answered for 1 s" in str(result.exception)
+
+
+def test_a_broker_that_is_not_there_is_said(records: Path) -> None:
+    url = f"redis://127.0.0.1:{free_port()}/0"
+
+    result = invoke("evaluate", str(records), "--celery", "--broker", url)
+
+    assert isinstance(result.exception, ConfigError)
+    assert "the broker cannot be reached" in str(result.exception)
+
+
+def test_a_broker_that_brings_no_results_back_is_refused(records: Path) -> None:
+    result = invoke("evaluate", str(records), "--celery", "--broker", "memory://")
+
+    assert isinstance(result.exception, ConfigError)
+    assert "needs a Redis" in str(result.exception)

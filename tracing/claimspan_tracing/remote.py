@@ -1,0 +1,250 @@
+"""Evaluates jobs in another process than the application's, and writes their scores to carriers.
+
+It is what a worker consists of, whatever brings the jobs: a broker, a file, a queue of one's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import Context
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry.trace import Tracer, TracerProvider
+
+from claimspan import Evaluation, RagRecord
+from claimspan.judges import Judge
+from claimspan_tracing import semconv
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
+from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.loop_thread import LoopThread
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.options import (
+    GroundTruthLike,
+    checked_ground_truth,
+    checked_judge,
+    checked_provider,
+    checked_sinks,
+)
+from claimspan_tracing.suppression import suppress
+from claimspan_tracing.write.scores import Scores
+from claimspan_tracing.write.signals import EvaluationEvents, ScoreHistogram
+from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink
+
+if TYPE_CHECKING:
+    from claimspan_tracing.export.carrier_provider import CarrierProvider
+
+__all__ = ["RemoteEvaluation", "carrier_span_id"]
+
+GRACE_SECONDS: Final = 2.0
+"""How long a judge may take to heed the end of its time before its thread is given up."""
+
+MAX_THREADS: Final = 8
+"""Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
+
+
+class RemoteEvaluation:
+    """Evaluates jobs that another process has made, and writes their scores to carrier spans.
+
+    Make it in the process that uses it: its thread does not survive a fork. ``evaluate`` and
+    ``write`` may be called from several threads at once.
+    """
+
+    def __init__(
+        self,
+        judge: Judge | str | None = None,
+        *,
+        ground_truth: GroundTruthLike | None = None,
+        tracer_provider: TracerProvider | None = None,
+        sinks: Sequence[Sink] = (),
+    ) -> None:
+        """Set who decides, and where scores go.
+
+        Args:
+            judge: As for ``Monitor``.
+            ground_truth: As for ``Monitor``.
+            tracer_provider: Where carriers go. None makes a provider that exports where that of
+                ``configure`` would, confirms each export, and gives the carrier of a job the same
+                span id however often it is written. A provider of your own gives random ids, and
+                can only be asked to flush.
+            sinks: Write finished records to further places, in order, after our own.
+
+        Raises:
+            ConfigError: An argument cannot work.
+            GroundTruthError: The ground-truth file cannot be read.
+        """
+        self._judge = checked_judge(judge)
+        self.guard: Final = Guard()
+        """Swallows and counts errors of ours and of the sinks."""
+        self._evaluator = Evaluator(self._judge, checked_ground_truth(ground_truth), self.guard)
+        self._evaluator.prepare()
+        self._provider, self._carriers = _destination(checked_provider(tracer_provider))
+        self._scores = Scores(self._tracer)
+        own = (EvaluationEvents(), ScoreHistogram())
+        self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, checked_sinks(sinks)))
+        self._thread = self._new_thread()
+        self._n_threads = 1
+
+    def evaluate(self, job: Job, seconds: float) -> Outcome:
+        """Evaluate a job, with instrumentation suppressed; returns when it is done.
+
+        Args:
+            job: What to evaluate.
+            seconds: Time that the evaluation may take.
+        """
+        evaluation = _Evaluation(self._evaluator, job, seconds, self.guard)
+        if self._n_threads > MAX_THREADS:
+            reason = f"the judge blocks {MAX_THREADS} threads: restart the worker"
+            return Outcome(status=Status.JUDGE_ERROR, reason=reason)
+        thread = self._thread
+        thread.call(evaluation.start)
+        try:
+            return evaluation.outcome.result(seconds + GRACE_SECONDS)
+        except TimeoutError:
+            self._replace(thread)
+            reason = f"the judge blocked its thread for {seconds:g} s"
+            return Outcome(status=Status.TIMEOUT, reason=reason)
+        except BaseException:  # a limit of the worker's own: nobody waits for the judge any more
+            thread.call(evaluation.cancel)
+            raise
+
+    def write(self, job: Job, outcome: Outcome) -> bool:
+        """Write the scores of a job to a carrier, to events, the histogram and the user's sinks.
+
+        An outcome without scores goes to the user's sinks alone.
+
+        Returns:
+            False where the carrier could not be exported: call it again, or let another worker do
+            so. The other sinks have not been called then.
+        """
+        # An empty context: what is current around the call is no part of the query's trace.
+        finished = Finished(job, replace(outcome, late=True))
+        if not job.capture_content:
+            finished = _without_content(finished)
+        return Context().run(self._write, finished)
+
+    def close(self) -> None:
+        """End the threads, and the provider where it is ours."""
+        self._thread.stop(GRACE_SECONDS)
+        self._evaluator.close()
+        if self._carriers is not None:
+            self._carriers.provider.shutdown()
+
+    def _write(self, finished: Finished) -> bool:
+        try:
+            with self._known_id(finished):
+                self._scores.write(finished)
+            if not self._flush():
+                return False
+        except BaseException as error:  # noqa: BLE001 - a processor may raise anything; the caller tries again
+            self.guard.swallow(error)
+            return False
+        for sink in self._sinks:
+            try:
+                sink.write(finished)
+            except BaseException as error:  # noqa: BLE001 - one sink that fails stops nobody else
+                self.guard.swallow(error)
+        return True
+
+    def _known_id(self, finished: Finished) -> AbstractContextManager[None]:
+        if self._carriers is None:
+            return nullcontext()
+        return self._carriers.span_id(carrier_span_id(finished.job, self._judge))
+
+    def _flush(self) -> bool:
+        """Have a provider of the application's export; ours has done so already."""
+        flush = None if self._carriers else getattr(self._provider, "force_flush", None)
+        return True if flush is None else bool(flush())
+
+    def _tracer(self) -> Tracer:
+        return self._provider.get_tracer(semconv.SCOPE)
+
+    def _replace(self, blocked: LoopThread) -> None:
+        """Go on with a new thread; the blocked one ends when the judge's call returns."""
+        blocked.stop(timeout=0.0)
+        if self._thread is blocked:
+            self._n_threads += 1
+            self._thread = self._new_thread()
+
+    def _new_thread(self) -> LoopThread:
+        return LoopThread("claimspan-judge", self.guard, DaemonExecutor)
+
+
+class _Evaluation:
+    """One evaluation on the judge's thread, and the future that a worker's thread waits for."""
+
+    def __init__(self, evaluator: Evaluator, job: Job, seconds: float, guard: Guard) -> None:
+        self.outcome: Final[Future[Outcome]] = Future()
+        self._evaluator = evaluator
+        self._job = job
+        self._seconds = seconds
+        self._guard = guard
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; on the judge's thread."""
+        loop = asyncio.get_running_loop()
+        # An empty context for each task: what one judge call sets, the next must not see.
+        self._task = loop.create_task(self._run(), context=Context())
+
+    def cancel(self) -> None:
+        """Stop the judge; on its thread."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        suppress()
+        try:
+            outcome = await self._evaluator.evaluate(self._job, self._seconds)
+        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
+            outcome = Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+            self._guard.swallow(error)
+            outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+        self.outcome.set_result(outcome)
+
+
+def _without_content(finished: Finished) -> Finished:
+    """Leave scores, judge and cost; the application lets no text be written."""
+    record = RagRecord(query="", response="", id=finished.job.record.id)
+    job = replace(finished.job, record=record, runs=())
+    found = finished.outcome.evaluation
+    evaluation = found and Evaluation(
+        metrics=found.metrics,
+        undefined=found.undefined,
+        abstained=found.abstained,
+        claims_dropped=found.claims_dropped,
+        judge_name=found.judge_name,
+        judge_version=found.judge_version,
+        usage=found.usage,
+    )
+    outcome = replace(finished.outcome, evaluation=evaluation, ground_truth=None)
+    return Finished(job, outcome)
+
+
+def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierProvider | None]:
+    if given is not None:
+        return given, None
+    # Imported here: an application with a provider of its own does not load the SDK for us.
+    from claimspan_tracing.export.carrier_provider import CarrierProvider
+
+    own = CarrierProvider()
+    return own.provider, own
+
+
+def carrier_span_id(job: Job, judge: Judge) -> int:
+    """Return the span id of the carrier with the scores that a judge gives a job.
+
+    Every worker that writes the scores of this judge, in this version, uses the same id. A backend
+    that keeps one span per id shows them once, also where a job is evaluated twice.
+    """
+    version = getattr(judge, "version", "")
+    text = "\0".join(("carrier", *job.key, judge.name, str(version)))
+    # Eight bytes, as wide as a span id. Zero is no valid id.
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) or 1
