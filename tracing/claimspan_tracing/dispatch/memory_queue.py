@@ -19,6 +19,10 @@ READING_SHARE: Final = 8
 """One place in so many is kept for trees that were not read yet. So a judge that is slower than
 the traffic fills the rest of the queue, and records that are not to be judged get through."""
 
+FEW_PLACES: Final = 10
+"""With fewer places one record is more than a tenth, so nothing lies between nearly full and full:
+such a queue is never called full, and refuses what does not fit."""
+
 
 class RecordQueue:
     """Bounds by count and by bytes how many records are under way.
@@ -65,7 +69,8 @@ class RecordQueue:
         """
         # Less the one that is being read. Without the lock: a number that is one off does no harm.
         read = len(self._sizes) - len(self._trees) - 1
-        records = max(len(self._judged), read) / _share(self._max_records)
+        places = _share(self._max_records)
+        records = max(len(self._judged), read) / places if places >= FEW_PLACES else 0.0
         return max(records, self._judged_bytes / _share(self._max_bytes))
 
     def put(self, key: JobKey, tree: RunTree) -> bool:
