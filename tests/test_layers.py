@@ -90,7 +90,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "options": SHARED | {"decide", "dispatch", "redact", "spool", "write"},
     "monitor": SHARED
     | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
-    "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "write"},
+    "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
     "adapters": SHARED | {"capture", "dispatch", "job", "monitor", "options", "remote"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},

@@ -25,6 +25,7 @@ from claimspan_tracing.options import (
     checked_budget,
     checked_capture,
     checked_cpu_share,
+    checked_dispatch,
     checked_ground_truth,
     checked_judge,
     checked_positive,
@@ -113,9 +114,9 @@ class Monitor:
         max_cpu_share: float = MAX_CPU_SHARE,
     ) -> None:
         self._settings = Settings(
-            judge=(checked := checked_judge(judge)),
+            judge=(checked := checked_judge(judge, dispatch)),
             ground_truth=checked_ground_truth(ground_truth),
-            sampler=checked_sampler(sample),
+            sampler=(sampler := checked_sampler(sample)),
             hold_seconds=checked_positive("hold_seconds", hold_seconds),
             max_records=int(checked_positive("max_queue_records", max_queue_records)),
             max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
@@ -125,7 +126,7 @@ class Monitor:
             capture_content=checked_capture(capture_content),
             budget=checked_budget(budget, checked),
             spool=checked_spool(spool),
-            dispatcher=dispatch,
+            dispatcher=checked_dispatch(dispatch, sampler, budget),
             serverless=serverless,
             exit_timeout=checked_positive("exit_timeout", exit_timeout),
             max_cpu_share=checked_cpu_share(max_cpu_share),

@@ -13,9 +13,9 @@ from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.ground_truth import Lookup
-from claimspan.judges import Judge, default_judge
+from claimspan.judges import Judge, LexicalJudge, default_judge
 from claimspan.judges.protocol import BudgetedJudge
-from claimspan_tracing.decide.sampling import RateSampler, Sampler
+from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.redact.pii import PiiRedactor
@@ -29,6 +29,7 @@ __all__ = [
     "checked_budget",
     "checked_capture",
     "checked_cpu_share",
+    "checked_dispatch",
     "checked_ground_truth",
     "checked_judge",
     "checked_path",
@@ -143,6 +144,28 @@ def checked_capture(capture_content: bool) -> bool:
     return capture_content and os.environ.get(CAPTURE_VARIABLE, "").lower() not in _NO_CONTENT
 
 
+def checked_dispatch(
+    dispatch: Dispatcher | None, sampler: Sampler, budget: Budget | None
+) -> Dispatcher | None:
+    """Return the dispatcher that the option ``dispatch`` stands for.
+
+    Raises:
+        ConfigError: It is none, or another option works only where this process judges.
+    """
+    if dispatch is None:
+        return None
+    if not isinstance(dispatch, Dispatcher):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"dispatch is a {type(dispatch).__name__}: give a dispatcher")
+    if first_judge_of(sampler) is not None:
+        raise ConfigError(
+            "a sampler with a first judge cannot go with dispatch: the first judge works in this "
+            "process alone; leave its rules out, or judge in this process"
+        )
+    if budget is not None:
+        raise ConfigError("budget cannot go with dispatch: give the budget to the workers")
+    return dispatch
+
+
 def checked_path(value: str | Path | None) -> Path | None:
     """Return the path that an option stands for."""
     return None if value is None else Path(value)
@@ -160,12 +183,16 @@ def checked_spool(value: str | Path | None) -> Path | None:
     return path
 
 
-def checked_judge(judge: Judge | str | None) -> Judge:
+def checked_judge(judge: Judge | str | None, dispatch: Dispatcher | None = None) -> Judge:
     """Return the judge that the option ``judge`` stands for.
+
+    Where a dispatcher takes the records, none is needed here: None is then one that needs nothing.
 
     Raises:
         ConfigError: It is no judge, or the name of none.
     """
+    if judge is None and dispatch is not None:
+        return LexicalJudge()
     if judge is None:
         return default_judge()
     if isinstance(judge, str):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry.trace import Tracer, TracerProvider
 
-from claimspan import Evaluation, RagRecord
+from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
@@ -27,12 +27,17 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.options import (
     GroundTruthLike,
+    checked_budget,
+    checked_capture,
     checked_ground_truth,
     checked_judge,
     checked_provider,
+    checked_redaction,
     checked_sinks,
 )
+from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
 from claimspan_tracing.suppression import suppress
+from claimspan_tracing.write.content import finished_without_content
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.signals import EvaluationEvents, ScoreHistogram
 from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink
@@ -63,6 +68,8 @@ class RemoteEvaluation:
         ground_truth: GroundTruthLike | None = None,
         tracer_provider: TracerProvider | None = None,
         sinks: Sequence[Sink] = (),
+        redact: Redactor | str | None = None,
+        budget: Budget | None = None,
     ) -> None:
         """Set who decides, and where scores go.
 
@@ -74,6 +81,9 @@ class RemoteEvaluation:
                 span id however often it is written. A provider of your own gives random ids, and
                 can only be asked to flush.
             sinks: Write finished records to further places, in order, after our own.
+            redact: Takes out of ground truths and of what the judge says what nobody may see. The
+                jobs themselves come redacted where the application does so.
+            budget: What judging may cost. With a store it is shared by all workers.
 
         Raises:
             ConfigError: An argument cannot work.
@@ -82,7 +92,13 @@ class RemoteEvaluation:
         self._judge = checked_judge(judge)
         self.guard: Final = Guard()
         """Swallows and counts errors of ours and of the sinks."""
-        self._evaluator = Evaluator(self._judge, checked_ground_truth(ground_truth), self.guard)
+        self._evaluator = Evaluator(
+            self._judge,
+            checked_ground_truth(ground_truth),
+            self.guard,
+            redaction=checked_redaction(redact, AUDIENCES, None),
+            budget=checked_budget(budget, self._judge),
+        )
         self._evaluator.prepare()
         self._provider, self._carriers = _destination(checked_provider(tracer_provider))
         self._scores = Scores(self._tracer)
@@ -125,8 +141,9 @@ class RemoteEvaluation:
         """
         # An empty context: what is current around the call is no part of the query's trace.
         finished = Finished(job, replace(outcome, late=True))
-        if not job.capture_content:
-            finished = _without_content(finished)
+        # Both may forbid it: the application, and whoever runs the worker.
+        if not checked_capture(job.capture_content):
+            finished = finished_without_content(finished)
         return Context().run(self._write, finished)
 
     def close(self) -> None:
@@ -208,24 +225,6 @@ class _Evaluation:
             self._guard.swallow(error)
             outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         self.outcome.set_result(outcome)
-
-
-def _without_content(finished: Finished) -> Finished:
-    """Leave scores, judge and cost; the application lets no text be written."""
-    record = RagRecord(query="", response="", id=finished.job.record.id)
-    job = replace(finished.job, record=record, runs=())
-    found = finished.outcome.evaluation
-    evaluation = found and Evaluation(
-        metrics=found.metrics,
-        undefined=found.undefined,
-        abstained=found.abstained,
-        claims_dropped=found.claims_dropped,
-        judge_name=found.judge_name,
-        judge_version=found.judge_version,
-        usage=found.usage,
-    )
-    outcome = replace(finished.outcome, evaluation=evaluation, ground_truth=None)
-    return Finished(job, outcome)
 
 
 def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierProvider | None]:

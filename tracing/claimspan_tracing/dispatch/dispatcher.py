@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from claimspan_tracing.job import Job, JobKey, Outcome
 
@@ -13,6 +13,7 @@ Deliver = Callable[[Job, Outcome], None]
 """Takes the outcome of a job; may be called from any thread, once for each job dispatched."""
 
 
+@runtime_checkable
 class Dispatcher(Protocol):
     """Has jobs evaluated somewhere: on a thread of this process, or by workers elsewhere."""
 
