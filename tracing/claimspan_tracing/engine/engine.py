@@ -193,6 +193,7 @@ class Engine:
             return True
         self._closed = True
         deadline = time.monotonic() + timeout
+        self._evaluations.leave_spool()
         self._ledger.wait_until_idle(timeout)
         self._evaluations.stop(_left(deadline))
         self._worker.stop(_left(deadline))

@@ -69,7 +69,7 @@ class Spool:
         *,
         lease_seconds: float | None = None,
         max_attempts: int | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int | None = None,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         """Set the file; it is opened at first use.
@@ -86,7 +86,7 @@ class Spool:
         self.lease_seconds: Final = LEASE_SECONDS if lease_seconds is None else lease_seconds
         """How long after its last sign of life this process counts as dead."""
         self._max_attempts = MAX_ATTEMPTS if max_attempts is None else max_attempts
-        self._max_bytes = max_bytes
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._retry_seconds = retry_seconds
         self.owner: Final = f"{os.getpid()}-{uuid4().hex}"
         """Identifies this process, or rather this spool of it."""
