@@ -1,6 +1,6 @@
 """How many jobs a second the spool takes: python tests/benchmarks/spool_speed.py [JOBS].
 
-Each job has ten chunks of 1.9 kB, about 20 kB as JSON, and is committed by itself, as the worker does.
+Each job has ten chunks of 1.9 kB, about 20 kB as JSON, and is committed by itself.
 """
 
 from __future__ import annotations

@@ -112,6 +112,22 @@ def test_a_judge_that_is_back_before_the_hold_is_over_scores_the_spans_themselve
     assert monitor.stats.evaluated == monitor.stats.produced == 1
 
 
+def test_a_fault_inside_the_spool_costs_no_record_its_scores(
+    make_monitor: MonitorFactory, path: Path, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("injected")
+
+    monkeypatch.setattr("claimspan_tracing.spool.store.Store.add", fail)
+    monitor = make_monitor(spool=path)
+    make_monitor.expected_faults = 1
+    ask(monitor)
+
+    assert monitor.flush()
+    assert attributes(spans.root)[STATUS] == "evaluated"
+    assert (monitor.stats.spooled, monitor.stats.evaluated) == (0, 1)
+
+
 def test_without_a_spool_a_judge_that_is_away_is_a_judge_error(
     make_monitor: MonitorFactory,
 ) -> None:

@@ -147,7 +147,8 @@ class Evaluations:
         timer = self._worker.call_later(max(0.0, left), partial(self._hold_over, job))
         self._dispatched[job.key] = _Dispatched(timer, record.context, shown)
         self._ledger.evaluation_started()
-        self._spooling.acknowledge(record, shown)
+        with self._guard:
+            self._spooling.acknowledge(record, shown)
         self._dispatched[job.key].is_spooled = self._spooling.has(job.key)
         refusal = self._hand_over(job)
         if refusal is not None:

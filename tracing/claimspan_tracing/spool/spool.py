@@ -117,10 +117,7 @@ class Spool:
         """
         if self.is_full:
             return None
-        try:
-            lease = self._do(lambda store: store.add(job), None)
-        except ValueError:  # a value that JSON or SQLite cannot hold
-            return None
+        lease = self._do(lambda store: store.add(job), None)
         # Not after any other success: on a full disk everything else works, and each refused job
         # would be a warning.
         self._is_warned = self._is_warned and lease is None
@@ -208,6 +205,8 @@ class Spool:
                 return work(store)
             except (sqlite3.Error, OSError, ConfigError) as error:
                 self._failed(error)
+                return otherwise
+            except ValueError:  # a text that JSON or SQLite cannot hold, such as half a character
                 return otherwise
 
     def _opened(self) -> Store | None:
