@@ -92,7 +92,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
     "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
-    "adapters": SHARED | {"capture", "dispatch", "job", "monitor", "options", "remote"},
+    "adapters": SHARED | {"capture", "dispatch", "job", "monitor", "options", "redact", "remote"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"decide", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}

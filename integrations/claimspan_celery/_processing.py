@@ -116,9 +116,10 @@ class Processing:
         if outcome is None:
             outcome = self.remote.evaluate(job, self._limits.job_seconds)
             if _is_worth_another_try(outcome):
-                if deliveries >= self._limits.max_deliveries and not self._failures:
+                is_last = deliveries >= self._limits.max_deliveries
+                if is_last and not self._failures and not outcome.unavailable:
                     return self._given_up(job, deliveries, outcome.reason or outcome.status.value)
-                return self._again(key)
+                return self._again(key, is_away=outcome.unavailable)
         return self._written(key, job, outcome)
 
     def _written(self, key: str, job: Job, outcome: Outcome) -> Disposal:
@@ -144,9 +145,11 @@ class Processing:
                 return True
         return False
 
-    def _again(self, key: str, outcome: Outcome | None = None) -> Disposal:
+    def _again(
+        self, key: str, outcome: Outcome | None = None, *, is_away: bool = False
+    ) -> Disposal:
         self._failures += 1
-        if outcome is not None or self._failures >= OUTAGE:
+        if outcome is not None or is_away or self._failures >= OUTAGE:
             # Judge or backend is down. The job is not to blame, and must not become a dead letter.
             self._store.uncount(key)
         pause = min(self._limits.pause_seconds, 2.0 ** min(self._failures - 1, 10))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opentelemetry.trace import TracerProvider
 
 from claimspan import RagRecord
+from claimspan.cost.budget import Budget
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import Judge
 from claimspan_celery._limits import WorkerLimits
@@ -22,7 +23,7 @@ from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYT
 from claimspan_celery._processing import Disposal, Processing, Result
 from claimspan_celery._store import JobStore, NoStore, RedisStore
 from claimspan_tracing import Job, Outcome, Sink, Status
-from claimspan_tracing.adapters import GroundTruthLike, RemoteEvaluation
+from claimspan_tracing.adapters import GroundTruthLike, Redactor, RemoteEvaluation
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -55,6 +56,10 @@ class WorkerOptions:
     """Where carriers go."""
     sinks: Sequence[Sink]
     """The user's own sinks."""
+    redact: Redactor | str | None
+    """What is taken out of ground truths and claims."""
+    budget: Budget | None
+    """What judging may cost."""
     queue: str
     """Name of the queue."""
     redis_url: str | None
@@ -69,6 +74,8 @@ def make_worker_app(
     ground_truth: GroundTruthLike | None = None,
     tracer_provider: TracerProvider | None = None,
     sinks: Sequence[Sink] = (),
+    redact: Redactor | str | None = None,
+    budget: Budget | None = None,
     broker: str | None = None,
     queue: str = QUEUE,
     redis_url: str | None = None,
@@ -88,6 +95,10 @@ def make_worker_app(
         tracer_provider: Where carriers go. None sends them where ``configure`` would: to
             ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
         sinks: Write finished records to further places.
+        redact: Takes out of ground truths and of what the judge says what nobody may see, as for
+            ``Monitor``; the application redacts the records.
+        budget: What judging may cost. ``Budget(..., store=RedisBudgetStore(url))`` is shared by
+            all workers; without a store each process counts for itself.
         broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` where None, else a Redis on this
             machine.
         queue: Name of the queue.
@@ -104,6 +115,8 @@ def make_worker_app(
         ground_truth=ground_truth,
         tracer_provider=tracer_provider,
         sinks=sinks,
+        redact=redact,
+        budget=budget,
         queue=queue,
         redis_url=redis_url or (broker if is_redis(broker) else None),
         limits=limits or WorkerLimits(),
@@ -182,6 +195,8 @@ class _Tasks:
                 ground_truth=options.ground_truth,
                 tracer_provider=options.tracer_provider,
                 sinks=options.sinks,
+                redact=options.redact,
+                budget=options.budget,
             )
             processing = Processing(remote, self._store, options.limits)
             self._made = (os.getpid(), processing)

@@ -38,6 +38,21 @@ def test_after_kills_at_random_moments_every_acknowledged_record_has_one_visible
     assert_whole(read_aftermath(tmp_path), acknowledged)
 
 
+def test_after_kills_around_the_end_of_the_hold_scores_are_on_a_carrier_or_the_root(
+    tmp_path: Path,
+) -> None:
+    rng = random.Random(11)  # noqa: S311 - moments of kills, not secrets
+
+    # The hold is over while the judge still works, so roots are ended without scores.
+    acknowledged = kill_and_restart(tmp_path, 5, judge_seconds=0.15, hold_seconds=0.25, rng=rng)
+
+    aftermath = read_aftermath(tmp_path)
+    assert_whole(aftermath, acknowledged)
+    assert aftermath.conflicting == []
+    by_name = {aftermath.scored(key)[0].name for key in acknowledged}
+    assert "claimspan.evaluate" in by_name
+
+
 def test_spans_that_are_made_again_are_those_that_were_lost(tmp_path: Path) -> None:
     killed = Victim(tmp_path, queries=1, judge_seconds=60.0)
     killed.wait_for("acknowledged")

@@ -27,10 +27,17 @@ class Victim:
     """A running service, whose lines go to a file, as a pipe would be cut by its end."""
 
     def __init__(
-        self, folder: Path, *, seconds: float = 30.0, queries: int = 0, judge_seconds: float = 0.0
+        self,
+        folder: Path,
+        *,
+        seconds: float = 30.0,
+        queries: int = 0,
+        judge_seconds: float = 0.0,
+        hold_seconds: float = 30.0,
     ) -> None:
         self._said = folder / f"said-{time.monotonic_ns()}.txt"
-        arguments = [str(folder), str(seconds), str(queries), str(judge_seconds)]
+        numbers = (seconds, queries, judge_seconds, hold_seconds)
+        arguments = [str(folder), *map(str, numbers)]
         with self._said.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, str(VICTIM), *arguments], stdout=out, stderr=subprocess.STDOUT
@@ -85,12 +92,17 @@ class Aftermath:
 
 
 def kill_and_restart(
-    folder: Path, kills: int, *, judge_seconds: float, rng: random.Random
+    folder: Path,
+    kills: int,
+    *,
+    rng: random.Random,
+    judge_seconds: float,
+    hold_seconds: float = 30.0,
 ) -> set[JobKey]:
     """Kill a service at random moments, let the last one finish, and return all acknowledged."""
     acknowledged: set[JobKey] = set()
     for _ in range(kills):
-        victim = Victim(folder, queries=60, judge_seconds=judge_seconds)
+        victim = Victim(folder, queries=60, judge_seconds=judge_seconds, hold_seconds=hold_seconds)
         victim.wait_for("acknowledged")
         time.sleep(rng.uniform(0.0, 1.2))
         victim.kill()

@@ -1,7 +1,8 @@
 """A service that is killed: it answers queries through LangChain, and says what it acknowledged.
 
-Run as ``python spool_victim.py FOLDER SECONDS QUERIES JUDGE_SECONDS``. It prints one line for each
-query of which the spool has acknowledged the record, and ``idle`` when all are finished.
+Run as ``python spool_victim.py FOLDER SECONDS QUERIES JUDGE_SECONDS HOLD_SECONDS``. It prints one
+line for each query of which the spool has acknowledged the record, and ``idle`` when all are
+finished.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def announce() -> None:
     Spool.add = add  # type: ignore[method-assign] # the real one, and a line for the test
 
 
-def serve(folder: Path, seconds: float, queries: int, judge_seconds: float) -> None:
+def serve(folder: Path, seconds: float, queries: int, judge_seconds: float, hold: float) -> None:
     # A random kill is no sign of a job that ends processes, and the test kills again and again.
     for name, value in {"LEASE_SECONDS": LEASE_SECONDS, "MAX_ATTEMPTS": 20}.items():
         setattr(spool, name, value)
@@ -52,6 +53,7 @@ def serve(folder: Path, seconds: float, queries: int, judge_seconds: float) -> N
     monitor = Monitor(
         ScriptedJudge(delay=judge_seconds),
         sample=1.0,
+        hold_seconds=hold,
         spool=folder / FILE,
         tracer_provider=configure(file=folder / TRACES, service_name="victim"),
     )
@@ -72,5 +74,5 @@ def serve(folder: Path, seconds: float, queries: int, judge_seconds: float) -> N
 
 if __name__ == "__main__":
     os.environ["LANGSMITH_TRACING"] = "false"
-    folder, seconds, queries, judge_seconds = sys.argv[1:]
-    serve(Path(folder), float(seconds), int(queries), float(judge_seconds))
+    folder, seconds, queries, judge_seconds, hold = sys.argv[1:]
+    serve(Path(folder), float(seconds), int(queries), float(judge_seconds), float(hold))

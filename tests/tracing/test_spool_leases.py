@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,13 @@ def test_two_processes_never_take_up_the_same_row(path: Path) -> None:
     taken = [row.lease.key for _ in range(4) for spool in spools for row in spool.claim(3)]
 
     assert len(taken) == len(set(taken)) == 40
+
+
+def test_a_text_that_no_file_can_hold_harms_nothing(path: Path) -> None:
+    spool = Spool(path)
+    lease = added(spool)
+
+    assert spool.write(lease, outcome("half a character: \ud800"))
+    assert spool.add(replace(job(2), route="half a character: \ud800")) is None
+    assert spool.add(job(3)) is not None
+    assert rows(path) == [("leased",), ("leased",)]

@@ -112,6 +112,22 @@ def test_a_judge_that_is_back_before_the_hold_is_over_scores_the_spans_themselve
     assert monitor.stats.evaluated == monitor.stats.produced == 1
 
 
+def test_a_fault_inside_the_spool_costs_no_record_its_scores(
+    make_monitor: MonitorFactory, path: Path, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("injected")
+
+    monkeypatch.setattr("claimspan_tracing.spool.store.Store.add", fail)
+    monitor = make_monitor(spool=path)
+    make_monitor.expected_faults = 1
+    ask(monitor)
+
+    assert monitor.flush()
+    assert attributes(spans.root)[STATUS] == "evaluated"
+    assert (monitor.stats.spooled, monitor.stats.evaluated) == (0, 1)
+
+
 def test_without_a_spool_a_judge_that_is_away_is_a_judge_error(
     make_monitor: MonitorFactory,
 ) -> None:
@@ -140,6 +156,40 @@ def test_a_burst_waits_in_the_spool_rather_than_being_refused(
     assert len(scored) == stats.evaluated
     assert len(carriers(spans)) == stats.late
     assert is_exact(stats)
+
+
+def test_a_burst_beyond_the_spool_is_refused_with_its_reason(
+    make_monitor: MonitorFactory, path: Path, spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claimspan_tracing.spool.spool.MAX_BYTES", 60_000)
+    monitor = make_monitor(judge=ScriptedJudge(delay=60.0), spool=path, max_queue_records=16)
+    for number in range(60):
+        ask(monitor, f"q{number}")
+        time.sleep(0.01)
+
+    wait_until(lambda: monitor.stats.dropped.get("queue_full", 0) > 0)
+
+    reasons = {attributes(r).get("claimspan.evaluation.reason") for r in spans.roots}
+    assert "too many records wait for the judge, and the spool is full" in reasons
+    assert 0 < monitor.stats.spooled < 60
+    assert is_exact(monitor.stats)
+
+
+def test_a_shutdown_does_not_wait_for_all_that_the_spool_holds(
+    make_monitor: MonitorFactory, path: Path
+) -> None:
+    gone = Spool(path, lease_seconds=0.01)
+    for number in range(1, 101):
+        gone.add(job(number))
+    time.sleep(0.05)
+    monitor = make_monitor(judge=ScriptedJudge(delay=0.2), spool=path)
+    monitor.flush(0.1)
+    started = time.monotonic()
+    monitor.shutdown(30.0)
+
+    assert time.monotonic() - started < 15
+    assert len(rows(path)) > 50
+    assert {owner for (owner,) in rows(path, "owner")} <= {None, gone.owner}
 
 
 def test_what_a_shutdown_leaves_is_judged_by_the_next_process_with_one_visible_score(

@@ -19,6 +19,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.suppression import is_suppressed, run_suppressed
@@ -38,6 +39,7 @@ __all__ = [
     "Monitor",
     "MonitorOptions",
     "Reader",
+    "Redactor",
     "RemoteEvaluation",
     "Retrieval",
     "Run",

@@ -187,6 +187,7 @@ class Engine:
     def close(self) -> None:
         """Refuse every record from now on, and judge those that are left at full speed."""
         self._closed = True
+        self._parts.evaluations.leave_spool()
         self._parts.evaluations.hurry()
 
     def begin_ending(self, deadline: float) -> None:

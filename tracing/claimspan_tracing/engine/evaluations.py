@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 import time
 from collections.abc import Callable
 from contextvars import Context
@@ -84,6 +86,9 @@ class Evaluations:
         self._recovery = recovery
         self._is_stopping = False
         self._is_behind = False
+        self._takes_up = False
+        # Re-entrant: the garbage collector may end a user's stream, and so bring a record.
+        self._starting = threading.RLock()
         self._dispatcher = dispatcher
         self._worker = worker
         self._writer = writer
@@ -105,9 +110,18 @@ class Evaluations:
             RuntimeError: The interpreter is shutting down.
         """
         self._dispatcher.start(self._deliver)
-        if self._spooling.beat_seconds is not None and not self._is_behind:
+        with self._starting:  # two threads may bring the first record at once
+            if self._spooling.beat_seconds is None or self._takes_up:
+                return
+            self._takes_up = True
             self._set_behind(is_behind=True)  # until the first look into the spool
             self._worker.call(self._beat)
+
+    def leave_spool(self) -> None:
+        """Take up no more rows: a shutdown waits for what is under way, not for a long spool."""
+        with contextlib.suppress(RuntimeError):  # the worker was stopped before
+            if self._takes_up:
+                self._worker.call(self._stop_taking_up)
 
     def stop(self, timeout: float) -> None:
         """Stop evaluating, waiting at most ``timeout`` seconds."""
@@ -140,7 +154,8 @@ class Evaluations:
         if not job.root_ended:
             left = record.accepted_at + self._hold_seconds - time.monotonic()
         self._note(job, shown, record.context, left)
-        self._spooling.acknowledge(record, shown)
+        with self._guard:
+            self._spooling.acknowledge(record, shown)
         is_spooled = self._spooling.has(job.key)
         self._dispatched[job.key].is_spooled = is_spooled
         if is_spooled and record.safe is not None:
@@ -186,7 +201,9 @@ class Evaluations:
     def _sweep(self) -> None:
         """Take up rows that wait in the spool, as many as there is room for."""
         room = MAX_TAKEN_UP - sum(1 for each in self._dispatched.values() if each.row is not None)
-        rows = [] if self._is_stopping or room <= 0 else self._recovery.claim(room)
+        if not self._takes_up or self._is_stopping:
+            return
+        rows = [] if room <= 0 else self._recovery.claim(room)
         for row in rows:
             if row.outcome is None:
                 self._evaluate(row)
@@ -196,6 +213,10 @@ class Evaluations:
         self._set_behind(is_behind=bool(rows) or room <= 0)
         if rows:
             self._sweep_soon()
+
+    def _stop_taking_up(self) -> None:
+        self._takes_up = False
+        self._set_behind(is_behind=False)
 
     def _set_behind(self, *, is_behind: bool) -> None:
         """Have a flush wait for the rows that can be taken up now, as for evaluations."""

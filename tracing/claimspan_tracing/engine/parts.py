@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from opentelemetry.trace import Tracer
@@ -23,7 +24,7 @@ from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Job, JobKey
+from claimspan_tracing.job import Job, JobKey, KeptSpan
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
@@ -68,7 +69,13 @@ class Parts:
             settings.source.sdk_provider, self._export_ended, guard
         )
         """Tells which spans were exported."""
-        self.spooling: Final = Spooling(self.spool, self.confirmations, self.records, self.ledger)
+        self.spooling: Final = Spooling(
+            self.spool,
+            self.confirmations,
+            self.records,
+            self.ledger,
+            None if settings.redaction is None else self._redact_spans,
+        )
         """Keeps the spool in step with the records."""
         self.writer: Final = self._make_writer()
         """Ends records in their state."""
@@ -164,6 +171,10 @@ class Parts:
 
     def _evaluation_span_started(self, key: JobKey, span_id: str) -> None:
         self.spooling.evaluation_span_started(key, span_id)
+
+    def _redact_spans(self, spans: Sequence[KeptSpan]) -> tuple[KeptSpan, ...]:
+        redaction = self._settings.redaction
+        return tuple(spans) if redaction is None else redaction.apply_to_spans(spans, self._guard)
 
     def _export_ended(self) -> None:
         if self.spool is not None:

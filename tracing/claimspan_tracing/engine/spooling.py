@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from opentelemetry.trace import TraceFlags, format_span_id
@@ -12,7 +12,7 @@ from opentelemetry.trace import TraceFlags, format_span_id
 from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.export.confirmation import Confirmations
-from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.job import Job, JobKey, KeptSpan, Outcome
 from claimspan_tracing.spool import Lease, Row, Spool
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import with_kept_spans
@@ -47,6 +47,7 @@ class Spooling:
         confirmations: Confirmations,
         records: OpenRecords,
         ledger: Ledger,
+        redact: Callable[[Sequence[KeptSpan]], tuple[KeptSpan, ...]] | None = None,
     ) -> None:
         """Connect the parts.
 
@@ -55,7 +56,9 @@ class Spooling:
             confirmations: Tells which spans were exported.
             records: The records whose spans are held.
             ledger: Counts.
+            redact: Takes out of what others have set on spans what no file may hold.
         """
+        self._redact = redact
         self._spool = spool
         self._confirmations = confirmations
         self._records = records
@@ -69,7 +72,10 @@ class Spooling:
         """Put a job into the spool. Where that works, it is judged whatever happens to us."""
         if self._spool is None:
             return
-        lease = self._spool.add(with_kept_spans(job, record))
+        job = with_kept_spans(job, record)
+        if self._redact is not None:
+            job = replace(job, kept_spans=self._redact(job.kept_spans))
+        lease = self._spool.add(job)
         if lease is not None:
             self._kept[lease.key] = _Kept(lease)
             self._ledger.spooled()

@@ -85,9 +85,10 @@ class Confirmations:
 
     def watch(self) -> None:
         """Observe the exporters that the provider has now; those added later at the next call."""
-        provider = self._provider()
-        exporters = [] if provider is None else list(_exporters_of(provider))
-        self._exporters = sum([_observe(exporter, self) for exporter in exporters])
+        with self._guard:  # where no provider can be made, there is nothing to observe
+            provider = self._provider()
+            exporters = [] if provider is None else list(_exporters_of(provider))
+            self._exporters = sum([_observe(exporter, self) for exporter in exporters])
 
     def expect(self, key: JobKey, span_ids: Iterable[str]) -> None:
         """Follow spans of a record, before they are ended.

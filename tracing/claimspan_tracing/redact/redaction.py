@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from pydantic import JsonValue
+
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.job import Job, KeptSpan, Outcome
 from claimspan_tracing.redact.texts import (
     REMOVED,
     judged_texts,
@@ -115,6 +117,15 @@ class Redaction:
         """Return one text redacted; None where the redactor failed on it."""
         return self._results([text], guard).get(text)
 
+    def apply_to_spans(self, spans: Sequence[KeptSpan], guard: Guard) -> tuple[KeptSpan, ...]:
+        """Return what others have set on spans, with every text of it redacted, for a file."""
+        texts = _texts(lambda note: [_with_texts(dict(s.attributes), note) for s in spans])
+        swap = _Swap(self._results(texts, guard))
+        return tuple(
+            replace(s, attributes={k: _with_texts(v, swap) for k, v in s.attributes.items()})
+            for s in spans
+        )
+
     def _results(self, texts: Collection[str], guard: Guard) -> dict[str, str]:
         """The redacted texts; those on which the redactor failed are not among them."""
         batch = _Batch(self.redactor, texts, guard)
@@ -137,6 +148,16 @@ class Redaction:
             self._hanging.append(thread)
             guard.swallow(TimeoutError("the redactor did not return in time"))
         return batch.end()
+
+
+def _with_texts(value: JsonValue, swap: Callable[[str], str]) -> JsonValue:
+    if isinstance(value, str):
+        return swap(value)
+    if isinstance(value, list):
+        return [_with_texts(item, swap) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_texts(item, swap) for key, item in value.items()}
+    return value
 
 
 def _texts(visit: Callable[[Callable[[str], str]], object]) -> list[str]:

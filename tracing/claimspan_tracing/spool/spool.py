@@ -69,7 +69,7 @@ class Spool:
         *,
         lease_seconds: float | None = None,
         max_attempts: int | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int | None = None,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         """Set the file; it is opened at first use.
@@ -86,7 +86,7 @@ class Spool:
         self.lease_seconds: Final = LEASE_SECONDS if lease_seconds is None else lease_seconds
         """How long after its last sign of life this process counts as dead."""
         self._max_attempts = MAX_ATTEMPTS if max_attempts is None else max_attempts
-        self._max_bytes = max_bytes
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._retry_seconds = retry_seconds
         self.owner: Final = f"{os.getpid()}-{uuid4().hex}"
         """Identifies this process, or rather this spool of it."""
@@ -117,10 +117,7 @@ class Spool:
         """
         if self.is_full:
             return None
-        try:
-            lease = self._do(lambda store: store.add(job), None)
-        except ValueError:  # a value that JSON or SQLite cannot hold
-            return None
+        lease = self._do(lambda store: store.add(job), None)
         # Not after any other success: on a full disk everything else works, and each refused job
         # would be a warning.
         self._is_warned = self._is_warned and lease is None
@@ -208,6 +205,8 @@ class Spool:
                 return work(store)
             except (sqlite3.Error, OSError, ConfigError) as error:
                 self._failed(error)
+                return otherwise
+            except ValueError:  # a text that JSON or SQLite cannot hold, such as half a character
                 return otherwise
 
     def _opened(self) -> Store | None:
