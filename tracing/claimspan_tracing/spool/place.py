@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
@@ -56,18 +57,13 @@ def make_private(path: Path) -> int:
     check_place(path)
     # A directory that was there keeps its mode: it may hold other things.
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for part in _parts(path):
-        create = os.O_CREAT if part == path else 0
-        try:
-            handle = os.open(part, _OPEN | create, 0o600)
-        except FileNotFoundError:
-            continue
-        try:
-            found = os.fstat(handle)
-            if stat.S_IMODE(found.st_mode) & 0o077:
-                os.fchmod(handle, 0o600)
-        finally:
-            os.close(handle)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, 0o600))
+    # A file that exists is never opened here: closing it would drop the locks that SQLite has on
+    # it in this process, and another process would write at the same time.
+    for part in filter(Path.exists, _parts(path)):
+        if stat.S_IMODE(part.lstat().st_mode) & 0o077:
+            part.chmod(0o600)
     return path.stat().st_ino
 
 
