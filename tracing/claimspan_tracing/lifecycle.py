@@ -229,10 +229,10 @@ def ends_last() -> None:
 def _register_in_child() -> None:
     """Run at the end of a pool's child too, which ends by ``os._exit`` and calls no exit hook."""
     # Not imported for it: an application that has no such children does not load the modules.
-    if "celery.signals" in sys.modules:
-        from celery.signals import worker_process_shutdown
-
-        worker_process_shutdown.connect(_at_worker_exit, weak=False, dispatch_uid="claimspan")
+    signals = sys.modules.get("celery.signals")
+    if signals is not None:
+        shutdown = signals.worker_process_shutdown
+        shutdown.connect(_at_worker_exit, weak=False, dispatch_uid="claimspan")
     if "multiprocessing.process" in sys.modules and os.getpid() not in _finalized:
         from multiprocessing.process import parent_process
         from multiprocessing.util import Finalize
