@@ -1,0 +1,175 @@
+"""The guides in docs/ say what is true: their code runs, their names, bounds and tests exist."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from claimspan.cli.main import SUMMARIES
+from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
+from claimspan_tracing import Status, semconv
+from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX_TREE_RUNS
+from claimspan_tracing.decide.status import DROPPED
+from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
+from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
+from claimspan_tracing.read.bounds import MAX_RUNS
+from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
+
+from judge_server import judge_server
+from processes import run_python
+
+ROOT: Final = Path(__file__).parents[1]
+PRODUCTION: Final = ROOT / "docs" / "production.md"
+PAGES: Final = (PRODUCTION, ROOT / "docs" / "sampling.md", ROOT / "docs" / "reliability.md")
+
+MIB: Final = 1024 * 1024
+SIGNALS: Final = (ROOT / "tracing/claimspan_tracing/write/signals.py").read_text("utf-8")
+METRICS: Final = sorted(
+    getattr(semconv, constant)
+    for source in (
+        SIGNALS,
+        (ROOT / "integrations/claimspan_celery/_processing.py").read_text("utf-8"),
+    )
+    for constant in re.findall(r"create_\w+\(\s*semconv\.(\w+)", source)
+)
+"""Names of all instruments that our code creates."""
+
+RUN_BLOCKS: Final = """
+import json, re
+from pathlib import Path
+from lc_pipelines import rag_chain
+
+QUESTION = "Is it true? Mail ana@example.com."
+names = {"chain": rag_chain(), "question": QUESTION}
+sections = re.split(r"^## ", Path(os.environ["PAGE"]).read_text(encoding="utf-8"), flags=re.M)
+for section in sections:
+    for block in re.findall(r"^```python\\n(.*?)^```", section, re.M | re.S):
+        exec(compile(block, section.splitlines()[0], "exec"), names)
+        monitor = names.pop("monitor")
+        if "lambda_handler" in names:
+            names.pop("lambda_handler")({"question": QUESTION}, None)
+        with_all = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+        for _ in range(3):
+            rag_chain().invoke(QUESTION, with_all | {"metadata": {"claimspan.sample": True}})
+        is_flushed = monitor.flush(20)
+        stats = monitor.stats
+        counts = {"evaluated": stats.evaluated, **stats.skipped, **stats.dropped}
+        title = section.splitlines()[0].strip("# ")
+        print(json.dumps([title, is_flushed, stats.faults, counts]), flush=True)
+        monitor.shutdown(5)
+"""
+"""Runs each Python block of a page, and asks three times through the monitor that it made."""
+
+
+def texts_of(page: Path) -> list[tuple[str, str]]:
+    """Each language with the text of a block."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, bool, int, dict[str, int]]]:
+    """For each block: its section, and what became of three queries through its monitor."""
+    folder = tmp_path_factory.mktemp("production")
+    with judge_server() as server:
+        ended = run_python(
+            RUN_BLOCKS,
+            folder,
+            PAGE=str(PRODUCTION),
+            CLAIMSPAN_BROKER_URL="memory://",
+            JUDGE_URL=server.url,
+            JUDGE_KEY="a key",
+        )
+    assert ended.stderr == ""
+    assert ended.code == 0
+    return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
+
+
+def test_every_block_of_the_production_guide_runs_and_its_monitor_works(
+    runs: list[tuple[str, bool, int, dict[str, int]]],
+) -> None:
+    n_blocks = sum(language == "python" for language, _ in texts_of(PRODUCTION))
+
+    assert len(runs) == n_blocks > 8
+    for section, is_flushed, faults, counts in runs:
+        state = "dispatched" if "Celery" in section else "evaluated"
+        assert (section, is_flushed, faults, counts.get(state)) == (section, True, 0, 3)
+
+
+def test_every_command_of_the_pages_exists() -> None:
+    lines = [
+        line
+        for page in PAGES
+        for language, block in texts_of(page)
+        if language == "console"
+        for line in block.splitlines()
+    ]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+    assert lines
+    for line in lines:
+        program, argument = line.removeprefix("$ ").split()[:2]
+        if program == "python":
+            assert (ROOT / argument).is_file(), line
+        else:
+            assert argument in {"make": targets, "claimspan": SUMMARIES}[program], line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_file_that_a_page_links_to_is_there(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_guide_has_every_state_and_what_it_counts_as() -> None:
+    table = re.findall(
+        r"^\| `(\w+)` \| (evaluated|skipped|dropped) \|",
+        PRODUCTION.read_text("utf-8"),
+        re.MULTILINE,
+    )
+    expected = {s.value: "dropped" if s in DROPPED else "skipped" for s in Status}
+
+    assert dict(table) == expected | {"evaluated": "evaluated"}
+    assert len(table) == len(Status)
+
+
+def test_the_guide_has_every_metric_with_its_unit() -> None:
+    text = PRODUCTION.read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| metric \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+
+    for name in METRICS:
+        assert name in table.replace("`, `.", "`, `claimspan.evaluation."), name
+    units = set(re.findall(r'unit="([^"]+)"', SIGNALS))
+    assert {unit for unit in units if f"`{unit}`" not in table} == set()
+
+
+def test_every_option_that_the_guide_names_is_one() -> None:
+    text = PRODUCTION.read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| what \| default \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    options = set(re.findall(r"^\|[^|]*\|[^|]*\| `(\w+)` \|", table, re.MULTILINE))
+
+    assert options
+    assert options <= {*MonitorOptions.__annotations__, "Budget"}
+
+
+def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
+    text = PRODUCTION.read_text(encoding="utf-8")
+
+    for what, default in {
+        "records under way": f"{MAX_RECORDS:,}",
+        "bytes that they keep alive": f"{MAX_BYTES // MIB} MiB",
+        "open queries; age of one": f"{MAX_OPEN_TREES:,}; {MAX_AGE_SECONDS / 3600:g} hour",
+        "runs; spans of one query": f"{MAX_TREE_RUNS:,}; {MAX_RUNS}",
+        "claims of one text": f"{MAX_CLAIMS}",
+        "judge calls; tokens of one record": f"{MAX_CALLS}; {MAX_TOKENS:,}",
+        "processor time of evaluation here": f"{100 * MAX_CPU_SHARE:g} % of one core",
+        "spool": f"{SPOOL_BYTES // MIB} MiB",
+        "end of the process": f"{EXIT_TIMEOUT:g} s",
+    }.items():
+        assert f"| {what} | {default} |" in text
