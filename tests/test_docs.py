@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -173,3 +175,53 @@ def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
         "end of the process": f"{EXIT_TIMEOUT:g} s",
     }.items():
         assert f"| {what} | {default} |" in text
+
+
+# --- docs/reliability.md ---
+
+ROWS: Final = {"L": 7, "F": 14, "I": 5, "P": 4, "S": 7}
+"""How many rows of the matrix each letter has."""
+
+
+class Row(NamedTuple):
+    """A row of the matrix on the page."""
+
+    name: str
+    situation: str
+    tests: str
+    long_form: str
+    reason: str
+
+
+def rows() -> list[Row]:
+    lines = PAGES[-1].read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    return [Row(*row) for row in cells if row and re.fullmatch(r"[A-Z]\d+", row[0])]
+
+
+def test_every_row_of_the_matrix_is_there_once_and_in_order() -> None:
+    expected = [f"{letter}{n}" for letter, count in ROWS.items() for n in range(1, count + 1)]
+
+    assert [row.name for row in rows()] == expected
+    assert all(row.situation for row in rows())
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_every_test_and_command_of_a_row_exists_or_there_is_a_reason(row: Row) -> None:
+    tests = re.findall(r"`([\w/]+\.py)::(\w+)`", row.tests)
+
+    assert row.tests.count("`") == 2 * len(tests)
+    assert tests or row.reason
+    for file, name in tests:
+        assert name in functions_of(file), f"{file} has no {name}"
+    for command in re.findall(r"`([^`]+)`", row.long_form):
+        program, script = command.split()[:2]
+        assert program == "python"
+        assert (ROOT / script).is_file()
+
+
+@cache
+def functions_of(file: str) -> set[str]:
+    """Names of the test functions of a file, by its place under ``tests``."""
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
