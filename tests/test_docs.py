@@ -129,6 +129,18 @@ def test_every_file_that_a_page_links_to_is_there(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_every_heading_that_a_page_links_to_is_there() -> None:
+    n_links = 0
+    for page in (ROOT / "README.md", *PAGES):
+        for target, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", page.read_text("utf-8")):
+            n_links += 1
+            linked = (page.parent / target if target else page).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.+)$", linked, re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+    assert n_links > 5
+
+
 def test_the_guide_has_every_state_and_what_it_counts_as() -> None:
     table = re.findall(
         r"^\| `(\w+)` \| (evaluated|skipped|dropped) \|",
