@@ -100,7 +100,10 @@ def test_every_block_of_the_production_guide_runs_and_its_monitor_works(
     assert len(runs) == n_blocks > 8
     for section, is_flushed, faults, counts in runs:
         state = "dispatched" if "Celery" in section else "evaluated"
-        assert (section, is_flushed, faults, counts.get(state)) == (section, True, 0, 3)
+        assert (section, is_flushed, faults) == (section, True, 0)
+        # A block that asks by itself leaves the decision to its sampler.
+        assert counts[state] >= 3
+        assert {each for each, n in counts.items() if n} <= {state, "not_sampled"}
 
 
 def test_every_command_of_the_pages_exists() -> None:
