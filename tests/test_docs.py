@@ -235,6 +235,19 @@ def test_every_test_and_command_of_a_row_exists_or_there_is_a_reason(row: Row) -
         assert (ROOT / script).is_file()
 
 
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_a_test_of_each_row_names_the_row_or_there_is_a_reason(row: Row) -> None:
+    files = set(re.findall(r"`([\w/]+\.py)::", row.tests))
+    named = [file for file in files if re.search(rf"\b{row.name}\b", docstring_of(file))]
+
+    assert named or row.reason
+
+
+def docstring_of(file: str) -> str:
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return ast.get_docstring(tree) or ""
+
+
 @cache
 def functions_of(file: str) -> set[str]:
     """Names of the test functions of a file, by its place under ``tests``."""
