@@ -6,18 +6,20 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, JudgeUnavailableError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Finished, Job, Monitor, PiiRedactor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
+from claimspan_tracing.monitor import MonitorOptions
 from claimspan_tracing.redact.redaction import FAILED, MAX_HANGING, Redaction
 from claimspan_tracing.text import MAX_TEXT_BYTES
 
@@ -354,3 +356,28 @@ def test_the_environment_does_not_allow_what_the_option_forbids(
     ask(make_monitor(capture_content=False), "the query")
 
     assert "input.value" not in attributes(spans.root)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_raw"),
+    [
+        (MonitorOptions(redact="pii"), False),
+        (MonitorOptions(redact="pii", redact_for={"export"}), False),
+        (MonitorOptions(redact="pii", capture_content=False), False),
+        # The judge needs the texts of a record that is taken up again.
+        (MonitorOptions(capture_content=False), True),
+    ],
+)
+def test_the_spool_holds_redacted_texts_wherever_there_is_a_redactor(
+    make_monitor: MonitorFactory, tmp_path: Path, options: MonitorOptions, is_raw: bool
+) -> None:
+    away = ScriptedJudge(error=JudgeUnavailableError("the endpoint refuses connections"))
+    waiting = MonitorOptions(judge=away, spool=tmp_path / "spool.db", hold_seconds=0.2)
+    monitor = make_monitor(**(options | waiting))
+
+    ask(monitor, "jan@example.com", chunk="Answer to jan@example.com")
+
+    assert monitor.stats.spooled == 1
+    kept = b"".join(file.read_bytes() for file in tmp_path.glob("spool.db*"))
+    assert (b"jan@example.com" in kept) == is_raw
+    assert b"Answer to" in kept
