@@ -44,7 +44,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 
 
 def test_every_python_block_runs(names: dict[str, object]) -> None:
-    assert len(blocks("python")) == 4
+    assert len(blocks("python")) == 3
     assert isinstance(names["handler"], ClaimspanCallbackHandler)
 
 
@@ -78,7 +78,7 @@ def test_every_command_of_the_readme_exists() -> None:
 
 
 def test_every_file_that_the_readme_links_to_is_there() -> None:
-    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", README)
+    links = re.findall(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)", README)
 
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []

@@ -12,9 +12,10 @@ import pytest
 from claimspan import Usage
 from claimspan.cost import Budget
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError, JudgeUnavailableError
-from claimspan.judges import OpenAIJudge
+from claimspan.judges import CascadeJudge, LexicalJudge, OpenAIJudge
 from claimspan.judges.llm import base_url
 from claimspan.judges.llm.base_url import is_forbidden_address
+from claimspan_tracing import Monitor
 
 from judge_server import Exchange, JudgeServer, judge_server
 from judged import make_judge
@@ -192,3 +193,26 @@ async def test_the_key_is_in_no_error_and_in_no_log_at_any_level(
     assert CANARY not in "".join(ours)
     assert f"Bearer {CANARY}" not in caplog.text
     assert server.exchanges[0].headers["authorization"] == f"Bearer {CANARY}"
+
+
+def test_the_key_is_in_no_representation() -> None:
+    judge = make_judge("http://127.0.0.1:9/v1", headers={"X-Gateway-Key": CANARY})
+    monitor = Monitor(CascadeJudge(LexicalJudge(), judge))
+
+    shown = list(represented(monitor))
+
+    # So far that the walk has seen the judge, and what it consists of.
+    assert {"Monitor", "Settings", "CascadeJudge", "OpenAIJudge"} <= {name for name, _ in shown}
+    assert [name for name, text in shown if CANARY in text] == []
+
+
+def represented(value: object, seen: set[int] | None = None) -> Iterator[tuple[str, str]]:
+    """The class and the representation of an object, and of all of ours that it consists of."""
+    seen = set() if seen is None else seen
+    if id(value) in seen or not type(value).__module__.startswith("claimspan"):
+        return
+    seen.add(id(value))
+    yield type(value).__name__, repr(value)
+    slots = [getattr(value, name, None) for name in getattr(value, "__slots__", ())]
+    for part in [*getattr(value, "__dict__", {}).values(), *slots]:
+        yield from represented(part, seen)

@@ -1,4 +1,7 @@
-"""Texts with instructions for the judge: they stay data, whatever they say."""
+"""Texts with instructions for the judge: they stay data, whatever they say.
+
+Row S4 of the reliability matrix.
+"""
 
 from __future__ import annotations
 

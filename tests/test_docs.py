@@ -1,0 +1,255 @@
+"""The guides in docs/ say what is true: their code runs, their names, bounds and tests exist."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from claimspan.cli.main import SUMMARIES
+from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
+from claimspan_tracing import Status, semconv
+from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX_TREE_RUNS
+from claimspan_tracing.decide.status import DROPPED
+from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
+from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
+from claimspan_tracing.read.bounds import MAX_RUNS
+from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
+
+from judge_server import judge_server
+from processes import run_python
+
+ROOT: Final = Path(__file__).parents[1]
+PRODUCTION: Final = ROOT / "docs" / "production.md"
+PAGES: Final = (PRODUCTION, ROOT / "docs" / "sampling.md", ROOT / "docs" / "reliability.md")
+
+MIB: Final = 1024 * 1024
+SIGNALS: Final = (ROOT / "tracing/claimspan_tracing/write/signals.py").read_text("utf-8")
+METRICS: Final = sorted(
+    getattr(semconv, constant)
+    for source in (
+        SIGNALS,
+        (ROOT / "integrations/claimspan_celery/_processing.py").read_text("utf-8"),
+    )
+    for constant in re.findall(r"create_\w+\(\s*semconv\.(\w+)", source)
+)
+"""Names of all instruments that our code creates."""
+
+RUN_BLOCKS: Final = """
+import json, re
+from pathlib import Path
+from lc_pipelines import rag_chain
+
+QUESTION = "Is it true? Mail ana@example.com."
+names = {"chain": rag_chain(), "question": QUESTION}
+sections = re.split(r"^## ", Path(os.environ["PAGE"]).read_text(encoding="utf-8"), flags=re.M)
+for section in sections:
+    for block in re.findall(r"^```python\\n(.*?)^```", section, re.M | re.S):
+        exec(compile(block, section.splitlines()[0], "exec"), names)
+        monitor = names.pop("monitor")
+        if "lambda_handler" in names:
+            names.pop("lambda_handler")({"question": QUESTION}, None)
+        with_all = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+        for _ in range(3):
+            rag_chain().invoke(QUESTION, with_all | {"metadata": {"claimspan.sample": True}})
+        is_flushed = monitor.flush(20)
+        stats = monitor.stats
+        counts = {"evaluated": stats.evaluated, **stats.skipped, **stats.dropped}
+        title = section.splitlines()[0].strip("# ")
+        print(json.dumps([title, is_flushed, stats.faults, counts]), flush=True)
+        monitor.shutdown(5)
+"""
+"""Runs each Python block of a page, and asks three times through the monitor that it made."""
+
+
+def texts_of(page: Path) -> list[tuple[str, str]]:
+    """Each language with the text of a block."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, bool, int, dict[str, int]]]:
+    """For each block: its section, and what became of three queries through its monitor."""
+    folder = tmp_path_factory.mktemp("production")
+    with judge_server() as server:
+        ended = run_python(
+            RUN_BLOCKS,
+            folder,
+            PAGE=str(PRODUCTION),
+            CLAIMSPAN_BROKER_URL="memory://",
+            JUDGE_URL=server.url,
+            JUDGE_KEY="a key",
+        )
+    assert ended.stderr == ""
+    assert ended.code == 0
+    return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
+
+
+def test_every_block_of_the_production_guide_runs_and_its_monitor_works(
+    runs: list[tuple[str, bool, int, dict[str, int]]],
+) -> None:
+    n_blocks = sum(language == "python" for language, _ in texts_of(PRODUCTION))
+
+    assert len(runs) == n_blocks > 8
+    for section, is_flushed, faults, counts in runs:
+        state = "dispatched" if "Celery" in section else "evaluated"
+        assert (section, is_flushed, faults) == (section, True, 0)
+        # A block that asks by itself leaves the decision to its sampler.
+        assert counts[state] >= 3
+        assert {each for each, n in counts.items() if n} <= {state, "not_sampled"}
+
+
+def test_every_command_of_the_pages_exists() -> None:
+    lines = [
+        line
+        for page in PAGES
+        for language, block in texts_of(page)
+        if language == "console"
+        for line in block.splitlines()
+    ]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+    assert lines
+    for line in lines:
+        program, argument = line.removeprefix("$ ").split()[:2]
+        if program == "python":
+            assert (ROOT / argument).is_file(), line
+        else:
+            assert argument in {"make": targets, "claimspan": SUMMARIES}[program], line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_file_that_a_page_links_to_is_there(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_heading_that_a_page_links_to_is_there() -> None:
+    n_links = 0
+    for page in (ROOT / "README.md", *PAGES):
+        for target, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", page.read_text("utf-8")):
+            n_links += 1
+            linked = (page.parent / target if target else page).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.+)$", linked, re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+    assert n_links > 5
+
+
+def test_the_guide_has_every_state_and_what_it_counts_as() -> None:
+    table = re.findall(
+        r"^\| `(\w+)` \| (evaluated|skipped|dropped) \|",
+        PRODUCTION.read_text("utf-8"),
+        re.MULTILINE,
+    )
+    expected = {s.value: "dropped" if s in DROPPED else "skipped" for s in Status}
+
+    assert dict(table) == expected | {"evaluated": "evaluated"}
+    assert len(table) == len(Status)
+
+
+def test_the_guide_has_every_metric_with_its_unit() -> None:
+    text = PRODUCTION.read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| metric \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+
+    for name in METRICS:
+        assert name in table.replace("`, `.", "`, `claimspan.evaluation."), name
+    units = set(re.findall(r'unit="([^"]+)"', SIGNALS))
+    assert {unit for unit in units if f"`{unit}`" not in table} == set()
+
+
+def test_every_option_that_the_guide_names_is_one() -> None:
+    text = PRODUCTION.read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| what \| default \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    options = set(re.findall(r"^\|[^|]*\|[^|]*\| `(\w+)` \|", table, re.MULTILINE))
+
+    assert options
+    assert options <= {*MonitorOptions.__annotations__, "Budget"}
+
+
+def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
+    text = PRODUCTION.read_text(encoding="utf-8")
+
+    for what, default in {
+        "records under way": f"{MAX_RECORDS:,}",
+        "bytes that they keep alive": f"{MAX_BYTES // MIB} MiB",
+        "open queries; age of one": f"{MAX_OPEN_TREES:,}; {MAX_AGE_SECONDS / 3600:g} hour",
+        "runs; spans of one query": f"{MAX_TREE_RUNS:,}; {MAX_RUNS}",
+        "claims of one text": f"{MAX_CLAIMS}",
+        "judge calls; tokens of one record": f"{MAX_CALLS}; {MAX_TOKENS:,}",
+        "processor time of evaluation here": f"{100 * MAX_CPU_SHARE:g} % of one core",
+        "spool": f"{SPOOL_BYTES // MIB} MiB",
+        "end of the process": f"{EXIT_TIMEOUT:g} s",
+    }.items():
+        assert f"| {what} | {default} |" in text
+
+
+# --- docs/reliability.md ---
+
+ROWS: Final = {"L": 7, "F": 14, "I": 5, "P": 4, "S": 7}
+"""How many rows of the matrix each letter has."""
+
+
+class Row(NamedTuple):
+    """A row of the matrix on the page."""
+
+    name: str
+    situation: str
+    tests: str
+    long_form: str
+    reason: str
+
+
+def rows() -> list[Row]:
+    lines = PAGES[-1].read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    return [Row(*row) for row in cells if row and re.fullmatch(r"[A-Z]\d+", row[0])]
+
+
+def test_every_row_of_the_matrix_is_there_once_and_in_order() -> None:
+    expected = [f"{letter}{n}" for letter, count in ROWS.items() for n in range(1, count + 1)]
+
+    assert [row.name for row in rows()] == expected
+    assert all(row.situation for row in rows())
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_every_test_and_command_of_a_row_exists_or_there_is_a_reason(row: Row) -> None:
+    tests = re.findall(r"`([\w/]+\.py)::(\w+)`", row.tests)
+
+    assert row.tests.count("`") == 2 * len(tests)
+    assert tests or row.reason
+    for file, name in tests:
+        assert name in functions_of(file), f"{file} has no {name}"
+    for command in re.findall(r"`([^`]+)`", row.long_form):
+        program, script = command.split()[:2]
+        assert program == "python"
+        assert (ROOT / script).is_file()
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_a_test_of_each_row_names_the_row_or_there_is_a_reason(row: Row) -> None:
+    files = set(re.findall(r"`([\w/]+\.py)::", row.tests))
+    named = [file for file in files if re.search(rf"\b{row.name}\b", docstring_of(file))]
+
+    assert named or row.reason
+
+
+def docstring_of(file: str) -> str:
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return ast.get_docstring(tree) or ""
+
+
+@cache
+def functions_of(file: str) -> set[str]:
+    """Names of the test functions of a file, by its place under ``tests``."""
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
