@@ -25,6 +25,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Monitor
 from claimspan_tracing.testing import InMemoryMonitor
 
+from command_line import invoke
 from lc_pipelines import rag_chain
 from redis_server import RedisServer, free_port, redis_server
 from spool_jobs import rows
@@ -319,3 +320,11 @@ def test_a_visibility_timeout_that_a_task_may_outlast_is_refused() -> None:
 def test_what_is_no_app_is_refused() -> None:
     with pytest.raises(ConfigError, match="give the application's Celery app"):
         CeleryDispatcher("redis://localhost")  # type: ignore[arg-type]  # what the test is about
+
+
+@pytest.mark.parametrize(("option", "value"), [("--pool", "xyz"), ("--log-level", "loud")])
+def test_the_worker_command_says_which_option_celery_refuses(option: str, value: str) -> None:
+    result = invoke("worker", option, value)
+
+    assert isinstance(result.exception, ConfigError)
+    assert repr(value).lower() in str(result.exception).lower()
