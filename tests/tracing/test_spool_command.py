@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from claimspan.errors import ConfigError
+from claimspan_tracing import Monitor
 from claimspan_tracing.spool import Spool
 
 from command_line import invoke, run
@@ -75,3 +76,10 @@ def test_another_file_is_an_error_and_stays_as_it_is(tmp_path: Path, content: by
 
     assert isinstance(result.exception, ConfigError)
     assert (path.read_bytes() if path.exists() else None) == content
+
+
+@pytest.mark.parametrize("place", ["", ".", "/"])
+def test_a_directory_is_an_error_for_the_command_and_for_a_monitor(place: str) -> None:
+    assert isinstance(invoke("spool", place).exception, ConfigError)
+    with pytest.raises(ConfigError, match="is a directory"):
+        Monitor(spool=place)

@@ -40,7 +40,8 @@ from claimspan_tracing.write.signals import (
 __all__ = ["Engine"]
 
 GRACE_SECONDS: Final = 0.5
-"""How long a shutdown waits for spans to be ended in any case, also where its time is up."""
+"""How long a shutdown waits for spans to be ended in any case, also where its time is up, and a
+serverless call for the spans of a record whose hold is over."""
 
 STOP_SHARE: Final = 3
 """The judge gets one part in so many of the time that is left to end, to heed its cancellation."""
@@ -301,7 +302,8 @@ class Engine:
             # A loop that waits could run nothing else, often not even the judge of another record.
             self._warn_of_event_loop()
             return
-        deadline = record.accepted_at + self._settings.hold_seconds
+        # The grace: spans that end with their hold have to be exported before the process freezes.
+        deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
         if safe.wait(seconds_left(deadline)):
             _within(deadline, self._settings.source.force_flush)
 

@@ -297,7 +297,7 @@ class Evaluations:
             return
         late = False
         try:
-            if outcome.evaluation is not None:
+            if outcome.evaluation is not None or outcome.status is Status.DISPATCHED:
                 self._recovery.judge_is_there()
             late = self._write(job.key, outcome)
             kept = self._dispatched.get(job.key)
