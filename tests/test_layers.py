@@ -46,7 +46,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "verdicts": frozenset({"errors", "text"}),
     "concurrency": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
-    "cost": VALUES | {"concurrency"},
+    "cost": VALUES | {"concurrency", "files"},
     "files": VALUES | {"text"},
     "metrics": VALUES | {"text"},
     "judges": VALUES | {"concurrency", "cost", "files", "text"},
