@@ -83,7 +83,7 @@ class Parts:
         """The thread that reads and writes."""
         self.evaluations: Final = self._make_evaluations()
         """Jobs that were dispatched."""
-        self.feedback: Final = FeedbackDesk(settings, self.decider, self.evaluations)
+        self.feedback: Final = FeedbackDesk(settings, self.decider, self.evaluations, guard)
         """What users say about responses."""
         self.evaluations.on_skipped = self.feedback.keep
         self._reading = self._make_reading()
