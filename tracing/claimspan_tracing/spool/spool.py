@@ -103,7 +103,6 @@ class Spool:
         self._is_closed = False
         self._forgotten: list[Lease] = []
         self._is_held = False
-        self._process = os.getpid()
         _spools[:] = [each for each in _spools if each() is not None] + [weakref.ref(self)]
 
     # --- what the engine calls ---
@@ -313,8 +312,6 @@ class Spool:
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on; in the child not with this spool, whose rows are the parent's."""
-        if in_child and self._process == os.getpid():
-            return  # the child's own: its monitor has begun anew before this hook
         self._is_closed = self._is_closed or in_child
         if in_child and not self._is_held:
             _inherited.append(self._store)
