@@ -46,8 +46,8 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "verdicts": frozenset({"errors", "text"}),
     "concurrency": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
-    "cost": VALUES | {"concurrency"},
     "files": VALUES | {"text"},
+    "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
     "judges": VALUES | {"concurrency", "cost", "files", "text"},
     "evaluation": VALUES

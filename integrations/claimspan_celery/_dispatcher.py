@@ -51,7 +51,8 @@ class CeleryDispatcher:
     A thread of its own publishes, so a broker that is down or slow delays nothing else. Once the
     broker has a job, the record's state is ``dispatched`` and its spans are held no longer; the
     worker writes the scores to a carrier span. What the broker does not take in time ends as
-    ``judge_error``; what finds no room meanwhile as ``queue_full``.
+    ``judge_error``; what finds no room meanwhile as ``queue_full``. With ``Monitor(spool=...)``
+    both wait in the spool, and are published later.
 
     Give each monitor a dispatcher of its own. A forked child goes on with a thread and a
     connection of its own; what waited in the parent is the parent's to publish.
@@ -201,7 +202,8 @@ class CeleryDispatcher:
                     return None  # the shutdown gives the record its state
             pause = min(2 * pause, LONGEST_PAUSE)
         reason = f"the broker took no job within {self._publish_seconds:g} s ({problem})"
-        return Outcome(status=Status.JUDGE_ERROR, reason=reason)
+        # So that with a spool the record waits there for the broker.
+        return Outcome(status=Status.JUDGE_ERROR, reason=reason, unavailable=True)
 
     def _send(self, waiting: _Waiting) -> None:
         if self._connection is None:
@@ -243,8 +245,8 @@ class CeleryDispatcher:
         if now >= self._next_log:
             self._next_log = now + LOG_INTERVAL
             _logger.warning(
-                "claimspan: the Celery broker takes no job (%s); each is tried for %g s, and its "
-                "record is then counted as judge_error",
+                "claimspan: the Celery broker takes no job (%s); each is tried for %g s, and then "
+                "waits in the spool, or without one is counted as judge_error",
                 problem,
                 self._publish_seconds,
             )

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from claimspan import GroundTruth
+from claimspan.errors import ConfigError
 from claimspan.judges import default_judge
 from claimspan_celery._message import QUEUE
 from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
@@ -52,4 +53,10 @@ def worker(
     options = ["--pool", pool, "--queues", queue, "--loglevel", log_level]
     if concurrency is not None:
         options += ["--concurrency", str(concurrency)]
-    app.worker_main(["worker", *options])
+    # Imported here, as Celery is: the command line must list its commands without either.
+    from click import ClickException
+
+    try:
+        app.worker_main(["worker", *options])
+    except ClickException as error:
+        raise ConfigError(f"Celery refuses an option: {error.format_message()}") from None

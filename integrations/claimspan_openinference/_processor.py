@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import NonRecordingSpan, SpanContext
 
 from claimspan_openinference._reader import SpanReader
+from claimspan_openinference._traces import OpenTrace, is_root
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     EXIT_TIMEOUT,
@@ -33,9 +34,6 @@ __all__ = ["ClaimspanSpanProcessor"]
 
 MAX_TRACES: Final = 10_000
 """Traces kept while their root is open; the oldest are dropped beyond it."""
-
-MAX_SPANS: Final = 1_000
-"""Spans kept of one trace. A RAG pipeline has tens; an agent that runs for hours may have more."""
 
 MAX_AGE_SECONDS: Final = 3600.0
 """How long a trace waits for its root. A root that is never exported would be kept for ever."""
@@ -80,11 +78,16 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """
         self.monitor = default_monitor(monitor, options)
         self._reader = SpanReader(query_key, response_key)
-        self._traces: dict[int, tuple[float, list[ReadableSpan]]] = {}
+        self._traces: dict[int, OpenTrace] = {}
         self._lock = threading.RLock()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Do nothing: a span has its attributes when it ends."""
+        """Note the query that the span belongs to; it has its attributes when it ends."""
+        with guard_of(self.monitor):
+            context = span.get_span_context()
+            if context is not None and not _is_ours(span):
+                with self._lock:
+                    self._open(context.trace_id).start(context.span_id, span.parent)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Keep the span; when it is the root, submit the trace."""
@@ -93,11 +96,9 @@ class ClaimspanSpanProcessor(SpanProcessor):
             if context is None or _is_ignored(span):
                 return
             family = self._gather(context, span)
-            if span.parent is None or span.parent.is_remote:
-                self._traces.pop(context.trace_id, None)
-                # A provider carries spans of everything: HTTP requests, database calls, tasks.
-                if any(_kind(member) is RunKind.RETRIEVER for member in family):
-                    submit_ended(self.monitor, _tree(span, context, family, self._reader))
+            # A provider carries spans of everything: HTTP requests, database calls, tasks.
+            if any(_kind(member) is RunKind.RETRIEVER for member in family):
+                submit_ended(self.monitor, _tree(span, context, family, self._reader))
 
     def shutdown(self) -> None:
         """Wait for open records: the exporters behind this processor are shut down next."""
@@ -108,21 +109,32 @@ class ClaimspanSpanProcessor(SpanProcessor):
         return wait_until_idle(self.monitor, timeout_millis / 1e3)
 
     def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
+        """Keep a span; returns all spans of a query whose root has ended, else none."""
         with self._lock:
-            _, family = self._traces.setdefault(context.trace_id, (time.monotonic(), []))
-            # The root ends last, and without it there is neither question nor answer.
-            if len(family) < MAX_SPANS or span.parent is None:
-                family.append(span)
-            self._evict()
+            trace = self._open(context.trace_id)
+            if not is_root(span.parent):
+                trace.end(context.span_id, span)
+                return []
+            family = trace.take(context.span_id, span)
+            if trace.is_over:
+                del self._traces[context.trace_id]
             return family
+
+    def _open(self, trace_id: int) -> OpenTrace:
+        """Return what is known of a trace; called with the lock held."""
+        trace = self._traces.get(trace_id)
+        if trace is None:
+            trace = self._traces[trace_id] = OpenTrace()
+            self._evict()
+        return trace
 
     def _evict(self) -> None:
         """Drop the oldest traces beyond the bounds; called with the lock held."""
         too_old = time.monotonic() - MAX_AGE_SECONDS
         while self._traces:
             # A dict keeps the order of insertion, so the first trace is the oldest.
-            trace_id, (began, _) = next(iter(self._traces.items()))
-            if len(self._traces) <= MAX_TRACES and began > too_old:
+            trace_id, trace = next(iter(self._traces.items()))
+            if len(self._traces) <= MAX_TRACES and trace.began > too_old:
                 return
             del self._traces[trace_id]
 
@@ -133,8 +145,12 @@ def _is_ignored(span: ReadableSpan) -> bool:
     Most instrumentations make no span there, but some do: OpenInference's asynchronous wrappers
     of Haystack do not look at the switch, and neither does a tracer that is used by hand.
     """
+    return is_suppressed() or _is_ours(span)
+
+
+def _is_ours(span: ReadableSpan) -> bool:
     scope = span.instrumentation_scope
-    return is_suppressed() or (scope is not None and scope.name == semconv.SCOPE)
+    return scope is not None and scope.name == semconv.SCOPE
 
 
 def _tree(

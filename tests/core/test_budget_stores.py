@@ -360,7 +360,7 @@ def test_a_file_that_is_no_database_is_refused(sqlite_path: Path, content: bytes
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="as a budget store"):
+    with pytest.raises(ConfigError, match="does not exist; create it"):
         SqliteBudgetStore(tmp_path / "missing" / "budget.db")
 
 

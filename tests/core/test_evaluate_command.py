@@ -151,7 +151,7 @@ def test_a_place_that_cannot_be_written_is_named(records: Path, tmp_path: Path) 
     result = invoke("evaluate", str(records), "-o", str(tmp_path / "no folder" / "results.jsonl"))
 
     assert isinstance(result.exception, ConfigError)
-    assert "give another path with -o" in str(result.exception)
+    assert "does not exist; create it" in str(result.exception)
 
 
 def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ monitor = Monitor(ScriptedJudge(), sample=1.0)
 ask(monitor, "before")
 assert monitor.flush()
 engine = monitor.engine
-source = engine._settings.source
-locks = [engine._lock, engine.table._lock, engine.guard._lock, engine._queue._lock, source._lock,
-         engine._ledger._changed, engine._worker._thread._lock, lifecycle.exit_threads._lock]
+source, parts = engine._settings.source, engine._parts
+locks = [engine._lock, engine.table._lock, engine.guard._lock, parts.queue._lock, source._lock,
+         parts.ledger._changed, parts.worker._thread._lock, lifecycle.exit_threads._lock]
 held = threading.Event()
 def hold():
     for lock in locks:
@@ -82,17 +82,17 @@ exporter = OtlpFileExporter("claimspan-traces.jsonl")
 provider = TracerProvider()
 provider.add_span_processor(BatchSpanProcessor(exporter))
 monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
-write, writing, forked = exporter._append, threading.Event(), threading.Event()
+write, writing, forked = exporter._file.append, threading.Event(), threading.Event()
 def append(line):
     writing.set()
     forked.wait(20)
     write(line)
-exporter._append = append
+exporter._file.append = append
 ask(monitor, "before")
 threading.Thread(target=monitor.flush, daemon=True).start()
 assert writing.wait(10)
 def work():
-    exporter._append = write
+    exporter._file.append = write
     return evaluates_one(monitor)
 in_child(work)
 forked.set()

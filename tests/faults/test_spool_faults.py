@@ -16,6 +16,9 @@ import time
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
@@ -25,7 +28,8 @@ from claimspan_tracing.spool.place import check_place
 
 from lc_pipelines import answer_to, rag_chain
 from spool_jobs import job, outcome, rows
-from support import MonitorFactory
+from support import MonitorFactory, Spans, ids
+from worker_processes import wait_for
 
 RETRY_SECONDS = 0.1
 
@@ -367,3 +371,47 @@ def test_processes_that_fork_while_others_write_keep_the_file_whole(tmp_path: Pa
     database = sqlite3.connect(path)
     assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     database.close()
+
+
+class Filtering(SimpleSpanProcessor):
+    """A span processor of the application's that keeps our spans from its exporter."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        scope = span.instrumentation_scope
+        if scope is not None and scope.name == "service":
+            super().on_end(span)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claimspan_tracing.export.confirmation.UNREPORTED_SECONDS", 0.3)
+    monkeypatch.setattr("claimspan_tracing.engine.spooling.EXPORT_RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_exporter_behind_a_filter_does_not_have_records_written_again(
+    make_monitor: MonitorFactory, provider: TracerProvider, spans: Spans, tmp_path: Path
+) -> None:
+    provider.add_span_processor(Filtering(InMemorySpanExporter()))
+    monitor = make_monitor(spool=tmp_path / "spool.db")
+    ask(monitor, "q")
+    assert monitor.flush()
+    wait_for(lambda: rows(tmp_path / "spool.db") == [], 20)
+
+    assert len(spans.all) == len({ids(span).span_id for span in spans.all}) == 4
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_record_that_no_exporter_ever_takes_ends_as_a_dead_letter(
+    make_monitor: MonitorFactory, tmp_path: Path
+) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Filtering(InMemorySpanExporter()))
+    monitor = make_monitor(spool=tmp_path / "spool.db", tracer_provider=provider)
+    ask(monitor, "q")
+    assert monitor.flush()
+    wait_for(lambda: rows(tmp_path / "spool.db") == [("dead",)], 30)
+
+    ((reason,),) = rows(tmp_path / "spool.db", "reason")
+    assert "no exporter has taken its spans" in str(reason)

@@ -25,8 +25,10 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Monitor
 from claimspan_tracing.testing import InMemoryMonitor
 
+from command_line import invoke
 from lc_pipelines import rag_chain
 from redis_server import RedisServer, free_port, redis_server
+from spool_jobs import rows
 from support import attributes
 from worker_processes import wait_for
 
@@ -116,6 +118,26 @@ def test_a_broker_that_is_down_costs_the_evaluation_and_nothing_else() -> None:
         reason = attributes(root(monitor))[REASON]
         assert "the broker took no job within 0.5 s (OperationalError)" in str(reason)
         assert monitor.stats.dropped == {"judge_error": 1}
+
+
+def test_with_a_spool_records_wait_there_for_a_broker_that_is_down(
+    redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.6)
+    redis.stop()
+    dispatcher = CeleryDispatcher(app_at(redis.url), publish_seconds=0.3)
+    with InMemoryMonitor(
+        dispatch=dispatcher, hold_seconds=1.0, spool=tmp_path / "spool.db"
+    ) as monitor:
+        for number in range(3):
+            ask(monitor, f"q{number}")
+        wait_for(lambda: monitor.stats.pending == 0, 20)
+        assert monitor.stats.dropped == {"timeout": 3}
+        assert rows(tmp_path / "spool.db") == [("waiting",)] * 3
+
+        redis.start()
+        wait_for(lambda: rows(tmp_path / "spool.db") == [], 40)
+        assert len(messages(redis)) == 3
 
 
 def test_a_broker_that_returns_in_time_gets_every_record(redis: RedisServer) -> None:
@@ -298,3 +320,11 @@ def test_a_visibility_timeout_that_a_task_may_outlast_is_refused() -> None:
 def test_what_is_no_app_is_refused() -> None:
     with pytest.raises(ConfigError, match="give the application's Celery app"):
         CeleryDispatcher("redis://localhost")  # type: ignore[arg-type]  # what the test is about
+
+
+@pytest.mark.parametrize(("option", "value"), [("--pool", "xyz"), ("--log-level", "loud")])
+def test_the_worker_command_says_which_option_celery_refuses(option: str, value: str) -> None:
+    result = invoke("worker", option, value)
+
+    assert isinstance(result.exception, ConfigError)
+    assert repr(value).lower() in str(result.exception).lower()

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from langchain_core.retrievers import BaseRetriever
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.trace import Link, StatusCode, Tracer
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    SpanContext,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    set_span_in_context,
+)
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_openinference import ClaimspanSpanProcessor
-from claimspan_tracing import Monitor
+from claimspan_openinference._traces import MAX_SPANS
+from claimspan_tracing import Finished, Monitor
 
 from lc_pipelines import Echo, Shelf, answer_to, rag_chain
 from support import MonitorFactory, Spans, attributes, ids, score_names
@@ -134,17 +145,52 @@ def test_nested_retrievers_count_once(instrumented: Monitor, spans: Spans) -> No
 def test_a_trace_that_begins_elsewhere_is_complete_with_its_first_span_here(
     monitor: Monitor, spans: Spans, tracer: Tracer
 ) -> None:
-    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
-
-    remote = SpanContext(0x1234, 0x5678, is_remote=True, trace_flags=TraceFlags(1))
-    context = set_span_in_context(NonRecordingSpan(remote))
-    with tracer.start_as_current_span("rag", context) as root:
+    with tracer.start_as_current_span("rag", elsewhere()) as root:
         root.set_attributes({"input.value": QUERY, "output.value": "said"})
         retrieved(tracer)
     assert monitor.flush()
 
     (carrier,) = carriers(spans)
     assert [link.context.span_id for link in carrier.links] == [root.get_span_context().span_id]
+
+
+def elsewhere() -> Context:
+    """The context of a request whose trace begins in another process."""
+    remote = SpanContext(0x1234, 0x5678, is_remote=True, trace_flags=TraceFlags(1))
+    return set_span_in_context(NonRecordingSpan(remote))
+
+
+def test_two_queries_of_one_trace_at_the_same_time_have_their_own_chunks(
+    make_monitor: MonitorFactory, provider: TracerProvider, tracer: Tracer
+) -> None:
+    seen: list[Finished] = []
+    sink = SimpleNamespace(write=seen.append)
+    monitor = make_monitor(sinks=[sink])
+    provider.add_span_processor(ClaimspanSpanProcessor(monitor))
+    roots = {name: tracer.start_span(name, elsewhere()) for name in "ab"}
+    for name, root in roots.items():
+        with tracer.start_as_current_span("step", set_span_in_context(root)):
+            chunk = f'[{{"id": "{name}", "content": "said so"}}]'
+            retrieved(tracer, **{"gen_ai.retrieval.documents": chunk})
+        root.set_attributes({"input.value": QUERY, "output.value": "said"})
+    for root in roots.values():
+        root.end()
+    assert monitor.flush()
+
+    assert sorted([chunk.id for chunk in f.job.record.chunks] for f in seen) == [["a"], ["b"]]
+
+
+def test_a_root_from_elsewhere_is_a_record_however_many_spans_it_has(
+    monitor: Monitor, spans: Spans, tracer: Tracer
+) -> None:
+    with tracer.start_as_current_span("rag", elsewhere()) as root:
+        root.set_attributes({"input.value": QUERY, "output.value": "said"})
+        retrieved(tracer)
+        for _ in range(MAX_SPANS + 1):
+            tracer.start_span("step").end()
+    assert monitor.flush()
+
+    assert monitor.stats.evaluated == 1
 
 
 def retrieved(tracer: Tracer, **more: str) -> None:

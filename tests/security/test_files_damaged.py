@@ -25,6 +25,7 @@ from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.export.skipped import Skipped
 from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.testing import InMemoryMonitor
+from claimspan_tracing.text import clean
 
 from damage import DAMAGES, damage
 from lc_pipelines import rag_chain
@@ -65,7 +66,7 @@ def test_an_undamaged_file_is_read_whole(tmp_path: Path, written: bytes) -> None
 
     entries, skipped = entries_of(path)
 
-    assert {entry.query for entry in entries} == set(QUERIES)
+    assert {entry.query for entry in entries} == set(map(clean, QUERIES))
     assert all(entry.chunks and entry.response_claims for entry in entries)
     assert skipped == {}
 

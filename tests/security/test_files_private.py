@@ -1,6 +1,7 @@
 """Files with texts of users: private to their owner, written as a whole, never through a link.
 
-Rows P4 and S2 of the reliability matrix, for the trace file, the report and the verdict cache.
+Rows P4 and S2 of the reliability matrix, for the trace file, the report, the verdict
+cache, the budget store and the results of ``claimspan evaluate``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from claimspan import Claim
+from claimspan.cli.result_file import ResultFile
+from claimspan.cost.sqlite_store import SqliteBudgetStore
 from claimspan.errors import ConfigError
 from claimspan.files.private import create_private, write_private
 from claimspan.judges.llm.verdict_cache import VerdictCache
@@ -27,6 +30,8 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "configured": lambda path: configure(file=path),
     "cache": VerdictCache,
     "page": lambda path: write_private(path, "page", what="the report"),
+    "budget": SqliteBudgetStore,
+    "results": lambda path: ResultFile(path, []).close(),
 }
 """What writes a file, as a function of its path."""
 
@@ -77,6 +82,21 @@ def test_a_file_that_others_could_read_is_closed_to_them(
     write(path)
 
     assert mode(path) == 0o600
+
+
+@pytest.mark.parametrize("store", [VerdictCache, SqliteBudgetStore])
+def test_a_database_that_is_opened_twice_keeps_its_locks(
+    tmp_path: Path, store: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "file"
+    kept = [store(path), store(path)]
+
+    # Without the locks of this process, the last connection of another deletes the journal.
+    look = "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute('VACUUM'); d.close()"
+    subprocess.run([sys.executable, "-c", look, str(path)], check=True, timeout=60)
+
+    assert (tmp_path / "file-wal").exists()
+    del kept
 
 
 def test_the_generation_before_is_closed_to_others_too(tmp_path: Path) -> None:

@@ -232,3 +232,22 @@ def test_a_query_of_llama_index_has_the_times_of_one_clock(
 
     assert spans.all
     assert all((span.end_time or 0) >= (span.start_time or 0) for span in spans.all)
+
+
+def test_what_begins_below_a_query_that_was_given_up_is_no_query(
+    make_monitor: MonitorFactory,
+) -> None:
+    monitor = make_monitor()
+    capture = capture_of(monitor)
+    root, step, deeper = uuid4(), uuid4(), uuid4()
+    capture.start(root, None, RunKind.CHAIN, "chain", QUERY)
+
+    monitor.shutdown(1)
+    capture.start(step, root, RunKind.CHAIN, "step", QUERY)
+    capture.start(deeper, step, RunKind.CHAIN, "deeper step", QUERY)
+    capture.end(deeper, "The tower stands.")
+    capture.end(step, "The tower stands.")
+    capture.end(root, "The tower stands.")
+
+    assert monitor.stats.produced == 1
+    assert monitor.stats.dropped == {"shutdown": 1}

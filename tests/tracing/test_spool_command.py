@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from claimspan.errors import ConfigError
+from claimspan_tracing import Monitor
 from claimspan_tracing.spool import Spool
 
 from command_line import invoke, run
@@ -31,7 +32,18 @@ def test_states_ages_and_dead_letters_are_shown(path: Path) -> None:
 
     assert lines[0] == f"{path}: 1 dead, 1 leased, 1 waiting"
     assert lines[1].startswith("the oldest has waited for ")
-    assert lines[2] == f"dead  {job(3).trace_id[:8]}  the judge?[31m gave up"
+    assert lines[2] == f"dead  {job(3).trace_id[:8]}  the judge<U+001B>[31m gave up"
+
+
+def test_nothing_in_the_file_commands_the_terminal(path: Path) -> None:
+    database = sqlite3.connect(path)
+    database.execute("UPDATE records SET trace_id = '\x1b[2J' || id, reason = 'a\u202eb\r\nc\x9b'")
+    database.commit()
+    database.close()
+
+    shown = run("spool", str(path))
+
+    assert not any(sign in shown for sign in ("\x1b", "\x9b", "\u202e", "\r"))
 
 
 def test_as_json_it_is_all_there(path: Path) -> None:
@@ -75,3 +87,10 @@ def test_another_file_is_an_error_and_stays_as_it_is(tmp_path: Path, content: by
 
     assert isinstance(result.exception, ConfigError)
     assert (path.read_bytes() if path.exists() else None) == content
+
+
+@pytest.mark.parametrize("place", ["", ".", "/"])
+def test_a_directory_is_an_error_for_the_command_and_for_a_monitor(place: str) -> None:
+    assert isinstance(invoke("spool", place).exception, ConfigError)
+    with pytest.raises(ConfigError, match="is a directory"):
+        Monitor(spool=place)

@@ -9,6 +9,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from claimspan.errors import JudgeUnavailableError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Monitor, Stats
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import KeptSpan
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.remade import RemadeSpans
 
@@ -212,6 +214,24 @@ def test_what_a_shutdown_leaves_is_judged_by_the_next_process_with_one_visible_s
     assert (second.stats.recovered, second.stats.evaluated, second.stats.produced) == (3, 3, 3)
     assert first.stats.dropped == {"shutdown": 3}
     assert rows(path) == []
+
+
+def test_a_record_captured_without_content_shows_none_in_a_process_that_may_write_it(
+    make_monitor: MonitorFactory, path: Path, spans: Spans
+) -> None:
+    withheld = job(text="canary. canary.")
+    record = withheld.record.model_copy(update={"query": "canary", "response": "canary."})
+    kept = (KeptSpan(span_id=withheld.span_id, attributes={}),)
+    withheld = replace(withheld, record=record, capture_content=False, kept_spans=kept)
+    Spool(path, lease_seconds=0.01).add(withheld)
+    time.sleep(0.05)
+    monitor = make_monitor(spool=path)
+
+    assert monitor.flush()
+
+    assert ROOT_FAITHFULNESS in attributes(spans.root)
+    assert spans.of_kind("EVALUATOR")
+    assert not [span for span in spans.all if "canary" in span.to_json()]
 
 
 def test_a_record_that_another_process_has_taken_over_is_left_to_it(

@@ -80,7 +80,8 @@ class Monitor:
             them on a thread of this process.
         serverless: Evaluate or spool each record before the pipeline's call returns, for
             platforms that freeze the process between requests. The call waits at most
-            ``hold_seconds``; in an event loop, which must not wait, ``await aflush()`` instead.
+            ``hold_seconds``, and half a second for the export; in an event loop, which must not
+            wait, ``await aflush()`` instead.
         exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
             several monitors, the longest counts.
         max_cpu_share: Share of a core that evaluating in this process may take, above 0 up to

@@ -20,6 +20,7 @@ from claimspan.files.record_files import read_records
 from claimspan.judges import default_judge
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
+from claimspan.text.visible import visible
 
 __all__ = ["Done", "Workers", "evaluate_command"]
 
@@ -106,7 +107,7 @@ def evaluate_command(
             asyncio.run(_evaluate_here(left, done, judge, concurrency))
 
     rows = _evaluate_all(records, output, run, progress)
-    typer.echo(_as_json(rows) if as_json else _as_table(rows, len(records)))
+    typer.echo(_as_json(rows) if as_json else visible(_as_table(rows, len(records))))
     if len([row for row in rows if row.error is None]) < len(records):
         raise typer.Exit(SOME_FAILED)
 

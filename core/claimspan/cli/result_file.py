@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.result import Evaluation
+from claimspan.files.private import cannot_write, refuse_special
 from claimspan.records import RagRecord
 
 __all__ = ["ResultFile", "ResultRow"]
@@ -72,6 +73,8 @@ class ResultFile:
             ConfigError: The file cannot be written, or holds results of other records.
         """
         try:
+            # Before it is read: a FIFO would never end, and a device must not be replaced.
+            refuse_special(path)
             self.done = _rows_of(path, records) if path.exists() else {}
             # Written anew without torn lines and failures, and put into place in one step.
             beside = path.with_name(f"{path.name}.part")
@@ -80,9 +83,10 @@ class ResultFile:
                 file.writelines(f"{row.model_dump_json()}\n" for row in self.done.values())
             os.replace(beside, path)
             self._file: TextIO = path.open("a", encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            raise ConfigError(f"cannot use {path}: {reason}; give another path with -o") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path} holds no results: give another path with -o") from None
+        except OSError as error:
+            raise cannot_write(path, error, what="the results") from None
 
     def add(self, row: ResultRow) -> None:
         """Append a line, and hand it to the operating system at once.

@@ -14,6 +14,7 @@ from typing import Final
 from claimspan.cost.budget_store import KEPT_DAYS, Admission, Limits
 from claimspan.cost.usage import Usage
 from claimspan.errors import ConfigError
+from claimspan.files.private import create_private_database
 
 __all__ = ["LEASE_SECONDS", "SqliteBudgetStore"]
 
@@ -184,11 +185,7 @@ class SqliteBudgetStore:
 
 def _open(path: Path) -> sqlite3.Connection:
     # Created before SQLite does it, which would let the group and others read it.
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)  # it may be there already
-    finally:
-        os.close(descriptor)
+    create_private_database(path, what="a budget store")
     file = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

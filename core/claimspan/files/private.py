@@ -13,7 +13,15 @@ from typing import Final
 
 from claimspan.errors import ConfigError
 
-__all__ = ["OWNER_ONLY", "cannot_write", "create_private", "open_private", "write_private"]
+__all__ = [
+    "OWNER_ONLY",
+    "cannot_write",
+    "create_private",
+    "create_private_database",
+    "open_private",
+    "refuse_special",
+    "write_private",
+]
 
 OWNER_ONLY: Final = 0o600
 """Mode of every file that we create."""
@@ -45,7 +53,7 @@ def open_private(path: str | Path, flags: int) -> int:
     # O_NONBLOCK: a FIFO that nobody reads would hang ``open`` for ever.
     handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, OWNER_ONLY)
     try:
-        _check_and_tighten(handle, str(path))
+        _check_and_tighten(os.fstat(handle), str(path), handle)
     except BaseException:
         os.close(handle)
         raise
@@ -68,6 +76,28 @@ def create_private(path: Path, *, what: str) -> None:
         raise cannot_write(path, error, what=what) from error
 
 
+def create_private_database(path: Path, *, what: str) -> None:
+    """As ``create_private``, for a file that SQLite may have open in this process.
+
+    A file that is there is not opened: closing it would drop the locks that SQLite has on it, and
+    another process would write at the same time.
+
+    Args:
+        path: The file.
+        what: What it is to hold, for the message.
+
+    Raises:
+        ConfigError: It cannot be written; says what to do.
+    """
+    try:
+        try:
+            os.close(open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            _check_and_tighten(os.lstat(path), str(path), path)
+    except OSError as error:
+        raise cannot_write(path, error, what=what) from error
+
+
 def write_private(path: Path, text: str, *, what: str) -> None:
     """Write a whole file or none of it, readable by its owner alone.
 
@@ -81,7 +111,7 @@ def write_private(path: Path, text: str, *, what: str) -> None:
         ConfigError: It cannot be written; says what to do. What was there before is unchanged.
     """
     try:
-        _refuse_special(path)
+        refuse_special(path)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
             with open(handle, "w", encoding="utf-8", errors="replace") as file:
@@ -125,8 +155,12 @@ def _remedy(path: Path, error: OSError) -> str:
             return f"{error.strerror or type(error).__name__}; give another file"
 
 
-def _refuse_special(path: Path) -> None:
-    """Replacing a link or a device by a file would be worse than writing through it."""
+def refuse_special(path: Path) -> None:
+    """Refuse to put a file in the place of a link, a FIFO or a device, such as ``/dev/null``.
+
+    Raises:
+        OSError: There is one.
+    """
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -145,8 +179,7 @@ def _refuse(mode: int, path: str) -> None:
     raise OSError(code, os.strerror(code), path)
 
 
-def _check_and_tighten(handle: int, path: str) -> None:
-    found = os.fstat(handle)
+def _check_and_tighten(found: os.stat_result, path: str, target: int | Path) -> None:
     _refuse(found.st_mode, path)
     if not stat.S_IMODE(found.st_mode) & 0o077 or os.name != "posix":
         return
@@ -154,7 +187,7 @@ def _check_and_tighten(handle: int, path: str) -> None:
         # Not for the superuser either: it may be writing into a file that is somebody else's.
         if found.st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
-        os.fchmod(handle, OWNER_ONLY)
+        os.chmod(target, OWNER_ONLY)
     except OSError:  # another owner, or a file system without modes
         if path not in _warned:
             _warned.add(path)

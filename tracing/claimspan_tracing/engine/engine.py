@@ -40,7 +40,8 @@ from claimspan_tracing.write.signals import (
 __all__ = ["Engine"]
 
 GRACE_SECONDS: Final = 0.5
-"""How long a shutdown waits for spans to be ended in any case, also where its time is up."""
+"""How long a shutdown waits for spans to be ended in any case, also where its time is up, and a
+serverless call for the spans of a record whose hold is over."""
 
 STOP_SHARE: Final = 3
 """The judge gets one part in so many of the time that is left to end, to heed its cancellation."""
@@ -169,9 +170,17 @@ class Engine:
         """Have the spans exported that have ended; False where the provider says it could not."""
         if self._had_record:
             self._parts.confirmations.watch()
-        is_exported = self._settings.source.force_flush()
+        is_exported = self._force_flush()
         self._parts.spooling.settle_exports()
         return is_exported
+
+    def _force_flush(self) -> bool:
+        """Have the provider export; False where a span processor or exporter raises."""
+        try:
+            return self._settings.source.force_flush()
+        except BaseException as error:  # noqa: BLE001 - what is left to do here must be done all the same
+            self.guard.swallow(error)
+            return False
 
     # --- at the end of the process; see ``lifecycle.Ending`` ---
 
@@ -242,7 +251,7 @@ class Engine:
             self._parts.writer.finish_all(
                 Outcome(status=Status.SHUTDOWN), keys[start : start + BATCH]
             )
-            if not _within(deadline, self._settings.source.force_flush):
+            if not _within(deadline, self._force_flush):
                 break
         self._abandon_all()
 
@@ -301,9 +310,10 @@ class Engine:
             # A loop that waits could run nothing else, often not even the judge of another record.
             self._warn_of_event_loop()
             return
-        deadline = record.accepted_at + self._settings.hold_seconds
+        # The grace: spans that end with their hold have to be exported before the process freezes.
+        deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
         if safe.wait(seconds_left(deadline)):
-            _within(deadline, self._settings.source.force_flush)
+            _within(deadline, self._force_flush)
 
     def _warn_of_event_loop(self) -> None:
         if not self._has_warned:

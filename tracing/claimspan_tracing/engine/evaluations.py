@@ -126,7 +126,10 @@ class Evaluations:
     def stop(self, timeout: float) -> None:
         """Stop evaluating, waiting at most ``timeout`` seconds."""
         self._is_stopping = True
-        self._dispatcher.stop(timeout)
+        try:
+            self._dispatcher.stop(timeout)
+        except BaseException as error:  # noqa: BLE001 - the records that are left still have to end
+            self._guard.swallow(error)
 
     def hurry(self) -> None:
         """Stop pacing evaluations, where this process makes them: it is ending."""
@@ -267,7 +270,7 @@ class Evaluations:
             reason = f"the judge could not be reached for {held:g} s; the scores come later"
             self._end_unscored(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
             self._drop(job.key)
-        elif self._dispatcher.withdraw(job.key):
+        elif self._withdraw(job.key):
             reason = f"the judge was busy with other records for {held:g} s"
             outcome = Outcome(status=Status.TIMEOUT, reason=reason)
             if self._spooling.has(job.key):
@@ -277,6 +280,14 @@ class Evaluations:
         elif not job.root_ended:
             reason = f"no verdicts within {held:g} s"
             self._end_unscored(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
+
+    def _withdraw(self, key: JobKey) -> bool:
+        """Take a job back from the dispatcher; False too where nobody knows what became of it."""
+        try:
+            return self._dispatcher.withdraw(key)
+        except BaseException as error:  # noqa: BLE001 - counted; the spans still have to end
+            self._guard.swallow(error)
+            return False
 
     def _end_unscored(self, key: JobKey, outcome: Outcome) -> None:
         """End the spans of a record without scores, where they are still held."""
@@ -297,7 +308,7 @@ class Evaluations:
             return
         late = False
         try:
-            if outcome.evaluation is not None:
+            if outcome.evaluation is not None or outcome.status is Status.DISPATCHED:
                 self._recovery.judge_is_there()
             late = self._write(job.key, outcome)
             kept = self._dispatched.get(job.key)

@@ -18,6 +18,7 @@ from claimspan_tracing.decide.request import BY_REQUEST
 from claimspan_tracing.decide.sampling import wants_feedback
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.settings import Settings
+from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, JobKey
 from claimspan_tracing.write.signals import FeedbackEvents
 
@@ -72,6 +73,7 @@ class FeedbackDesk:
         settings: Settings,
         decider: Decider,
         evaluations: Evaluations,
+        guard: Guard,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Connect the parts.
@@ -80,9 +82,12 @@ class FeedbackDesk:
             settings: The options of the monitor.
             decider: Decides about records once more.
             evaluations: Takes those that are evaluated late.
+            guard: Counts what the redactor raises.
             clock: Returns seconds that never go back.
         """
         self._keeps = wants_feedback(settings.sampler)
+        self._redaction = settings.redaction
+        self._guard = guard
         self._decider = decider
         self._evaluations = evaluations
         self._clock = clock
@@ -141,6 +146,8 @@ class FeedbackDesk:
         if not decision.sampled:
             return  # another opinion may still come
         self._drop(key)
+        if self._redaction is not None:
+            decision = self._redaction.apply_to_decision(decision, self._guard)
         job = replace(job, decision=decision)
         shown = replace(kept.shown, feedback=value, root_ended=True, decision=decision)
         self._evaluations.dispatch_ended(job, shown, kept.context)

@@ -63,7 +63,7 @@ class Parts:
         self._remade = RemadeSpans(
             settings.source.sdk_provider,
             self._evaluation_span_started,
-            _all if settings.capture_content else without_content,
+            self._shown,
         )
         self.confirmations: Final = Confirmations(
             settings.source.sdk_provider, self._export_ended, guard
@@ -83,7 +83,7 @@ class Parts:
         """The thread that reads and writes."""
         self.evaluations: Final = self._make_evaluations()
         """Jobs that were dispatched."""
-        self.feedback: Final = FeedbackDesk(settings, self.decider, self.evaluations)
+        self.feedback: Final = FeedbackDesk(settings, self.decider, self.evaluations, guard)
         """What users say about responses."""
         self.evaluations.on_skipped = self.feedback.keep
         self._reading = self._make_reading()
@@ -172,6 +172,11 @@ class Parts:
     def _evaluation_span_started(self, key: JobKey, span_id: str) -> None:
         self.spooling.evaluation_span_started(key, span_id)
 
+    def _shown(self, job: Job) -> Job:
+        """A job as spans may show it; whoever captured it may have forbidden its texts."""
+        may_write = self._settings.capture_content and job.capture_content
+        return job if may_write else without_content(job)
+
     def _redact_spans(self, spans: Sequence[KeptSpan]) -> tuple[KeptSpan, ...]:
         redaction = self._settings.redaction
         return tuple(spans) if redaction is None else redaction.apply_to_spans(spans, self._guard)
@@ -179,7 +184,3 @@ class Parts:
     def _export_ended(self) -> None:
         if self.spool is not None:
             self.evaluations.settle_exports()
-
-
-def _all(job: Job) -> Job:
-    return job

@@ -105,7 +105,8 @@ class Reading:
         if status is None:
             self._evaluations.dispatch(record, judged, shown)
         else:
-            if status is Status.NOT_SAMPLED:
+            # What the redactor failed on cannot be judged later either.
+            if status is Status.NOT_SAMPLED and shown.status is None:
                 self._feedback.keep(judged, shown, record.context)
             self._writer.finish(key, Outcome(status=status, reason=reason))
             self._queue.release(key)

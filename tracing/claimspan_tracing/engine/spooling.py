@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -21,6 +22,12 @@ __all__ = ["EXPORT_RETRY_SECONDS", "Spooling"]
 
 EXPORT_RETRY_SECONDS: Final = 15.0
 """How long a record whose spans were not exported waits to be written again."""
+
+MAX_UNREPORTED: Final = 3
+"""How often a record is written of which no exporter ever says anything, before it is a dead
+letter: the application's own span processor may keep our spans back."""
+
+UNREPORTED: Final = "no exporter has taken its spans: is there a span processor that filters them?"
 
 
 @dataclass(slots=True)
@@ -66,6 +73,8 @@ class Spooling:
         self._kept: dict[JobKey, _Kept] = {}
         # Rows that wait in the spool while their spans are held.
         self._parked: dict[JobKey, Lease] = {}
+        # How often a record was written without an exporter's word.
+        self._unreported: Counter[JobKey] = Counter()
         self._settling = threading.RLock()
 
     def acknowledge(self, record: OpenRecord, job: Job) -> None:
@@ -201,6 +210,7 @@ class Spooling:
     def forget(self, key: JobKey) -> None:
         """Let go of a record that another process has taken over; its spans are never ended."""
         self._kept.pop(key, None)
+        self._unreported.pop(key, None)
         if self._records.take(key) is not None:
             self._ledger.finished(Status.TIMEOUT)
 
@@ -212,23 +222,41 @@ class Spooling:
         with self._settling:
             self._settle(*self._confirmations.take(), self._spool)
 
-    def _settle(self, done: Iterable[JobKey], lost: Iterable[JobKey], spool: Spool) -> None:
+    def _settle(
+        self,
+        done: Iterable[JobKey],
+        lost: Iterable[JobKey],
+        silent: Iterable[JobKey],
+        spool: Spool,
+    ) -> None:
         finished: list[Lease] = []
         for key in done:
             kept = self._kept.get(key)
             if kept is not None and kept.is_written and not kept.has_failed:
                 finished.append(self._kept.pop(key).lease)
+                self._unreported.pop(key, None)
         if finished:
             spool.delete(finished)
         gone = {lease.key for lease in finished}
         failed = {k for k in done if (kept := self._kept.get(k)) is not None and kept.has_failed}
         spool.root_exported(key for key in done if key not in gone | failed)
-        for key in (*failed, *lost):
-            kept = self._kept.get(key)
-            if kept is None:
-                continue
-            # Where scores are still to come, everything is written again together with them.
-            kept.has_failed = True
-            if kept.is_written:
-                del self._kept[key]
-                spool.export_again(kept.lease, EXPORT_RETRY_SECONDS)
+        self._unreported.update(silent)
+        for key in (*failed, *lost, *silent):
+            self._write_again(key, spool)
+
+    def _write_again(self, key: JobKey, spool: Spool) -> None:
+        """Have the spans of a record written again, of which one was not exported."""
+        kept = self._kept.get(key)
+        if kept is None:
+            self._unreported.pop(key, None)
+            return
+        # Where scores are still to come, everything is written again together with them.
+        kept.has_failed = True
+        if not kept.is_written:
+            return
+        del self._kept[key]
+        if self._unreported[key] >= MAX_UNREPORTED:
+            del self._unreported[key]
+            spool.kill(kept.lease, UNREPORTED)
+        else:
+            spool.export_again(kept.lease, EXPORT_RETRY_SECONDS)

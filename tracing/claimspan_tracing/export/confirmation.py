@@ -29,7 +29,9 @@ __all__ = ["Confirmations"]
 
 UNREPORTED_SECONDS: Final = 120.0
 """After this time without a result a span counts as lost: batch processors drop the oldest spans
-without a word. Twelve exports that time out after ten seconds each fit in."""
+without a word. Twelve exports that time out after ten seconds each fit in. Where other spans of its
+record were exported, it counts as exported: a processor of the application's may filter spans, and
+what it keeps back will never be reported."""
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class _Record:
     since: float = field(default_factory=time.monotonic)
     is_complete: bool = False
     has_failed: bool = False
+    was_reported: bool = False
 
 
 class Confirmations:
@@ -121,20 +124,25 @@ class Confirmations:
         with self._lock:
             return key in self._records
 
-    def take(self) -> tuple[list[JobKey], list[JobKey]]:
-        """Return the records whose spans were all exported, and those of which one was lost."""
+    def take(self) -> tuple[list[JobKey], list[JobKey], list[JobKey]]:
+        """Return the records that are not followed any more.
+
+        Returns:
+            Those whose spans were exported, those of which an export failed, and those of which no
+            exporter has said anything.
+        """
         oldest = time.monotonic() - UNREPORTED_SECONDS
         with self._lock:
             complete = {key: r for key, r in self._records.items() if r.is_complete}
-            lost = [
-                k for k, r in complete.items() if r.has_failed or (r.spans and r.since < oldest)
-            ]
-            done = [k for k, r in complete.items() if not r.spans and not r.has_failed]
-            for key in (*done, *lost):
+            failed = [k for k, r in complete.items() if r.has_failed]
+            over = {k: r for k, r in complete.items() if not r.has_failed and _is_over(r, oldest)}
+            silent = [k for k, r in over.items() if r.spans and not r.was_reported]
+            done = [k for k, r in over.items() if not r.spans or r.was_reported]
+            for key in (*done, *failed, *silent):
                 for span_id in self._records.pop(key).spans:
                     self._owners.pop((key[0], span_id), None)
                     self._reported.pop((key[0], span_id), None)
-        return done, lost
+        return done, failed, silent
 
     def report(self, spans: Sequence[ReadableSpan], *, exported: bool) -> None:
         """Take the result of one export; called by exporters on their threads, does not raise."""
@@ -159,6 +167,7 @@ class Confirmations:
         record = self._records.get(self._owners.get(place, place))
         if record is None or place[1] not in record.spans:
             return
+        record.was_reported = True
         if not exported:
             record.has_failed = True
         self._reported[place] += 1
@@ -167,6 +176,11 @@ class Confirmations:
             record.spans.discard(place[1])
             self._owners.pop(place, None)
             del self._reported[place]
+
+
+def _is_over(record: _Record, oldest: float) -> bool:
+    """Whether all spans of a record were reported, or are not waited for any longer."""
+    return not record.spans or record.since < oldest
 
 
 class _Observed:

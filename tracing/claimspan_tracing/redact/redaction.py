@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, KeptSpan, Outcome
@@ -121,10 +122,12 @@ class Redaction:
         """Return what others have set on spans, with every text of it redacted, for a file."""
         texts = _texts(lambda note: [_with_texts(dict(s.attributes), note) for s in spans])
         swap = _Swap(self._results(texts, guard))
-        return tuple(
-            replace(s, attributes={k: _with_texts(v, swap) for k, v in s.attributes.items()})
-            for s in spans
-        )
+        return tuple(replace(s, attributes=_object(s.attributes, swap)) for s in spans)
+
+    def apply_to_decision(self, decision: Decision, guard: Guard) -> Decision:
+        """Return a decision with its reason redacted: a sampler may name the facts in it."""
+        swap = _Swap(self._results([decision.reason], guard))
+        return replace(decision, reason=swap(decision.reason))
 
     def _results(self, texts: Collection[str], guard: Guard) -> dict[str, str]:
         """The redacted texts; those on which the redactor failed are not among them."""
@@ -156,8 +159,13 @@ def _with_texts(value: JsonValue, swap: Callable[[str], str]) -> JsonValue:
     if isinstance(value, list):
         return [_with_texts(item, swap) for item in value]
     if isinstance(value, dict):
-        return {key: _with_texts(item, swap) for key, item in value.items()}
+        return _object(value, swap)
     return value
+
+
+def _object(value: Mapping[str, JsonValue], swap: Callable[[str], str]) -> dict[str, JsonValue]:
+    """With its names: metadata that becomes attributes has names of the user's."""
+    return {swap(name): _with_texts(item, swap) for name, item in value.items()}
 
 
 def _texts(visit: Callable[[Callable[[str], str]], object]) -> list[str]:

@@ -53,10 +53,12 @@ def judged_texts(record: RagRecord, match: GroundTruthMatch | None = None) -> li
 
 def with_outcome_texts(outcome: Outcome, swap: Swap) -> Outcome:
     """Return an outcome with each of its texts put through ``swap``."""
-    match, evaluation = outcome.ground_truth, outcome.evaluation
+    match, evaluation, decision = outcome.ground_truth, outcome.evaluation, outcome.decision
     return replace(
         outcome,
         reason=swap(outcome.reason),
+        # Samplers see raw facts, and may name them in their reason.
+        decision=decision and replace(decision, reason=swap(decision.reason)),
         evaluation=evaluation and _evaluation(evaluation, swap),
         ground_truth=match and match.model_copy(update={"text": swap(match.text)}),
     )

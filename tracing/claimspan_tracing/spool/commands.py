@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.errors import ConfigError
+from claimspan.text.visible import visible
 from claimspan_tracing.spool.place import check_place
 from claimspan_tracing.spool.schema import VERSION
 
@@ -106,13 +107,13 @@ def _contents(file: Path, database: sqlite3.Connection) -> Contents:
 
 
 def _show(contents: Contents, retried: int) -> None:
+    # Names and reasons are ours, but the file may have been written by anybody.
     listed = ", ".join(f"{count} {state}" for state, count in contents.states.items())
-    typer.echo(f"{contents.file}: {listed or 'empty'}")
+    typer.echo(visible(f"{contents.file}: {listed or 'empty'}"))
     if contents.oldest_seconds is not None:
         typer.echo(f"the oldest has waited for {contents.oldest_seconds:.0f} s")
     for letter in contents.dead:
-        # Reasons are ours, but the file may have been written by anybody: no escape sequences.
-        reason = "".join(c if c.isprintable() else "?" for c in letter["reason"])
-        typer.echo(f"dead  {letter['trace_id'][:DIGITS]}  {reason}")
+        reason = " ".join(letter["reason"].split())
+        typer.echo(visible(f"dead  {letter['trace_id'][:DIGITS]}  {reason}"))
     if retried:
         typer.echo(f"{retried} dead letters wait for another attempt")

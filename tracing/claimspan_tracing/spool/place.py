@@ -31,6 +31,8 @@ def check_place(path: Path) -> None:
     Raises:
         ConfigError: There is a link, a directory or a device, or the file is somebody else's.
     """
+    if not path.name:  # an empty path, which stands for the working directory, or the root
+        raise ConfigError(f"the spool {str(path)!r} is a directory: give a file")
     for part in _parts(path):
         try:
             found = part.lstat()

@@ -51,6 +51,9 @@ _inherited: Final[list[Store | None]] = []
 """Connections that could not be closed before a fork. They are never closed, as that would undo the
 parent's locks, and this process opens no spool."""
 
+# Those that were closed for a fork: the hook of a monitor may make a new one before ours is called.
+_forking: Final[list[Spool]] = []
+
 FORK_SECONDS: Final = 2.0
 """How long a fork waits for a transaction to end. None takes nearly as long."""
 
@@ -318,15 +321,15 @@ class Spool:
 
 
 def _before_fork() -> None:
-    for spool in [each() for each in _spools]:
-        if spool is not None:
-            spool.before_fork()
+    _forking[:] = [spool for each in _spools if (spool := each()) is not None]
+    for spool in _forking:
+        spool.before_fork()
 
 
 def _after_fork(*, in_child: bool) -> None:
-    for spool in [each() for each in _spools]:
-        if spool is not None:
-            spool.after_fork(in_child=in_child)
+    for spool in _forking:
+        spool.after_fork(in_child=in_child)
+    _forking.clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -64,7 +64,7 @@ class Writer:
         self._sinks = tuple(sinks)
         self._is_shut_down = is_shut_down
         self._counter = RecordCounter()
-        self._mask = _as_it_is if capture_content else finished_without_content
+        self._capture_content = capture_content
 
     def finish(self, key: JobKey, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
@@ -105,7 +105,7 @@ class Writer:
             Whether the scores were written.
         """
         late = replace(outcome, late=True)
-        finished = self._mask(Finished(_decided(job, outcome), late))
+        finished = self._shown(Finished(_decided(job, outcome), late))
         written = self._try(self._scores, finished)
         for sink in self._sinks:
             self._try(sink, finished)
@@ -114,7 +114,7 @@ class Writer:
     def write_scores_again(self, job: Job, outcome: Outcome) -> None:
         """Write scores to a carrier that were written before, because it was not exported."""
         late = replace(outcome, late=True)
-        self._try(self._scores, self._mask(Finished(_decided(job, outcome), late)))
+        self._try(self._scores, self._shown(Finished(_decided(job, outcome), late)))
 
     def _settle(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
@@ -135,7 +135,7 @@ class Writer:
         finished = None
         if record.job is not None:
             job = _decided(record.job, outcome)
-            finished = self._with_scores(self._mask(Finished(job, outcome, record.spans)))
+            finished = self._with_scores(self._shown(Finished(job, outcome, record.spans)))
             outcome = finished.outcome
         if record.spans is None:
             with self._guard:
@@ -152,6 +152,12 @@ class Writer:
             for sink in sinks:
                 self._try(sink, finished)
         return outcome.status
+
+    def _shown(self, finished: Finished) -> Finished:
+        """The record as it may be written; whoever captured it may have forbidden its texts."""
+        if self._capture_content and finished.job.capture_content:
+            return finished
+        return finished_without_content(finished)
 
     def _with_scores(self, finished: Finished) -> Finished:
         """Write the scores first; without them the record is not evaluated."""
@@ -189,10 +195,6 @@ class Writer:
 def _decided(job: Job, outcome: Outcome) -> Job:
     """The job with the decision that holds: the one after the first judge, where there is one."""
     return job if outcome.decision is None else replace(job, decision=outcome.decision)
-
-
-def _as_it_is(finished: Finished) -> Finished:
-    return finished
 
 
 def _write_state(span: Span, outcome: Outcome) -> None:

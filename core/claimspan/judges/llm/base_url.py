@@ -37,8 +37,11 @@ _METADATA_HOSTS: Final = frozenset(
 _METADATA_ADDRESSES: Final = frozenset(
     {"100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"}
 )
-# NAT64 (RFC 6052, RFC 8215) and IPv4-compatible addresses: an IPv4 address in the last 32 bits.
-_EMBEDDING: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
+# NAT64 (RFC 6052, RFC 8215), IPv4-compatible and IPv4-translated addresses (RFC 2765): an IPv4
+# address in the last 32 bits.
+_EMBEDDING: Final = tuple(
+    map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96"))
+)
 # The full stops that IDNA takes for a dot, and NFKC leaves.
 _DOTS: Final = {ord(each): "." for each in "\u3002\uff0e\uff61"}
 

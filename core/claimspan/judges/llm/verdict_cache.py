@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from claimspan.errors import ConfigError
-from claimspan.files.private import create_private
+from claimspan.files.private import create_private_database
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["VerdictCache", "content_key", "joint_key"]
@@ -151,7 +151,7 @@ def _open(path: Path) -> sqlite3.Connection:
     if str(path) != ":memory:":
         # Before SQLite does it, with a mode that lets others read claims; its journal files take
         # the mode of this one.
-        create_private(path, what="a verdict cache")
+        create_private_database(path, what="a verdict cache")
     try:
         file = sqlite3.connect(path, check_same_thread=False, timeout=5.0)
         file.execute("PRAGMA journal_mode=WAL")
