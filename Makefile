@@ -21,7 +21,8 @@ endif
 # the integrations use features that only the newest versions have.
 OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
 	tests/integrations/test_hs_shapes.py tests/integrations/test_hs_tracers.py \
-	tests/integrations/test_li_*.py tests/faults
+	tests/integrations/test_li_*.py tests/faults/test_host_safety.py \
+	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade

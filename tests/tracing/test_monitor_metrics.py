@@ -131,6 +131,38 @@ def test_queue_lag_states_and_costs_are_metrics_with_their_units(tmp_path: Path)
     assert after["claimspan.spans.lost"] == [7, "{span}"]
 
 
+def test_late_scores_the_spool_and_failed_exports_are_metrics_too(tmp_path: Path) -> None:
+    code = """
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+
+class Refusing(SpanExporter):
+    def export(self, spans):
+        return SpanExportResult.FAILURE
+
+metrics.set_meter_provider(late)
+provider = TracerProvider(shutdown_on_exit=False)
+provider.add_span_processor(SimpleSpanProcessor(Refusing()))
+monitor = Monitor(
+    judge=Paid(), tracer_provider=provider, sample=1.0, spool="spool.db", hold_seconds=0.1
+)
+ask(monitor, 2)
+while monitor.stats.dropped != {"timeout": 2}:
+    time.sleep(0.01)
+Paid.gate.set()
+monitor.flush(10)
+stats = monitor.stats
+print(json.dumps([read(), stats.late, stats.spooled, stats.recovered, stats.export_failures]))
+"""
+    found, late, spooled, recovered, failures = json.loads(python(SET_UP + code, tmp_path))
+
+    assert (late, spooled, recovered) == (2, 2, 0)
+    assert failures > 0
+    assert found["claimspan.records.late"] == [late, "{record}"]
+    assert found["claimspan.records.spooled"] == [spooled, "{record}"]
+    assert found["claimspan.records.recovered"] == [recovered, "{record}"]
+    assert found["claimspan.export.failures"] == [failures, "{span}"]
+
+
 def test_a_forked_child_does_not_count_its_parents_records(tmp_path: Path) -> None:
     code = """
 import sys, warnings

@@ -182,6 +182,47 @@ class Watched(Protocol):
         ...
 
 
+_COUNTERS: Final[tuple[tuple[str, str, Callable[[Stats], int], str], ...]] = (
+    (
+        semconv.FAULTS,
+        "{fault}",
+        lambda stats: stats.faults,
+        "Exceptions that claimspan has swallowed.",
+    ),
+    (
+        semconv.SPANS_LOST,
+        "{span}",
+        lambda stats: stats.spans_lost,
+        "Spans that a fault outside of claimspan kept from exporters.",
+    ),
+    (
+        semconv.EXPORT_FAILURES,
+        "{span}",
+        lambda stats: stats.export_failures,
+        "Spans of claimspan that an exporter could not deliver.",
+    ),
+    (
+        semconv.RECORDS_LATE,
+        "{record}",
+        lambda stats: stats.late,
+        "RAG queries whose scores came after their spans had ended.",
+    ),
+    (
+        semconv.RECORDS_SPOOLED,
+        "{record}",
+        lambda stats: stats.spooled,
+        "RAG queries that the spool has taken.",
+    ),
+    (
+        semconv.RECORDS_RECOVERED,
+        "{record}",
+        lambda stats: stats.recovered,
+        "RAG queries taken over from a process that is dead.",
+    ),
+)
+"""Counters that are read from ``Stats``: name, unit, value, description."""
+
+
 class _Observed:
     """The engines of one process. A meter keeps one instrument of a name, so they share it."""
 
@@ -215,18 +256,9 @@ class _Observed:
             unit="By",
             description="Approximate memory that these queries keep.",
         )
-        meter.create_observable_counter(
-            semconv.FAULTS,
-            [self._sum_of(lambda stats: stats.faults)],
-            unit="{fault}",
-            description="Exceptions that claimspan has swallowed.",
-        )
-        meter.create_observable_counter(
-            semconv.SPANS_LOST,
-            [self._sum_of(lambda stats: stats.spans_lost)],
-            unit="{span}",
-            description="Spans that a fault outside of claimspan kept from exporters.",
-        )
+        for name, unit, count, description in _COUNTERS:
+            callback = self._sum_of(count)
+            meter.create_observable_counter(name, [callback], unit=unit, description=description)
 
     def _sum_of(self, count: Callable[[Stats], int]) -> Callable[[_Options], list[Observation]]:
         def observe(options: _Options) -> list[Observation]:
