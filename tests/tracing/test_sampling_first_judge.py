@@ -233,6 +233,37 @@ def test_the_rate_before_the_first_judge_and_the_one_after_it_multiply() -> None
     assert abs(len(taken) - 5_000) < 245
 
 
+def test_an_undecided_record_that_is_lost_stands_for_all_that_its_rate_left_out() -> None:
+    rules = [Rule(doubtful(below=0.6), 0.3), Rule(doubtful(below=0.8), 0.5)]
+    sampler = RuleSampler(rules, default=0.1, first_judge=ScriptedJudge(sound))
+    facts = Facts(trace_id=0, span_id=0)
+    ids = [replace(facts, trace_id=number) for number in range(1, 2_001)]
+
+    left = [each for each in map(sampler.decide, ids) if each.undecided]
+
+    # A timeout before the first judge's answer leaves the record with this decision.
+    assert sum(each.weight for each in left) == pytest.approx(len(ids), rel=0.1)
+
+
+@pytest.mark.parametrize(("score", "rate"), [(0.1, 0.3), (0.7, 0.5), (0.9, 0.1)])
+def test_the_rate_after_the_first_judge_is_that_of_the_rule(score: float, rate: float) -> None:
+    rules = [Rule(doubtful(below=0.6), 0.3), Rule(doubtful(below=0.8), 0.5)]
+    sampler = RuleSampler(rules, default=0.1, first_judge=ScriptedJudge(sound))
+    decider = Decider(sampler, lambda: 0.0, Guard())
+    facts = [Facts(trace_id=number, span_id=0) for number in range(1, 2_001)]
+    before = {each.trace_id: (each, decider.decide(each, Context())) for each in facts}
+
+    taken = [
+        decider.decide_scored(replace(each, first_scores={"faithfulness": score}), decision)
+        for each, decision in before.values()
+        if decision.undecided
+    ]
+
+    weights = [each.weight for each in taken if each.sampled]
+    assert weights == pytest.approx([1 / rate] * len(weights))
+    assert sum(weights) == pytest.approx(len(facts), rel=0.2)
+
+
 def test_what_is_chosen_late_has_no_weight_after_a_first_judge_either() -> None:
     decider = Decider(doubting(ScriptedJudge()), lambda: 0.0, Guard())
     facts = Facts(trace_id=7, span_id=9, feedback=0.0)
