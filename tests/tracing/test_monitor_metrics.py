@@ -131,6 +131,29 @@ def test_queue_lag_states_and_costs_are_metrics_with_their_units(tmp_path: Path)
     assert after["claimspan.spans.lost"] == [7, "{span}"]
 
 
+def test_what_judging_costs_on_a_worker_is_in_the_metrics_of_that_worker(tmp_path: Path) -> None:
+    code = """
+from claimspan_tracing.remote import RemoteEvaluation
+from claimspan_tracing.testing import InMemoryMonitor
+
+metrics.set_meter_provider(late)
+with InMemoryMonitor() as monitor:
+    ask(monitor, 1)
+    job = monitor.only_record().job
+Paid.gate.set()
+worker = RemoteEvaluation(Paid(), tracer_provider=TracerProvider(shutdown_on_exit=False))
+assert worker.write(job, worker.evaluate(job, 10.0))
+worker.close()
+print(json.dumps(read()))
+"""
+
+    found = json.loads(python(SET_UP + code, tmp_path))
+
+    assert found["claimspan.evaluation.calls scripted"] == [1, "{call}"]
+    assert found["claimspan.evaluation.tokens input scripted"] == [100, "{token}"]
+    assert found["claimspan.evaluation.cost scripted"] == [0.5, "{USD}"]
+
+
 def test_a_forked_child_does_not_count_its_parents_records(tmp_path: Path) -> None:
     code = """
 import sys, warnings
