@@ -14,10 +14,12 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 
 from claimspan import Claim, Label
+from claimspan.cost.usage import Usage, add_usage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import (
+    Budget,
     Decision,
     Facts,
     Job,
@@ -163,6 +165,25 @@ def test_a_first_judge_that_fails_leaves_the_rest_to_the_other_rules_and_is_coun
     assert record.status is Status.EVALUATED
     assert record.outcome.decision == Decision(sampled=True, rate=1.0, reason="default")
     assert faults == 1
+
+
+def test_the_budget_bounds_the_first_judge_too() -> None:
+    class Paid(ScriptedJudge):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            add_usage(Usage(calls=1))
+            return await super().extract_claims(text, question=question)
+
+    first = Paid(sound)
+    budget = Budget(calls_per_day=2)
+    with InMemoryMonitor(sample=doubting(first), budget=budget) as monitor:
+        for question in ("a", "b", "c", "d"):
+            ask(monitor, question)
+            monitor.records()
+        stats = monitor.stats
+
+    assert stats.skipped == {"not_sampled": 2, "over_budget": 2}
+    assert len(first.extractions) == 2
+    assert stats.faults == 0
 
 
 def test_a_first_judge_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
