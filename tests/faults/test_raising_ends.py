@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 from claimspan_langchain import ClaimspanCallbackHandler
@@ -57,7 +58,7 @@ class RaisesAtFlush(SpanProcessor):
 
 
 def ask(monitor: Monitor) -> None:
-    config = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+    config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
     assert rag_chain().invoke("q", config) == answer_to("q")
 
 
