@@ -85,7 +85,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """Note the query that the span belongs to; it has its attributes when it ends."""
         with guard_of(self.monitor):
             context = span.get_span_context()
-            if context is not None and not _is_ours(span):
+            if not _is_ours(span):
                 with self._lock:
                     self._open(context.trace_id).start(context.span_id, span.parent)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 from langchain_core.retrievers import BaseRetriever
@@ -160,12 +159,21 @@ def elsewhere() -> Context:
     return set_span_in_context(NonRecordingSpan(remote))
 
 
+class Collected:
+    """A sink of the user's."""
+
+    def __init__(self) -> None:
+        self.finished: list[Finished] = []
+
+    def write(self, finished: Finished) -> None:
+        self.finished.append(finished)
+
+
 def test_two_queries_of_one_trace_at_the_same_time_have_their_own_chunks(
     make_monitor: MonitorFactory, provider: TracerProvider, tracer: Tracer
 ) -> None:
-    seen: list[Finished] = []
-    sink = SimpleNamespace(write=seen.append)
-    monitor = make_monitor(sinks=[sink])
+    seen = Collected()
+    monitor = make_monitor(sinks=[seen])
     provider.add_span_processor(ClaimspanSpanProcessor(monitor))
     roots = {name: tracer.start_span(name, elsewhere()) for name in "ab"}
     for name, root in roots.items():
@@ -177,7 +185,10 @@ def test_two_queries_of_one_trace_at_the_same_time_have_their_own_chunks(
         root.end()
     assert monitor.flush()
 
-    assert sorted([chunk.id for chunk in f.job.record.chunks] for f in seen) == [["a"], ["b"]]
+    assert sorted([chunk.id for chunk in f.job.record.chunks] for f in seen.finished) == [
+        ["a"],
+        ["b"],
+    ]
 
 
 def test_a_root_from_elsewhere_is_a_record_however_many_spans_it_has(

@@ -163,6 +163,29 @@ print(json.dumps([read(), stats.late, stats.spooled, stats.recovered, stats.expo
     assert found["claimspan.export.failures"] == [failures, "{span}"]
 
 
+def test_what_judging_costs_on_a_worker_is_in_the_metrics_of_that_worker(tmp_path: Path) -> None:
+    code = """
+from claimspan_tracing.remote import RemoteEvaluation
+from claimspan_tracing.testing import InMemoryMonitor
+
+metrics.set_meter_provider(late)
+with InMemoryMonitor() as monitor:
+    ask(monitor, 1)
+    job = monitor.only_record().job
+Paid.gate.set()
+worker = RemoteEvaluation(Paid(), tracer_provider=TracerProvider(shutdown_on_exit=False))
+assert worker.write(job, worker.evaluate(job, 10.0))
+worker.close()
+print(json.dumps(read()))
+"""
+
+    found = json.loads(python(SET_UP + code, tmp_path))
+
+    assert found["claimspan.evaluation.calls scripted"] == [1, "{call}"]
+    assert found["claimspan.evaluation.tokens input scripted"] == [100, "{token}"]
+    assert found["claimspan.evaluation.cost scripted"] == [0.5, "{USD}"]
+
+
 def test_a_forked_child_does_not_count_its_parents_records(tmp_path: Path) -> None:
     code = """
 import sys, warnings
@@ -211,3 +234,31 @@ def test_stats_say_what_is_queued_and_how_much_it_keeps(make_monitor: MonitorFac
 
     assert 0 < sizes[0] < sizes[1] < sizes[2]
     assert (monitor.stats.queued, monitor.stats.queued_bytes) == (0, 0)
+
+
+def test_a_child_that_was_forked_while_a_monitor_was_made_can_make_one(tmp_path: Path) -> None:
+    code = """
+import os
+from claimspan_tracing.write.signals import watch
+
+class Slow:
+    stats = None
+    def __hash__(self):
+        time.sleep(2)
+        return 1
+
+making = threading.Thread(target=watch, args=[Slow()])
+making.start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    # Ends a child that hangs; the parent sees it by the status.
+    import signal
+    signal.alarm(10)
+    monitor_with(sample=0.0)
+    os._exit(0)
+making.join()
+print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+"""
+
+    assert json.loads(python(SET_UP + code, tmp_path)) == 0

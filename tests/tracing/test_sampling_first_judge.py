@@ -14,10 +14,12 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 
 from claimspan import Claim, Label
+from claimspan.cost.usage import Usage, add_usage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import (
+    Budget,
     Decision,
     Facts,
     Job,
@@ -165,6 +167,25 @@ def test_a_first_judge_that_fails_leaves_the_rest_to_the_other_rules_and_is_coun
     assert faults == 1
 
 
+def test_the_budget_bounds_the_first_judge_too() -> None:
+    class Paid(ScriptedJudge):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            add_usage(Usage(calls=1))
+            return await super().extract_claims(text, question=question)
+
+    first = Paid(sound)
+    budget = Budget(calls_per_day=2)
+    with InMemoryMonitor(sample=doubting(first), budget=budget) as monitor:
+        for question in ("a", "b", "c", "d"):
+            ask(monitor, question)
+            monitor.records()
+        stats = monitor.stats
+
+    assert stats.skipped == {"not_sampled": 2, "over_budget": 2}
+    assert len(first.extractions) == 2
+    assert stats.faults == 0
+
+
 def test_a_first_judge_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("claimspan_tracing.dispatch.first_look.FIRST_SECONDS", 0.1)
     sampler = doubting(ScriptedJudge(delay_seconds=60), default=1.0)
@@ -231,6 +252,37 @@ def test_the_rate_before_the_first_judge_and_the_one_after_it_multiply() -> None
     assert {(d.rate, d.reason) for d in taken} == {(0.25, "rule:doubtful<0.6+overload")}
     # Four standard deviations of a binomial with n = 20,000 and p = 1/4 are 245.
     assert abs(len(taken) - 5_000) < 245
+
+
+def test_an_undecided_record_that_is_lost_stands_for_all_that_its_rate_left_out() -> None:
+    rules = [Rule(doubtful(below=0.6), 0.3), Rule(doubtful(below=0.8), 0.5)]
+    sampler = RuleSampler(rules, default=0.1, first_judge=ScriptedJudge(sound))
+    facts = Facts(trace_id=0, span_id=0)
+    ids = [replace(facts, trace_id=number) for number in range(1, 2_001)]
+
+    left = [each for each in map(sampler.decide, ids) if each.undecided]
+
+    # A timeout before the first judge's answer leaves the record with this decision.
+    assert sum(each.weight for each in left) == pytest.approx(len(ids), rel=0.1)
+
+
+@pytest.mark.parametrize(("score", "rate"), [(0.1, 0.3), (0.7, 0.5), (0.9, 0.1)])
+def test_the_rate_after_the_first_judge_is_that_of_the_rule(score: float, rate: float) -> None:
+    rules = [Rule(doubtful(below=0.6), 0.3), Rule(doubtful(below=0.8), 0.5)]
+    sampler = RuleSampler(rules, default=0.1, first_judge=ScriptedJudge(sound))
+    decider = Decider(sampler, lambda: 0.0, Guard())
+    facts = [Facts(trace_id=number, span_id=0) for number in range(1, 2_001)]
+    before = {each.trace_id: (each, decider.decide(each, Context())) for each in facts}
+
+    taken = [
+        decider.decide_scored(replace(each, first_scores={"faithfulness": score}), decision)
+        for each, decision in before.values()
+        if decision.undecided
+    ]
+
+    weights = [each.weight for each in taken if each.sampled]
+    assert weights == pytest.approx([1 / rate] * len(weights))
+    assert sum(weights) == pytest.approx(len(facts), rel=0.2)
 
 
 def test_what_is_chosen_late_has_no_weight_after_a_first_judge_either() -> None:

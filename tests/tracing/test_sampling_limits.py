@@ -216,6 +216,13 @@ def test_the_rate_falls_to_one_in_1024_at_most_and_recovers() -> None:
     assert after(10, 0.0) == 1.0
 
 
+def test_what_a_throttle_refuses_under_overload_keeps_the_rate_that_it_was_refused_at() -> None:
+    overload = Overload(lambda: 0.0)
+    refused = Decision(sampled=False, rate=0.5, reason="rate", status=Status.THROTTLED)
+
+    assert overload.thin(refused, Facts(trace_id=1, span_id=1), fullness=1.0) == refused
+
+
 def test_the_weights_under_overload_add_up_to_the_traffic() -> None:
     clock, ids = Clock(), Ids(3)
     overload, sampler = Overload(clock), RateSampler(0.5)

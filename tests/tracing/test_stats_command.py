@@ -374,3 +374,19 @@ def test_a_file_without_a_record_is_an_error_that_says_what_to_give(
     result = invoke("stats", str(trace_file))
 
     assert "has no span that claimspan evaluated" in str(result.exception)
+
+
+def test_a_carrier_without_a_score_does_not_hide_one_with_scores(
+    tracer: Tracer, trace_file: Path
+) -> None:
+    score = {semconv.score("faithfulness"): 0.5, semconv.SAMPLE_RATE: 0.5}
+    with tracer.start_as_current_span(semconv.SPAN_ROOT) as root:
+        root.set_attribute(semconv.EVALUATION_STATUS, "timeout")
+    # Evaluated twice after a crash: the second time the judge could decide nothing.
+    for attributes in (score | {semconv.SAMPLE_WEIGHT: 2.0}, {}):
+        links = [Link(root.get_span_context())]
+        tracer.start_span(semconv.SPAN_EVALUATE, links=links, attributes=attributes).end()
+
+    (group,) = stats(trace_file)
+
+    assert (group.evaluated, group.stand_for, group.mean()) == (1, 2.0, 0.5)

@@ -12,7 +12,7 @@ from opentelemetry.trace import SpanContext, TracerProvider
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.decide.ledger import Stats
-from claimspan_tracing.decide.sampling import Sampler
+from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
@@ -73,7 +73,8 @@ class Monitor:
         capture_content: False writes no text on spans, events and sinks; records are evaluated
             all the same. ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=NO_CONTENT`` says
             the same, and wins. The spans of other instrumentations are theirs.
-        budget: What judging may cost. A record beyond it ends as ``over_budget``.
+        budget: What judging may cost, by the sampler's first judge as well. A record beyond it
+            ends as ``over_budget``.
         spool: File in which records wait for their evaluation, so that they survive the end
             of the process. Several processes may share it.
         dispatch: Has records evaluated elsewhere, such as by Celery workers; None evaluates
@@ -125,7 +126,7 @@ class Monitor:
             sinks=checked_sinks(sinks),
             redaction=checked_redaction(redact, redact_for, dispatch),
             capture_content=checked_capture(capture_content),
-            budget=checked_budget(budget, checked),
+            budget=checked_budget(budget, checked, first_judge_of(sampler)),
             spool=checked_spool(spool),
             dispatcher=checked_dispatch(dispatch, sampler, budget),
             serverless=serverless,

@@ -204,18 +204,19 @@ def checked_judge(judge: Judge | str | None, dispatch: Dispatcher | None = None)
     return judge
 
 
-def checked_budget(budget: Budget | None, judge: Judge) -> Budget | None:
-    """Return the budget.
+def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | None:
+    """Return the budget that these judges will run under.
 
     Raises:
-        ConfigError: It is none, or it is in dollars and the price of the judge's model is unknown.
+        ConfigError: It is none, or it is in dollars and the price of a judge's model is unknown.
     """
     if budget is None:
         return None
     if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
         raise ConfigError(f"budget is a {type(budget).__name__}: give a Budget")
-    if isinstance(judge, BudgetedJudge):
-        judge.check_budget(budget)
+    for judge in judges:
+        if isinstance(judge, BudgetedJudge):
+            judge.check_budget(budget)
     return budget
 
 

@@ -39,7 +39,7 @@ from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.write.content import finished_without_content
 from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationEvents, ScoreHistogram
+from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
 from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RemoteEvaluation:
         self._evaluator.prepare()
         self._provider, self._carriers = _destination(checked_provider(tracer_provider))
         self._scores = Scores(self._tracer)
-        own = (EvaluationEvents(), ScoreHistogram())
+        own = (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics())
         self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, checked_sinks(sinks)))
         self._thread = self._new_thread()
         self._n_threads = 1
@@ -131,7 +131,7 @@ class RemoteEvaluation:
             raise
 
     def write(self, job: Job, outcome: Outcome) -> bool:
-        """Write the scores of a job to a carrier, to events, the histogram and the user's sinks.
+        """Write the scores of a job to a carrier, to events, metrics and the user's sinks.
 
         An outcome without scores goes to the user's sinks alone.
 

@@ -78,7 +78,8 @@ class Overload:
         """
         factor = self.factor(fullness)
         rate = decision.rate * factor
-        if factor == 1.0 or rate < MIN_RATE:
+        # What a throttle has refused is not thinned: its rate stays the one that it was refused at.
+        if factor == 1.0 or rate < MIN_RATE or decision.status is not None:
             return decision
         sampled = decision.sampled and is_taken(facts, factor, _SALT)
         return replace(

@@ -117,29 +117,41 @@ class RuleSampler:
         """Whether records are kept for a while to be evaluated when users complain."""
 
     def decide(self, facts: Facts) -> Decision:
-        """Take the rate of the first rule that is true."""
+        """Take the rate of the first rule that is true.
+
+        Asked once more, with the scores of the first judge, it gives the rate among the records
+        that were left undecided.
+        """
+        before: float | None = None
         for place, rule in enumerate(self.rules):
-            if rule.needs_scores and facts.first_scores is None and facts.can_be_evaluated:
-                return self._before_scores(facts, place)
+            if rule.needs_scores and facts.can_be_evaluated:
+                if facts.first_scores is None:
+                    return self._before_scores(facts, place)
+                # The first such rule left it undecided, at the highest rate from there on.
+                before = self._highest(place) if before is None else before
             if rule.when(facts):
-                return _decision(facts, rule.rate, rule.reason)
-        return _decision(facts, self.default, "default")
+                return _decision(facts, rule.rate, rule.reason, before)
+        return _decision(facts, self.default, "default", before)
 
     def _before_scores(self, facts: Facts, place: int) -> Decision:
         """Leave a record undecided, unless neither this rule nor a later one would take it."""
-        rates = [self.default, *(rule.rate for rule in self.rules[place:])]
         # Rates are nested: what the highest does not take, none of the others takes. So most
         # records never reach the first judge where the rates are small.
-        if not is_taken(facts, max(rates)):
-            return Decision(sampled=False, rate=max(rates), reason="no rule would take it")
-        return Decision(sampled=True, rate=1.0, reason="undecided", undecided=True)
+        highest = self._highest(place)
+        if not is_taken(facts, highest):
+            return Decision(sampled=False, rate=highest, reason="no rule would take it")
+        return Decision(sampled=True, rate=highest, reason="undecided", undecided=True)
+
+    def _highest(self, place: int) -> float:
+        """The highest rate of a rule and of all behind it."""
+        return float(max(self.default, *(rule.rate for rule in self.rules[place:])))
 
     def __repr__(self) -> str:
         return f"RuleSampler({len(self.rules)} rules, default={self.default})"
 
 
-def _decision(facts: Facts, rate: float, reason: str) -> Decision:
-    return Decision(sampled=is_taken(facts, rate), rate=float(rate), reason=reason)
+def _decision(facts: Facts, rate: float, reason: str, before: float | None) -> Decision:
+    return Decision(sampled=is_taken(facts, rate), rate=rate / (before or 1.0), reason=reason)
 
 
 def _checked_judge(judge: Judge | str | None) -> Judge | None:

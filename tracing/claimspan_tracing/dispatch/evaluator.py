@@ -96,7 +96,10 @@ class Evaluator:
             return await self._evaluate(job, seconds)
         # Both judges share the time of the job.
         began = time.monotonic()
-        decision = await self._first_look.decide(job, seconds)
+        try:
+            decision = await self._first_look.decide(job, seconds)
+        except BudgetExceededError as error:
+            return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         if not decision.sampled:
             return Outcome(status=decision.status or Status.NOT_SAMPLED, decision=decision)
         left = max(0.0, seconds - (time.monotonic() - began))

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from claimspan import aevaluate
+from claimspan.cost.budget import Budget
+from claimspan.errors import BudgetExceededError
 from claimspan.judges import Judge
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision
@@ -24,17 +26,21 @@ time of the real judge, too."""
 class FirstLook:
     """Has the sampler's first judge evaluate jobs, and the sampler decide on its scores."""
 
-    def __init__(self, judge: Judge, decider: Decider, guard: Guard) -> None:
+    def __init__(
+        self, judge: Judge, decider: Decider, guard: Guard, budget: Budget | None = None
+    ) -> None:
         """Set who scores and who decides.
 
         Args:
             judge: The sampler's first judge.
             decider: Asks the sampler.
             guard: Counts what the judge raises.
+            budget: Bounds the judge, beside a budget of its own.
         """
         self._judge = judge
         self._decider = decider
         self._guard = guard
+        self._budget = budget
 
     async def decide(self, job: Job, seconds: float) -> Decision:
         """Decide about a job that was dispatched undecided.
@@ -42,6 +48,9 @@ class FirstLook:
         Args:
             job: Its decision is undecided.
             seconds: Time that is left for the job.
+
+        Raises:
+            BudgetExceededError: The budget has too little left for the first judge.
         """
         scores = await self._scores(job, min(seconds, FIRST_SECONDS))
         before = job.decision or Decision(sampled=True, rate=1.0, reason="", undecided=True)
@@ -52,7 +61,10 @@ class FirstLook:
         try:
             # Without a ground truth: a look-up may cost more than this judge.
             async with asyncio.timeout(seconds):
-                return (await aevaluate(job.record, judge=self._judge)).metrics
+                evaluation = await aevaluate(job.record, judge=self._judge, budget=self._budget)
+            return evaluation.metrics
+        except BudgetExceededError:
+            raise
         except BaseException as error:  # a judge of the user's may raise anything
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -61,7 +73,7 @@ class FirstLook:
             return {}
 
 
-def first_look_of(decider: Decider, guard: Guard) -> FirstLook | None:
+def first_look_of(decider: Decider, guard: Guard, budget: Budget | None = None) -> FirstLook | None:
     """Return the first look that a decider's sampler asks for; None where it has no first judge."""
     judge = decider.first_judge
-    return None if judge is None else FirstLook(judge, decider, guard)
+    return None if judge is None else FirstLook(judge, decider, guard, budget)

@@ -144,7 +144,7 @@ class Parts:
             settings.judge,
             settings.ground_truth,
             self._guard,
-            first_look=first_look_of(self.decider, self._guard),
+            first_look=first_look_of(self.decider, self._guard, settings.budget),
             redaction=settings.redaction,
             budget=settings.budget,
         )

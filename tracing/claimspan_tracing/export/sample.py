@@ -89,10 +89,9 @@ def read_sample(
         if name is not None and name in span.attributes:
             groups[span.key] = str(span.attributes[name])
         if semconv.EVALUATION_STATUS in span.attributes:
-            records[span.key] = _record(span)
+            _keep(records, span.key, _record(span))
         elif len(span.links) == 1 and span.name == semconv.SPAN_EVALUATE:
-            # The last one counts: a record may be evaluated a second time after a crash.
-            carriers[span.links[0]] = _record(span)
+            _keep(carriers, span.links[0], _record(span))
     _add_carriers(records, carriers)
     if not records:
         raise NoRecordsError(
@@ -102,6 +101,12 @@ def read_sample(
     for key, record in records.items():
         record.group = groups.get(key, "")
     return list(records.values())
+
+
+def _keep(found: dict[SpanKey, SampledRecord], key: SpanKey, record: SampledRecord) -> None:
+    """Keep the last one with scores: a record may be evaluated a second time after a crash."""
+    if record.scores or key not in found or not found[key].scores:
+        found[key] = record
 
 
 def _add_carriers(

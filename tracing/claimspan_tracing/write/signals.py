@@ -234,13 +234,19 @@ class _Observed:
         self._is_offered = False
 
     def add(self, engine: Watched) -> None:
+        self._forget_parent()
         with self._lock:
-            if self._pid != os.getpid():  # a forked child: its parent counts those of the parent
-                self._pid, self._engines = os.getpid(), weakref.WeakSet()
             self._engines.add(engine)
             if not self._is_offered:
                 self._is_offered = True
                 self._offer()
+
+    def _forget_parent(self) -> None:
+        """In a forked child: the parent counts its own engines."""
+        if self._pid != os.getpid():
+            # The fork may have copied a lock that nobody here holds.
+            self._pid, self._lock = os.getpid(), threading.RLock()
+            self._engines = weakref.WeakSet()
 
     def _offer(self) -> None:
         meter = metrics.get_meter(semconv.SCOPE)
@@ -262,6 +268,7 @@ class _Observed:
 
     def _sum_of(self, count: Callable[[Stats], int]) -> Callable[[_Options], list[Observation]]:
         def observe(options: _Options) -> list[Observation]:
+            self._forget_parent()
             with self._lock:
                 engines = list(self._engines)
             return [Observation(sum(count(engine.stats) for engine in engines))]
