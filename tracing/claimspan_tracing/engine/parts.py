@@ -63,7 +63,7 @@ class Parts:
         self._remade = RemadeSpans(
             settings.source.sdk_provider,
             self._evaluation_span_started,
-            _all if settings.capture_content else without_content,
+            self._shown,
         )
         self.confirmations: Final = Confirmations(
             settings.source.sdk_provider, self._export_ended, guard
@@ -180,6 +180,7 @@ class Parts:
         if self.spool is not None:
             self.evaluations.settle_exports()
 
-
-def _all(job: Job) -> Job:
-    return job
+    def _shown(self, job: Job) -> Job:
+        """What spans may show of a job from the spool, also where another process has read it."""
+        captures = self._settings.capture_content and job.capture_content
+        return job if captures else without_content(job)

@@ -64,7 +64,7 @@ class Writer:
         self._sinks = tuple(sinks)
         self._is_shut_down = is_shut_down
         self._counter = RecordCounter()
-        self._mask = _as_it_is if capture_content else finished_without_content
+        self._captures = capture_content
 
     def finish(self, key: JobKey, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
@@ -115,6 +115,12 @@ class Writer:
         """Write scores to a carrier that were written before, because it was not exported."""
         late = replace(outcome, late=True)
         self._try(self._scores, self._mask(Finished(_decided(job, outcome), late)))
+
+    def _mask(self, finished: Finished) -> Finished:
+        # A job from the spool may be that of a process with other options: both may forbid it.
+        if self._captures and finished.job.capture_content:
+            return finished
+        return finished_without_content(finished)
 
     def _settle(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
@@ -189,10 +195,6 @@ class Writer:
 def _decided(job: Job, outcome: Outcome) -> Job:
     """The job with the decision that holds: the one after the first judge, where there is one."""
     return job if outcome.decision is None else replace(job, decision=outcome.decision)
-
-
-def _as_it_is(finished: Finished) -> Finished:
-    return finished
 
 
 def _write_state(span: Span, outcome: Outcome) -> None:
