@@ -238,7 +238,7 @@ def _is_raised_by_us(error: BaseException) -> bool:
     while step is not None and step.tb_next is not None:
         step = step.tb_next
     module = "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
-    return module.startswith("claimspan.")
+    return module.partition(".")[0] == "claimspan"
 
 
 def _is_cancelled(error: BaseException) -> bool:
