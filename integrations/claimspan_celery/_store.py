@@ -74,12 +74,22 @@ class RedisStore:
             url: As ``redis://host:6379/0``.
             done_seconds: How long a job counts as done.
             letter_seconds: How long dead letters are kept after the last one came.
+
+        Raises:
+            ConfigError: The URL cannot be read.
         """
         import redis
 
         client: Any = redis.Redis  # its methods are partly untyped
         # A server that does not answer must not keep a worker from its other duties.
-        self._redis: Any = client.from_url(url, socket_timeout=5, socket_connect_timeout=5)
+        try:
+            self._redis: Any = client.from_url(url, socket_timeout=5, socket_connect_timeout=5)
+        except ValueError:
+            # Without the error's own text, which may quote a part of the password.
+            raise ConfigError(
+                "the URL of the Redis cannot be read: give one like redis://localhost:6379/0, "
+                "with every sign of a password encoded that has a meaning in URLs"
+            ) from None
         self._done_seconds = done_seconds
         self._letter_seconds = letter_seconds
 

@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from claimspan.errors import JudgeError
+from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_celery import WorkerLimits, _processing, make_worker_app
 from claimspan_celery._processing import Processing, Result
@@ -193,3 +193,11 @@ def test_a_worker_acknowledges_late_takes_json_alone_and_keeps_to_its_own_keys()
     # Other Celery apps on the same Redis keep their unacknowledged tasks under kombu's own names.
     assert transport["unacked_key"] != "unacked"
     assert transport["unacked_index_key"] != "unacked_index"
+
+
+@pytest.mark.parametrize("host", ["[bad", "localhost:sk-canary"])
+def test_a_url_of_a_redis_that_cannot_be_read_is_an_error_without_its_password(host: str) -> None:
+    with pytest.raises(ConfigError, match="give one like redis://") as caught:
+        make_worker_app(broker=f"redis://user:sk-canary@{host}/0")
+
+    assert "sk-canary" not in f"{caught.value!r} {caught.value.__cause__!r}"

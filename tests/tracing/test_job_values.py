@@ -184,6 +184,29 @@ def test_a_job_of_another_version_or_with_a_field_too_many_is_refused(finished: 
             Job.from_json(json.dumps(fields | change))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ended", 2**64),
+        ("ended", -1),
+        ("started", 10**30),
+        ("trace_id", "f" * 64),
+        ("span_id", "zz" * 8),
+        ("span_id", "0" * 16 + "\n"),
+        ("parent_span_id", "zz" * 8),
+        ("trace_flags", 256),
+    ],
+)
+def test_a_job_that_no_exporter_could_carry_is_refused(
+    finished: Finished, field: str, value: object
+) -> None:
+    # An exporter would fail on its carrier, and on all that is in the batch, at each attempt.
+    fields = json.loads(finished.job.to_json())
+
+    with pytest.raises(ConfigError, match=field):
+        Job.from_json(json.dumps(fields | {field: value}))
+
+
 def test_job_and_outcome_are_enough_to_write_the_scores_in_another_process(
     finished: Finished, spans: Spans, tmp_path: Path
 ) -> None:

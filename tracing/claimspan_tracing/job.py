@@ -40,6 +40,20 @@ JobKey = tuple[str, str]
 
 _STRICT: Final = ConfigDict(extra="forbid")
 
+# What OpenTelemetry's protocol can carry. They hold for what is read from JSON: an exporter would
+# refuse a span beyond them with everything that is in the same batch, each time it is tried.
+Nanoseconds = Annotated[int, Field(ge=0, lt=2**64)]
+"""A time since the epoch."""
+
+TraceIdHex = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+"""Id of a trace."""
+
+SpanIdHex = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+"""Id of a span."""
+
+Index = Annotated[int, Field(ge=0)]
+"""Place in a list."""
+
 _T = TypeVar("_T")
 
 
@@ -49,10 +63,10 @@ class RetrieverRun:
 
     __pydantic_config__ = _STRICT
 
-    started: int
+    started: Nanoseconds
     """Nanoseconds since the epoch."""
 
-    ended: int
+    ended: Nanoseconds
     """Nanoseconds since the epoch; the end of the root where the run's own was not seen."""
 
     query: str
@@ -70,7 +84,7 @@ class RetrieverRun:
     source: str = ""
     """Name of the store; empty where unknown."""
 
-    parent: int | None = None
+    parent: Index | None = None
     """Index in ``Job.runs`` of the nearest run that encloses this one; None for the root."""
 
     error_type: str = ""
@@ -86,10 +100,10 @@ class GeneratorRun:
 
     __pydantic_config__ = _STRICT
 
-    started: int
+    started: Nanoseconds
     """Nanoseconds since the epoch."""
 
-    ended: int
+    ended: Nanoseconds
     """Nanoseconds since the epoch; the end of the root where the run's own was not seen."""
 
     prompt: str = ""
@@ -110,7 +124,7 @@ class GeneratorRun:
     output_tokens: int | None = None
     """Tokens of the completion; None where unknown."""
 
-    parent: int | None = None
+    parent: Index | None = None
     """Index in ``Job.runs`` of the nearest run that encloses this one; None for the root."""
 
     error_type: str = ""
@@ -126,7 +140,7 @@ class KeptSpan:
 
     __pydantic_config__ = _STRICT
 
-    span_id: str
+    span_id: SpanIdHex
     """16 hex digits."""
 
     attributes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
@@ -142,13 +156,13 @@ class Job:
     record: RagRecord
     """Query, chunks that the generator read, response and the application's metadata."""
 
-    trace_id: str
+    trace_id: TraceIdHex
     """Of the root span, 32 hex digits."""
 
-    span_id: str
+    span_id: SpanIdHex
     """Of the root span, 16 hex digits."""
 
-    trace_flags: int
+    trace_flags: Annotated[int, Field(ge=0, le=255)]
     """Of the root span; 1 where it is exported."""
 
     trace_state: str = ""
@@ -160,10 +174,10 @@ class Job:
     route: str
     """Name of the root run, as the framework shows it."""
 
-    started: int
+    started: Nanoseconds
     """Start of the root, nanoseconds since the epoch."""
 
-    ended: int
+    ended: Nanoseconds
     """End of the root, nanoseconds since the epoch."""
 
     error_type: str = ""
@@ -193,7 +207,7 @@ class Job:
     redaction_failed: int = 0
     """Texts that were left out because the redactor failed on them."""
 
-    parent_span_id: str = ""
+    parent_span_id: SpanIdHex | Literal[""] = ""
     """Of the root's parent, 16 hex digits; empty where it has none, or none is known."""
 
     kept_spans: tuple[KeptSpan, ...] = ()

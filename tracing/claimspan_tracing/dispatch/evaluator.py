@@ -120,7 +120,10 @@ class Evaluator:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         except JudgeError as error:
             unavailable = isinstance(error, JudgeUnavailableError)
-            return Outcome(status=Status.JUDGE_ERROR, reason=str(error), unavailable=unavailable)
+            reason = str(error)
+            if not (job.capture_content or _is_raised_by_us(error)):
+                reason = f"the judge raised {type(error).__name__}"
+            return Outcome(status=Status.JUDGE_ERROR, reason=reason, unavailable=unavailable)
         except Exception:  # a fault of ours, which the thread counts
             raise
         except BaseException as error:
@@ -230,6 +233,15 @@ def _why_undecided(evaluation: Evaluation) -> str:
     if not reasons:
         return "the judge decided no verdict"
     return f"the judge decided no verdict: {max(reasons, key=lambda each: reasons[each])}"
+
+
+def _is_raised_by_us(error: BaseException) -> bool:
+    """Whether a judge of ours has raised: what judges of others say may quote what they read."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    module = "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] == "claimspan"
 
 
 def _is_cancelled(error: BaseException) -> bool:

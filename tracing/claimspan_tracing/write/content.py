@@ -55,9 +55,18 @@ def _outcome(outcome: Outcome) -> Outcome:
     match, evaluation = outcome.ground_truth, outcome.evaluation
     return replace(
         outcome,
+        reason=_reason(outcome),
         evaluation=evaluation and _evaluation(evaluation),
         ground_truth=match and match.model_copy(update={"text": _held(match.text)}),
     )
+
+
+def _reason(outcome: Outcome) -> str:
+    """The reason of a state, without what the judge says about its verdicts."""
+    reason = outcome.reason
+    for quoted in outcome.evaluation.undecided if outcome.evaluation else ():
+        reason = reason.replace(quoted, WITHHELD) if quoted else reason
+    return reason
 
 
 def _evaluation(evaluation: Evaluation) -> Evaluation:
