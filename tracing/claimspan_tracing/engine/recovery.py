@@ -92,7 +92,8 @@ class Recovery:
         if len(self._confirmations) >= MAX_UNCONFIRMED:
             return []
         # One finds out whether a judge that was not there is back.
-        rows = self._spool.claim(1 if self._pause else most)
+        is_alone = most >= MAX_TAKEN_UP
+        rows = self._spool.claim(1 if self._pause else most, is_alone=is_alone)
         for row in rows:
             self._spooling.take_up(row)
             if row.is_foreign:
