@@ -15,7 +15,7 @@ from claimspan.errors import ConfigError
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.spool.clock import boot_id, now
 from claimspan_tracing.spool.payload import MAX_PAYLOAD_BYTES, read_job_text, read_outcome_text
-from claimspan_tracing.spool.schema import CREATE, VERSION
+from claimspan_tracing.spool.schema import CREATE, TABLES, VERSION
 
 __all__ = ["Lease", "Root", "Row", "Store"]
 
@@ -86,7 +86,7 @@ class Store:
 
         Raises:
             sqlite3.Error: The file is no database, or cannot be used now.
-            ConfigError: A newer version of claimspan has made it.
+            ConfigError: Another program or a newer version of claimspan has made it.
         """
         self._owner = owner
         self.died: list[str] = []
@@ -109,6 +109,9 @@ class Store:
                 f"the spool is of version {version}, and this claimspan knows up to {VERSION}: "
                 "give another file, or update claimspan"
             )
+        found = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+        if found and not found >= TABLES:
+            raise ConfigError("it is the database of another program: give another file")
         self._db.execute("PRAGMA journal_mode = WAL")
         # What was committed survives the process; the last moments may be lost with the machine.
         self._db.execute("PRAGMA synchronous = NORMAL")
