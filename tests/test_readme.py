@@ -44,7 +44,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 
 
 def test_every_python_block_runs(names: dict[str, object]) -> None:
-    assert len(blocks("python")) == 4
+    assert len(blocks("python")) == 5
     assert isinstance(names["handler"], ClaimspanCallbackHandler)
 
 
