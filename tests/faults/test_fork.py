@@ -51,8 +51,10 @@ ask(monitor, "before")
 assert monitor.flush()
 engine = monitor.engine
 source = engine._settings.source
-locks = [engine._lock, engine.table._lock, engine.guard._lock, engine._queue._lock, source._lock,
-         engine._ledger._changed, engine._worker._thread._lock, lifecycle.exit_threads._lock]
+parts = engine._parts
+locks = [engine._lock, engine.table._lock, engine.guard._lock, parts.queue._lock, source._lock,
+         parts.ledger._changed, parts.worker._thread._lock, parts.confirmations._lock,
+         lifecycle.exit_threads._lock]
 held = threading.Event()
 def hold():
     for lock in locks:
