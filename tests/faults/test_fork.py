@@ -50,9 +50,11 @@ monitor = Monitor(ScriptedJudge(), sample=1.0)
 ask(monitor, "before")
 assert monitor.flush()
 engine = monitor.engine
-source, parts = engine._settings.source, engine._parts
+source = engine._settings.source
+parts = engine._parts
 locks = [engine._lock, engine.table._lock, engine.guard._lock, parts.queue._lock, source._lock,
-         parts.ledger._changed, parts.worker._thread._lock, lifecycle.exit_threads._lock]
+         parts.ledger._changed, parts.worker._thread._lock, parts.confirmations._lock,
+         lifecycle.exit_threads._lock]
 held = threading.Event()
 def hold():
     for lock in locks:
@@ -77,25 +79,26 @@ def test_a_child_forked_during_an_export_to_the_trace_file_works(tmp_path: Path)
         + """
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from claimspan_tracing.export import line_file
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 exporter = OtlpFileExporter("claimspan-traces.jsonl")
 provider = TracerProvider()
 provider.add_span_processor(BatchSpanProcessor(exporter))
 monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
-write, writing, forked = exporter._file.append, threading.Event(), threading.Event()
-def append(line):
+write, writing, forked = line_file._write_all, threading.Event(), threading.Event()
+def held_up(handle, data):
     writing.set()
     forked.wait(20)
-    write(line)
-exporter._file.append = append
+    write(handle, data)
+line_file._write_all = held_up
+os.register_at_fork(after_in_parent=forked.set)  # the parent holds the file until then
 ask(monitor, "before")
 threading.Thread(target=monitor.flush, daemon=True).start()
 assert writing.wait(10)
 def work():
-    exporter._file.append = write
+    line_file._write_all = write
     return evaluates_one(monitor)
 in_child(work)
-forked.set()
 print(monitor.flush())
 """
     )

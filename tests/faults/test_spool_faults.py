@@ -311,6 +311,22 @@ def test_a_file_that_others_can_read_is_closed_to_them(tmp_path: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("spool.db*")} == {0o600}
 
 
+def test_the_database_of_another_program_is_left_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "app.db"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE users (name TEXT)")
+    database.close()
+    before = path.read_bytes()
+
+    assert quick(path).add(job()) is None
+
+    assert path.read_bytes() == before
+    (warning,) = warnings(caplog)
+    assert "it is the database of another program: give another file" in warning
+
+
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_a_link_in_place_of_the_file_is_refused(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "elsewhere").touch()

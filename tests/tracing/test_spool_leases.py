@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from claimspan_tracing import Job
+from claimspan_tracing.job import JobKey
 from claimspan_tracing.spool import Lease, Root, Spool
 
 from spool_jobs import job, outcome, rows
@@ -139,6 +140,36 @@ def test_a_row_that_ends_every_process_is_a_dead_letter_after_three_attempts(
     assert [record.getMessage().partition(" (")[0] for record in caplog.records] == [
         "claimspan gave up 1 records of its spool"
     ]
+
+
+def test_a_row_that_ends_processes_does_not_use_up_the_attempts_of_those_beside_it(
+    path: Path,
+) -> None:
+    first = Spool(path, lease_seconds=0.01)
+    deadly, *others = [added(first, number).key for number in range(1, 5)]
+    finished: list[JobKey] = []
+    for _ in range(10):
+        time.sleep(0.03)
+        spool = Spool(path, lease_seconds=0.01)
+        taken = spool.claim(10)
+        while taken and deadly not in [row.lease.key for row in taken]:
+            finished += [row.lease.key for row in taken]
+            spool.delete([row.lease for row in taken])
+            taken = spool.claim(10)
+
+    assert sorted(finished) == sorted(others)
+    assert rows(path, "state, span_id") == [("dead", deadly[1])]
+
+
+def test_a_row_at_its_last_attempt_waits_until_no_other_is_under_way(path: Path) -> None:
+    added(Spool(path, lease_seconds=0.01))
+    time.sleep(0.03)
+    assert len(Spool(path, lease_seconds=0.01).claim(10)) == 1
+    time.sleep(0.03)
+    heir = Spool(path)
+
+    assert heir.claim(10, is_alone=False) == []
+    assert len(heir.claim(10, is_alone=True)) == 1
 
 
 def test_a_row_that_waits_for_the_judge_uses_up_no_attempt(path: Path) -> None:

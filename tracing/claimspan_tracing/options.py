@@ -175,8 +175,11 @@ def checked_spool(value: str | Path | None) -> Path | None:
     """Return the path that the option ``spool`` stands for.
 
     Raises:
-        ConfigError: There is a link, a directory or a device, or the file is somebody else's.
+        ConfigError: It is no path, there is a link, a directory or a device, or the file is
+            somebody else's.
     """
+    if value is not None and (not isinstance(value, str | Path) or "\0" in str(value)):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"spool is {value!r}: give the path of a file")
     path = checked_path(value)
     if path is not None:
         check_place(path)

@@ -213,7 +213,8 @@ class Evaluations:
             else:
                 self._recovery.write(row, row.outcome)
                 self._spooling.complete(row.lease.key)
-        self._set_behind(is_behind=bool(rows) or room <= 0)
+        # While some are under way, others may wait to be taken up by themselves.
+        self._set_behind(is_behind=bool(rows) or room < MAX_TAKEN_UP)
         if rows:
             self._sweep_soon()
 
@@ -344,6 +345,8 @@ class Evaluations:
             self._end(key, late=False)
             return
         self._spooling.park(key)
+        if kept.row is not None:
+            self._sweep_soon()
         kept.row, kept.is_parked = None, True
         self._ledger.evaluation_ended(late=False)
 

@@ -136,6 +136,7 @@ class Parts:
             self._tracer,
             self.ledger,
             self._guard,
+            self._settings.redaction,
         )
 
     def _local_dispatcher(self) -> Dispatcher:

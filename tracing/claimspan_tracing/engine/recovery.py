@@ -15,6 +15,7 @@ from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey, Outcome
+from claimspan_tracing.redact import Redaction
 from claimspan_tracing.spool import Root, Row, Spool
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
@@ -57,6 +58,7 @@ class Recovery:
         tracer: Callable[[], Tracer],
         ledger: Ledger,
         guard: Guard,
+        redaction: Redaction | None,
     ) -> None:
         """Connect the parts.
 
@@ -70,7 +72,9 @@ class Recovery:
             tracer: Returns the tracer for carriers.
             ledger: Counts.
             guard: Counts what fails.
+            redaction: What is taken out of texts.
         """
+        self._redaction = redaction
         self._spool = spool
         self._spooling = spooling
         self._remade = remade
@@ -92,12 +96,29 @@ class Recovery:
         if len(self._confirmations) >= MAX_UNCONFIRMED:
             return []
         # One finds out whether a judge that was not there is back.
-        rows = self._spool.claim(1 if self._pause else most)
+        is_alone = most >= MAX_TAKEN_UP
+        rows = self._spool.claim(1 if self._pause else most, is_alone=is_alone)
+        # Another process, or an earlier one, may have redacted nothing.
+        rows = [self._redact(row) if row.is_foreign else row for row in rows]
         for row in rows:
             self._spooling.take_up(row)
             if row.is_foreign:
                 self._uncounted.add(row.lease.key)
         return rows
+
+    def _redact(self, row: Row) -> Row:
+        """Take out of a row what its process may have left in it."""
+        redaction, guard = self._redaction, self._guard
+        if redaction is None:
+            return row
+        job = redaction.apply(row.job, guard)
+        job = replace(job, kept_spans=redaction.apply_to_spans(job.kept_spans, guard))
+        outcome = row.outcome
+        if outcome is not None:
+            outcome = redaction.apply_to_outcome(row.job, outcome, guard)
+        elif job.status is not None:  # the judge may not read what could not be redacted
+            outcome = Outcome(status=job.status, reason=job.reason)
+        return replace(row, job=job, outcome=outcome)
 
     def judge_is_away(self) -> None:
         """Leave the judge alone for a while: it could not be reached."""

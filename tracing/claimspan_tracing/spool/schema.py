@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CREATE", "VERSION"]
+__all__ = ["CREATE", "TABLES", "VERSION"]
 
 VERSION: Final = 1
 """Version of these tables, kept in ``user_version``."""
+
+TABLES: Final = frozenset({"owners", "records"})
+"""Their names."""
 
 # Times named ``_at`` are wall clock, for people to read. ``until`` and ``not_before`` are of the
 # clock that nobody can set, and mean something only together with ``boot``.

@@ -170,12 +170,17 @@ class Spool:
             if not self.is_full:
                 self._take_ballast()
 
-    def claim(self, most: int) -> list[Row]:
-        """Take up at most so many rows that nobody works on, the oldest first."""
-        return self._do(lambda store: self._claimed(store, most), [])
+    def claim(self, most: int, *, is_alone: bool = True) -> list[Row]:
+        """Take up at most so many rows that nobody works on, the oldest first.
 
-    def _claimed(self, store: Store, most: int) -> list[Row]:
-        rows = store.claim(most, self._max_attempts)
+        Args:
+            most: Number of rows.
+            is_alone: Whether this process works on no row now that it has taken up.
+        """
+        return self._do(lambda store: self._claimed(store, most, is_alone=is_alone), [])
+
+    def _claimed(self, store: Store, most: int, *, is_alone: bool) -> list[Row]:
+        rows = store.claim(most, self._max_attempts, is_alone=is_alone)
         died, store.died = store.died, []
         if died:
             _logger.warning(

@@ -15,7 +15,7 @@ from claimspan.errors import ConfigError
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.spool.clock import boot_id, now
 from claimspan_tracing.spool.payload import MAX_PAYLOAD_BYTES, read_job_text, read_outcome_text
-from claimspan_tracing.spool.schema import CREATE, VERSION
+from claimspan_tracing.spool.schema import CREATE, TABLES, VERSION
 
 __all__ = ["Lease", "Root", "Row", "Store"]
 
@@ -86,7 +86,7 @@ class Store:
 
         Raises:
             sqlite3.Error: The file is no database, or cannot be used now.
-            ConfigError: A newer version of claimspan has made it.
+            ConfigError: Another program or a newer version of claimspan has made it.
         """
         self._owner = owner
         self.died: list[str] = []
@@ -109,6 +109,9 @@ class Store:
                 f"the spool is of version {version}, and this claimspan knows up to {VERSION}: "
                 "give another file, or update claimspan"
             )
+        found = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+        if found and not found >= TABLES:
+            raise ConfigError("it is the database of another program: give another file")
         self._db.execute("PRAGMA journal_mode = WAL")
         # What was committed survives the process; the last moments may be lost with the machine.
         self._db.execute("PRAGMA synchronous = NORMAL")
@@ -274,21 +277,37 @@ class Store:
 
     # --- rows to take up ---
 
-    def claim(self, most: int, max_attempts: int) -> list[Row]:
+    def claim(self, most: int, max_attempts: int, *, is_alone: bool = True) -> list[Row]:
         """Take up rows that wait: this process's own, and those of processes that are dead.
 
-        What cannot be read, and what was taken up too often, becomes a dead letter.
+        What cannot be read, and what was taken up too often, becomes a dead letter. A row at its
+        last attempt is taken up by itself: one that ends its process must not use up the attempts
+        of those beside it.
+
+        Args:
+            most: Number of rows.
+            max_attempts: How often a row is taken up, before it is a dead letter.
+            is_alone: Whether this process works on no row now that it has taken up.
         """
+        # Two processes have ended beside such a row at least.
+        last = max(2, max_attempts - 1)
         with self._transaction():
-            found = [(row, False) for row in self._take(_OWN, most)]
-            found += [(row, True) for row in self._take(_FOREIGN, most - len(found))]
+            found = self._found(_BESIDE_OTHERS, most, last)
+            if not found and is_alone:
+                found = self._found(_BY_ITSELF, min(1, most), last)
             rows = [self._row(row, max_attempts, is_foreign=foreign) for row, foreign in found]
         return [row for row in rows if row is not None]
 
-    def _take(self, which: str, most: int) -> list[Mapping[str, object]]:
+    def _found(self, how: str, most: int, last: int) -> list[tuple[Mapping[str, object], bool]]:
+        """Rows, and whether each was another process's."""
+        own = self._take(f"{_OWN} AND {how}", most, last)
+        foreign = self._take(f"{_FOREIGN} AND {how}", most - len(own), last)
+        return [*((row, False) for row in own), *((row, True) for row in foreign)]
+
+    def _take(self, which: str, most: int, last: int) -> list[Mapping[str, object]]:
         taken = self._db.execute(
             _CLAIM.format(which=which),
-            {**self._moment(now()), "most": most, "max_bytes": MAX_PAYLOAD_BYTES},
+            {**self._moment(now()), "most": most, "last": last, "max_bytes": MAX_PAYLOAD_BYTES},
         )
         names = [column[0] for column in taken.description]
         return [dict(zip(names, values, strict=True)) for values in taken.fetchall()]
@@ -320,6 +339,9 @@ _OWN: Final = "owner = :me AND state IN ('waiting', 'unexported') AND not_before
 _FOREIGN: Final = """state <> 'dead' AND (
     owner IS NULL OR owner NOT IN (SELECT owner FROM owners WHERE {alive})
 )""".replace("{alive}", _ALIVE)
+
+_BY_ITSELF: Final = "(attempts = :last AND state NOT IN ('written', 'unexported'))"
+_BESIDE_OTHERS: Final = f"NOT {_BY_ITSELF}"
 
 _CLAIM: Final = """
 UPDATE records SET
