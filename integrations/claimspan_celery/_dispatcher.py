@@ -9,7 +9,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from claimspan.errors import ConfigError
@@ -126,7 +126,8 @@ class CeleryDispatcher:
         Raises:
             RuntimeError: The dispatcher was stopped.
         """
-        text = job.to_json()
+        # What others have set on the spans serves to make them again, which is not for workers.
+        text = replace(job, kept_spans=()).to_json()
         if len(text) > MAX_BYTES:
             reason = f"the record has more than {MAX_BYTES:,} characters, too many for the broker"
             self._deliver(job, Outcome(status=Status.JUDGE_ERROR, reason=reason))

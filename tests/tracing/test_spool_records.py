@@ -24,7 +24,7 @@ from opentelemetry.util.types import Attributes
 
 from claimspan.errors import JudgeUnavailableError
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Job, Monitor, Stats
+from claimspan_tracing import Decision, Job, Monitor, Stats
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import KeptSpan
 from claimspan_tracing.spool import Spool
@@ -232,6 +232,39 @@ def test_a_record_captured_without_content_shows_none_in_a_process_that_may_writ
     assert ROOT_FAITHFULNESS in attributes(spans.root)
     assert spans.of_kind("EVALUATOR")
     assert not [span for span in spans.all if "canary" in span.to_json()]
+
+
+def test_a_record_that_its_process_has_not_redacted_is_redacted_by_one_that_does(
+    make_monitor: MonitorFactory, path: Path, spans: Spans
+) -> None:
+    raw = job(text="canary. canary.")
+    record = raw.record.model_copy(update={"query": "canary", "response": "canary."})
+    kept = (KeptSpan(span_id=raw.span_id, attributes={"tenant": "canary"}),)
+    Spool(path, lease_seconds=0.01).add(replace(raw, record=record, kept_spans=kept))
+    time.sleep(0.05)
+    judge = ScriptedJudge()
+    monitor = make_monitor(judge=judge, spool=path, redact=lambda text: text.replace("canary", "x"))
+
+    assert monitor.flush()
+
+    assert ROOT_FAITHFULNESS in attributes(spans.root)
+    assert not [span for span in spans.all if "canary" in span.to_json()]
+    assert "canary" not in repr(judge.checked)
+
+
+def test_an_undecided_record_has_no_part_in_means_where_its_first_judge_is_not_there(
+    make_monitor: MonitorFactory, path: Path, spans: Spans
+) -> None:
+    undecided = Decision(sampled=True, rate=1.0, reason="undecided", undecided=True)
+    kept = (KeptSpan(span_id=job().span_id, attributes={}),)
+    Spool(path, lease_seconds=0.01).add(replace(job(), decision=undecided, kept_spans=kept))
+    time.sleep(0.05)
+    monitor = make_monitor(spool=path)
+
+    assert monitor.flush()
+
+    assert ROOT_FAITHFULNESS in attributes(spans.root)
+    assert attributes(spans.root)["claimspan.sample.weight"] == 0.0
 
 
 def test_a_record_that_another_process_has_taken_over_is_left_to_it(

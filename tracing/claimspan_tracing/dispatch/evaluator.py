@@ -92,8 +92,13 @@ class Evaluator:
 
     async def _decided(self, job: Job, seconds: float) -> Outcome:
         """Let a first judge decide about a job that was dispatched undecided, then evaluate it."""
-        if self._first_look is None or job.decision is None or not job.decision.undecided:
+        if job.decision is None or not job.decision.undecided:
             return await self._evaluate(job, seconds)
+        if self._first_look is None:
+            # A job of another process, from the spool: what would have become of records like it is
+            # not known here, so it has no part in means.
+            decision = replace(job.decision, undecided=False, counts=False)
+            return replace(await self._evaluate(job, seconds), decision=decision)
         # Both judges share the time of the job.
         began = time.monotonic()
         try:
