@@ -186,6 +186,26 @@ print(json.dumps(read()))
     assert found["claimspan.evaluation.cost scripted"] == [0.5, "{USD}"]
 
 
+def test_counters_do_not_fall_when_a_monitor_is_gone(tmp_path: Path) -> None:
+    code = """
+import gc
+metrics.set_meter_provider(late)
+Paid.gate.set()
+def used_up():
+    monitor = monitor_with(sample=1.0)
+    ask(monitor, 3)
+    monitor.flush(10), monitor.shutdown()
+used_up()
+gc.collect()
+gone = read()
+used_up()
+gc.collect()
+print(json.dumps([gone["claimspan.spans.lost"], read()["claimspan.spans.lost"]]))
+"""
+
+    assert json.loads(python(SET_UP + code, tmp_path)) == [[3, "{span}"], [6, "{span}"]]
+
+
 def test_a_forked_child_does_not_count_its_parents_records(tmp_path: Path) -> None:
     code = """
 import sys, warnings
@@ -242,12 +262,11 @@ import os
 from claimspan_tracing.write.signals import watch
 
 class Slow:
-    stats = None
     def __hash__(self):
         time.sleep(2)
         return 1
 
-making = threading.Thread(target=watch, args=[Slow()])
+making = threading.Thread(target=watch, args=[Slow(), None])
 making.start()
 time.sleep(0.3)
 child = os.fork()

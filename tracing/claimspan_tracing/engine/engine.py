@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -81,16 +80,14 @@ class Engine:
         self._is_exported = False
         self._dropped_before_flush = 0
         self._has_warned = False
-        watch(self)
+        watch(self, self._parts.stats)
 
     # --- on the application's threads ---
 
     @property
     def stats(self) -> Stats:
         """Counts of records by state."""
-        failures = self._parts.confirmations.failures
-        stats = self._parts.ledger.stats(self.guard.faults, failures)
-        return replace(stats, queued=len(self._parts.queue), queued_bytes=self._parts.queue.n_bytes)
+        return self._parts.stats()
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""

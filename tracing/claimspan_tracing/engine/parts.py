@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from opentelemetry.trace import Tracer
 
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.ledger import Ledger
+from claimspan_tracing.decide.ledger import Ledger, Stats
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.first_look import first_look_of
@@ -87,6 +88,11 @@ class Parts:
         """What users say about responses."""
         self.evaluations.on_skipped = self.feedback.keep
         self._reading = self._make_reading()
+
+    def stats(self) -> Stats:
+        """Return the counts of records by state."""
+        stats = self.ledger.stats(self._guard.faults, self.confirmations.failures)
+        return replace(stats, queued=len(self.queue), queued_bytes=self.queue.n_bytes)
 
     def _tracer(self) -> Tracer:
         """The tracer for evaluation spans and carriers."""

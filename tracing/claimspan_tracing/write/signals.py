@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from opentelemetry import metrics
 from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
@@ -30,7 +31,6 @@ __all__ = [
     "FeedbackEvents",
     "RecordCounter",
     "ScoreHistogram",
-    "Watched",
     "watch",
 ]
 
@@ -173,15 +173,6 @@ class RecordCounter:
 # --- observed, not recorded: the meter asks for these when it exports ---
 
 
-class Watched(Protocol):
-    """What has counts to observe: the engine of a monitor."""
-
-    @property
-    def stats(self) -> Stats:
-        """The counts at this moment."""
-        ...
-
-
 _COUNTERS: Final[tuple[tuple[str, str, Callable[[Stats], int], str], ...]] = (
     (
         semconv.FAULTS,
@@ -227,26 +218,40 @@ class _Observed:
     """The engines of one process. A meter keeps one instrument of a name, so they share it."""
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
-        # Weakly: a callback must not keep alive a monitor that its application has let go.
-        self._engines: weakref.WeakSet[Watched] = weakref.WeakSet()
-        self._lock = threading.RLock()
         self._is_offered = False
+        self._forget()
 
-    def add(self, engine: Watched) -> None:
+    def _forget(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        # Weakly: a callback must not keep alive a monitor that its application has let go.
+        self._engines: weakref.WeakKeyDictionary[object, Callable[[], Stats]] = (
+            weakref.WeakKeyDictionary()
+        )
+        # What those have counted that are gone: a counter may not fall.
+        self._gone: Counter[str] = Counter()
+
+    def add(self, engine: object, stats: Callable[[], Stats]) -> None:
         self._forget_parent()
         with self._lock:
-            self._engines.add(engine)
+            self._engines[engine] = stats
+            weakref.finalize(engine, self._keep, stats, os.getpid()).atexit = False
             if not self._is_offered:
                 self._is_offered = True
                 self._offer()
 
+    def _keep(self, stats: Callable[[], Stats], pid: int) -> None:
+        if pid != os.getpid():  # its parent's, in a forked child
+            return
+        last = stats()
+        with self._lock:
+            self._gone.update({name: count(last) for name, _, count, _ in _COUNTERS})
+
     def _forget_parent(self) -> None:
         """In a forked child: the parent counts its own engines."""
         if self._pid != os.getpid():
-            # The fork may have copied a lock that nobody here holds.
-            self._pid, self._lock = os.getpid(), threading.RLock()
-            self._engines = weakref.WeakSet()
+            # All of it: the fork may have copied a lock that nobody here holds.
+            self._forget()
 
     def _offer(self) -> None:
         meter = metrics.get_meter(semconv.SCOPE)
@@ -263,15 +268,18 @@ class _Observed:
             description="Approximate memory that these queries keep.",
         )
         for name, unit, count, description in _COUNTERS:
-            callback = self._sum_of(count)
+            callback = self._sum_of(count, name)
             meter.create_observable_counter(name, [callback], unit=unit, description=description)
 
-    def _sum_of(self, count: Callable[[Stats], int]) -> Callable[[_Options], list[Observation]]:
+    def _sum_of(
+        self, count: Callable[[Stats], int], name: str = ""
+    ) -> Callable[[_Options], list[Observation]]:
         def observe(options: _Options) -> list[Observation]:
             self._forget_parent()
             with self._lock:
-                engines = list(self._engines)
-            return [Observation(sum(count(engine.stats) for engine in engines))]
+                each = list(self._engines.values())
+                gone = self._gone[name]
+            return [Observation(gone + sum(count(stats()) for stats in each))]
 
         return observe
 
@@ -279,6 +287,11 @@ class _Observed:
 _observed: Final = _Observed()
 
 
-def watch(engine: Watched) -> None:
-    """Have the counts of an engine observed, as long as it is in use elsewhere."""
-    _observed.add(engine)
+def watch(engine: object, stats: Callable[[], Stats]) -> None:
+    """Have the counts of an engine observed; what it has counted stays when it is gone.
+
+    Args:
+        engine: The engine of a monitor; not kept alive.
+        stats: Returns its counts; must not refer to it.
+    """
+    _observed.add(engine, stats)
