@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from claimspan.errors import PayloadError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "bounded_lines", "parse_bounded"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "bounded_lines", "check_bounds", "parse_bounded"]
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Longest line that is read; OpenTelemetry's receivers take requests of up to this size."""
@@ -44,17 +44,34 @@ def parse_bounded(
         PayloadError: The text is too long, nested too deeply, or not JSON in UTF-8; NaN and
             infinities are not JSON.
     """
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if len(data) > max_bytes:
-        raise PayloadError("too long")
-    if _is_deeper_than(min(max_depth, _PARSERS_DEPTH), data):
-        raise PayloadError("nested too deeply")
+    data = check_bounds(text, max_bytes=max_bytes, max_depth=max_depth)
     try:
         parsed: object = from_json(data, allow_inf_nan=False)
     except ValueError:
         # Without the cause: its message may quote the text.
         raise PayloadError("not JSON") from None
     return parsed
+
+
+def check_bounds(
+    text: str | bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> bytes:
+    """Return a JSON text in UTF-8, for a parser that builds other values than ``parse_bounded``.
+
+    Args:
+        text: As for ``parse_bounded``.
+        max_bytes: As for ``parse_bounded``.
+        max_depth: As for ``parse_bounded``.
+
+    Raises:
+        PayloadError: The text is too long, or nested too deeply.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(data) > max_bytes:
+        raise PayloadError("too long")
+    if _is_deeper_than(min(max_depth, _PARSERS_DEPTH), data):
+        raise PayloadError("nested too deeply")
+    return data
 
 
 def _is_deeper_than(limit: int, data: bytes) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, PayloadError
+from claimspan.files.bounded import check_bounds
 from claimspan_tracing.job import Job, Outcome
 
 __all__ = ["MAX_PAYLOAD_BYTES", "read_job_text", "read_outcome_text"]
@@ -15,13 +15,6 @@ MAX_PAYLOAD_BYTES: Final = 16 * 1024 * 1024
 
 MAX_DEPTH: Final = 100
 """Nesting of a payload; metadata of applications is the only part of any depth."""
-
-MAX_DIGITS: Final = 400
-"""Digits in a row outside of texts: no float has more, and parsing them takes squared time."""
-
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET: Final = re.compile(rb"[\[\]{}]")
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % MAX_DIGITS)
 
 
 def read_job_text(text: object) -> Job:
@@ -45,20 +38,7 @@ def read_outcome_text(text: object) -> Outcome | None:
 def _checked(text: object) -> bytes:
     if not isinstance(text, str):
         raise ConfigError("the payload is no text of a bounded length")
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) > MAX_PAYLOAD_BYTES:
-        raise ConfigError("the payload is too long")
-    bare = _STRING.sub(b"", data)
-    if _LONG_NUMBER.search(bare):
-        raise ConfigError("the payload has a number of too many digits")
-    if _depth(bare) > MAX_DEPTH:
-        raise ConfigError("the payload is nested too deeply")
-    return data
-
-
-def _depth(bare: bytes) -> int:
-    deepest = depth = 0
-    for found in _BRACKET.finditer(bare):
-        depth += 1 if found.group() in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+    try:
+        return check_bounds(text, max_bytes=MAX_PAYLOAD_BYTES, max_depth=MAX_DEPTH)
+    except PayloadError as error:
+        raise ConfigError(f"the payload is {error.reason}") from None
