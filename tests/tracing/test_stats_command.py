@@ -275,6 +275,30 @@ def test_scores_that_came_late_count_with_their_records(trace_file: Path, tracer
     assert (group.evaluated, group.mean(), group.statuses) == (2, 0.5, {})
 
 
+def test_what_workers_have_not_scored_is_lost_and_what_they_have_counts(
+    trace_file: Path, tracer: Tracer
+) -> None:
+    carrier = {semconv.score("faithfulness"): 0.5, semconv.SAMPLE_WEIGHT: 2.0}
+    write_root(tracer, "dispatched", rate=0.5, carrier=carrier)
+    write_root(tracer, "dispatched", rate=0.5)
+
+    (group,) = stats(trace_file)
+
+    assert (group.records, group.evaluated, group.mean()) == (2, 1, 0.5)
+    assert group.statuses["dispatched"].share == 0.5
+
+
+def test_what_is_skipped_of_a_damaged_file_is_in_the_json(trace_file: Path, tracer: Tracer) -> None:
+    write_root(tracer, "evaluated", score=1.0)
+    with trace_file.open("a") as file:
+        file.write("no json\n")
+
+    # The last line: the warning about the file stands before it.
+    parsed = json.loads(run("stats", str(trace_file), "--json").splitlines()[-1])
+
+    assert parsed["skipped"] == {"line_not_json": 1}
+
+
 def test_an_evaluation_span_with_claims_alone_changes_nothing(
     trace_file: Path, tracer: Tracer
 ) -> None:

@@ -67,7 +67,7 @@ def stats(
     found = group_stats(read_sample(trace_file, by, skipped=skipped), reweight=reweight)
     _warn_of(skipped, trace_file)
     if as_json:
-        typer.echo(json.dumps(as_json_value(found)))
+        typer.echo(json.dumps({**as_json_value(found), "skipped": skipped.counts}))
     else:
         print_stats(found, by)
 

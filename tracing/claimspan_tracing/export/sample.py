@@ -18,8 +18,8 @@ __all__ = ["ROUTE", "SampledRecord", "read_sample"]
 ROUTE = "route"
 """Stands for the attribute with the name of the root run."""
 
-LOST = frozenset({*DROPPED, Status.THROTTLED, Status.OVER_BUDGET})
-"""States of records that were to be evaluated, and have no scores."""
+LOST = frozenset({*DROPPED, Status.THROTTLED, Status.OVER_BUDGET, Status.DISPATCHED})
+"""States of records that were to be evaluated: without scores, on a carrier either, they are lost."""
 
 
 @dataclass(slots=True)
