@@ -19,7 +19,7 @@ ROUTE = "route"
 """Stands for the attribute with the name of the root run."""
 
 LOST = frozenset({*DROPPED, Status.THROTTLED, Status.OVER_BUDGET, Status.DISPATCHED})
-"""States of records that were to be evaluated: without scores, on a carrier either, they are lost."""
+"""States of records that were to be evaluated; lost where no carrier has their scores either."""
 
 
 @dataclass(slots=True)
