@@ -6,6 +6,7 @@ Rows F6, F8, P4 and S2 of the reliability matrix, for jobs that wait in a broker
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -312,7 +313,7 @@ def test_an_outage_of_the_judge_makes_no_dead_letters(scene: Scene) -> None:
 def test_each_way_to_start_a_worker_evaluates(command: str, tmp_path: Path) -> None:
     arguments = celery_worker(command, "-P", "solo")
     if command == "claimspan":
-        arguments = ["claimspan", "worker", "--pool", "solo"]
+        arguments = [sys.executable, "-m", "claimspan", "worker", "--pool", "solo"]
     with (
         redis_server() as redis,
         worker_process(arguments, redis.url, tmp_path / "log") as worker,

@@ -36,7 +36,8 @@ def judge() -> ScriptedJudge:
 
 @pytest.fixture
 def monitor(make_monitor: MonitorFactory, judge: ScriptedJudge) -> Monitor:
-    return make_monitor(judge=judge)
+    # A thousand evaluations take a while where lines are counted, and none may be given up.
+    return make_monitor(judge=judge, hold_seconds=300.0)
 
 
 @pytest.fixture(params=DRIVERS, ids=lambda make: make().name)

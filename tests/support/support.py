@@ -75,6 +75,8 @@ class MonitorFactory:
             "judge": ScriptedJudge(),
             "sample": 1.0,
             "tracer_provider": self.provider,
+            # Tests wait for their evaluations, and nobody else needs the processor meanwhile.
+            "max_cpu_share": 1.0,
         }
         monitor = Monitor(**(defaults | options))
         self.made.append(monitor)
