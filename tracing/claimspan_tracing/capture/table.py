@@ -116,10 +116,19 @@ class RunTable:
         run.tree.runs.append(run)
         self._runs[run.id] = run
         if run.parent is not None:
+            self._leave_closed(run)
             return []
         with self._lock:
             self._roots[run.id] = run
             return self._evict()
+
+    def _leave_closed(self, run: Run) -> None:
+        """Remove a run whose tree was closed after its parent had been looked up."""
+        root_id = run.tree.root.id
+        if root_id not in self._roots:
+            self._runs.pop(run.id, None)
+            if root_id in self._given_up:
+                self.give_up(run.id)
 
     def close(self, tree: RunTree) -> bool:
         """Remove every run of a tree; what its runs report later is ignored.
@@ -127,13 +136,19 @@ class RunTable:
         Returns:
             False where the tree was removed before: two threads may see the end of one answer.
         """
+        found = self._close_root(tree)
+        self._forget_runs(tree)
+        return found
+
+    def _close_root(self, tree: RunTree) -> bool:
         with self._lock:
-            found = self._roots.pop(tree.root.id, None) is not None
             for run_id in tree.skipped:
                 self._skipped.pop(run_id, None)
+            return self._roots.pop(tree.root.id, None) is not None
+
+    def _forget_runs(self, tree: RunTree) -> None:
         for run in tree.runs:
             self._runs.pop(run.id, None)
-        return found
 
     def close_all(self) -> list[RunTree]:
         """Remove every run, at a shutdown.
@@ -148,9 +163,19 @@ class RunTable:
     def _close_open(self, tree: RunTree) -> bool:
         """Give up a tree whose root is open, and remember its open runs."""
         # Before they are removed: a run that starts in between must find one or the other.
-        for run_id in (*(run.id for run in tree.runs if run.end is None), *tree.skipped):
+        self._give_up_open(tree)
+        found = self._close_root(tree)
+        # Again: a run may have started before its root was gone.
+        self._give_up_open(tree)
+        self._forget_runs(tree)
+        return found
+
+    def _give_up_open(self, tree: RunTree) -> None:
+        for run_id in (
+            *(run.id for run in list(tree.runs) if run.end is None),
+            *list(tree.skipped),
+        ):
             self.give_up(run_id)
-        return self.close(tree)
 
     def _evict(self) -> list[RunTree]:
         """Give up the oldest trees beyond the bounds; the caller holds the lock."""
