@@ -200,3 +200,29 @@ def test_file_and_endpoint_together_get_both(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_an_error_at_set_up(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give another file"):
         configure(file=tmp_path / "missing" / "traces.jsonl")
+
+
+class ReplacingProvider(TracerProvider):
+    """As Phoenix's ``register()`` returns: what is added takes the place of its own exporter."""
+
+    def __init__(self, own: SpanProcessor) -> None:
+        super().__init__(shutdown_on_exit=False)
+        super().add_span_processor(own)
+        self._own: SpanProcessor | None = own
+
+    def add_span_processor(self, span_processor: SpanProcessor) -> None:
+        if self._own is not None:
+            self._own.shutdown()
+            self._own = None
+        super().add_span_processor(span_processor)
+
+
+def test_a_provider_that_replaces_its_exporter_by_what_is_added_keeps_it(spans: Spans) -> None:
+    provider = ReplacingProvider(SimpleSpanProcessor(spans.exporter))
+    monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
+
+    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+    assert monitor.shutdown()
+    assert monitor.stats.evaluated == 1
+    assert attributes(spans.root)["claimspan.evaluation.status"] == "evaluated"

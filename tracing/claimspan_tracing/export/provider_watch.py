@@ -6,8 +6,7 @@ import weakref
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from opentelemetry.sdk.trace import SpanProcessor
-from opentelemetry.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 from claimspan_tracing import lifecycle
 
@@ -42,19 +41,14 @@ class ProviderWatch(SpanProcessor):
 _watches: Final[WeakKeyDictionary[TracerProvider, ProviderWatch]] = WeakKeyDictionary()
 
 
-def watch(provider: TracerProvider) -> ProviderWatch | None:
-    """Return the watch of a provider, one for all monitors that use it.
-
-    Returns:
-        None for a provider that takes no span processors; it counts as never shut down.
-    """
-    add = getattr(provider, "add_span_processor", None)
-    if add is None:
-        return None
+def watch(provider: TracerProvider) -> ProviderWatch:
+    """Return the watch of a provider of the SDK's, one for all monitors that use it."""
     # Without a lock: two threads that come at once add two watches, and both are told.
     known = _watches.get(provider)
     if known is None:
         known = ProviderWatch(provider)
-        add(known)
+        # The method of the SDK itself: a subclass may take what is added for the exporter of its
+        # user, and remove its own. Phoenix's ``register()`` returns such a provider.
+        TracerProvider.add_span_processor(provider, known)
         _watches[provider] = known
     return known

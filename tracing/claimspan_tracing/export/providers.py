@@ -147,7 +147,7 @@ class TracerSource:
         """Return a tracer of the provider that is in force now."""
         provider = self._used = self._provider()
         if self._cached is None or self._cached[0] is not provider:
-            self._watch = _watch(provider)
+            self._watch = _watch(_sdk_of(provider))
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
             lifecycle.ends_last()
         return self._cached[1]
@@ -164,15 +164,8 @@ class TracerSource:
 
     def sdk_provider(self) -> SdkTracerProvider | None:
         """Return the provider in force where it is one of the SDK; None where it is another's."""
-        # Whoever has a provider of the SDK has loaded it; nobody else needs to.
-        if "opentelemetry.sdk.trace" not in sys.modules:
-            return None
-        from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-
         provider = self._used = self._provider()
-        # Logfire's provider passes everything on to one of the SDK, and shows it by this name.
-        inner: object = getattr(provider, "provider", None)
-        return next((p for p in (provider, inner) if isinstance(p, SdkTracerProvider)), None)
+        return _sdk_of(provider)
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.
@@ -198,10 +191,22 @@ class TracerSource:
             return self._own
 
 
-def _watch(provider: TracerProvider) -> ProviderWatch | None:
-    # Imported here: a provider of another package need not have loaded the SDK.
-    if not hasattr(provider, "add_span_processor"):
+def _sdk_of(provider: TracerProvider) -> SdkTracerProvider | None:
+    """Return the SDK's provider that a provider is, or passes everything on to; else None."""
+    # Whoever has a provider of the SDK has loaded it; nobody else needs to.
+    if "opentelemetry.sdk.trace" not in sys.modules:
         return None
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+
+    # Logfire's provider passes everything on to one of the SDK, and shows it by this name.
+    inner: object = getattr(provider, "provider", None)
+    return next((p for p in (provider, inner) if isinstance(p, SdkTracerProvider)), None)
+
+
+def _watch(provider: SdkTracerProvider | None) -> ProviderWatch | None:
+    if provider is None:
+        return None
+    # Imported here: it loads the SDK, which a provider of another package need not have loaded.
     from claimspan_tracing.export.provider_watch import watch
 
     return watch(provider)
