@@ -9,11 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from claimspan.errors import ConfigError
-from claimspan_tracing import configure
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor, configure
 
+from lc_pipelines import rag_chain
 from otlp_receiver import receiver
+from support import ScriptedJudge, Spans, attributes
 
 SUPPORT = Path(__file__).parents[1] / "support"
 
