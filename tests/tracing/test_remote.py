@@ -91,6 +91,18 @@ def test_scores_are_on_a_carrier_that_is_exported_when_writing_returns(
     remote.close()
 
 
+def test_a_sampler_of_the_workers_environment_drops_no_carrier(
+    job: Job, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    worker = RemoteEvaluation(ScriptedJudge())
+
+    assert worker.write(job, worker.evaluate(job, 10.0))
+    worker.close()
+
+    assert len(backend.spans) == 1
+
+
 def test_an_export_that_fails_is_said_and_the_next_attempt_writes_the_same_span(
     job: Job, backend: Backend
 ) -> None:

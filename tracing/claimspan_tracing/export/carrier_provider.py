@@ -13,6 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
 from claimspan.errors import ClaimspanError
 from claimspan_tracing.export.providers import span_exporters
@@ -41,7 +42,11 @@ class CarrierProvider:
         self._ids = _Ids()
         attributes = {"service.name": service_name} if service_name else {}
         self.provider: Final = TracerProvider(
-            id_generator=self._ids, resource=Resource.create(attributes)
+            id_generator=self._ids,
+            resource=Resource.create(attributes),
+            # Not the environment's: the application has decided about the trace, and a carrier that
+            # is dropped here would count as exported.
+            sampler=ParentBased(ALWAYS_ON),
         )
         """Gives the tracers."""
         for exporter in span_exporters(None, file):
