@@ -57,10 +57,12 @@ def threads_since(before: Collection[threading.Thread]) -> list[str]:
     return [thread.name for thread in new if thread.name.startswith("claimspan")]
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_until(
+    is_so: Callable[[], bool], seconds: float = 10.0, *, shown: Callable[[], object] = str
+) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, shown()
         time.sleep(0.01)
 
 
@@ -193,7 +195,7 @@ def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
     late = monitor.stats.late
     released.set()
     monitor.shutdown(5)
-    wait_until(lambda: not threads_since(before))
+    wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
 
     assert evaluated > 5
     assert monitor.stats.pending == 0
@@ -241,7 +243,7 @@ def test_a_shutdown_ends_the_threads_of_look_ups_too(make_monitor: MonitorFactor
     assert monitor.flush(10)
     monitor.shutdown(5)
 
-    wait_until(lambda: not threads_since(before))
+    wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
 
 
 def test_a_judge_that_hangs_on_a_thread_does_not_keep_the_process(tmp_path: Path) -> None:

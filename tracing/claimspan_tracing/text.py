@@ -13,6 +13,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, KeysView, Sequence, ValuesView
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Final, TypeGuard, TypeVar
@@ -62,6 +63,9 @@ MAX_WALKED: Final = 10_000
 
 MAX_WALKED_BYTES: Final = 1024 * 1024
 """Bytes of text kept of all metadata of one record."""
+
+MAX_LISTINGS: Final = 8
+"""Times that a mapping is listed anew, because another thread changed it meanwhile."""
 
 MAX_TEXT_BYTES: Final = 64 * 1024
 """Bytes kept of one text: a chunk, a query, a response, a prompt, a completion, or a value in
@@ -263,9 +267,18 @@ def _has_generated_text(kind: type) -> bool:
 
 def _first(items: Callable[[], Iterable[_T]], walk: Walk) -> list[_T]:
     """The first items, as many as there is room for; none where they cannot be listed."""
-    try:
+    for _ in range(MAX_LISTINGS):
         # In one go: another thread may change the mapping at the same time.
-        return list(islice(items(), max(0, min(MAX_ITEMS, walk.items))))
+        with suppress(RuntimeError):
+            return _listed(items, max(0, min(MAX_ITEMS, walk.items)))
+    return []
+
+
+def _listed(items: Callable[[], Iterable[_T]], room: int) -> list[_T]:
+    try:
+        return list(islice(items(), room))
+    except RuntimeError:  # changed by another thread, which the garbage collector let run
+        raise
     except BaseException:  # noqa: BLE001 - a broken container of the user's is not worth the record
         return []
 
