@@ -84,18 +84,21 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "write": SHARED | {"decide", "job"},
     "export": SHARED | {"decide", "job", "lifecycle"},
     "spool": SHARED | {"job"},
+    "deliver": SHARED | {"job", "lifecycle", "write"},
     "engine": SHARED
-    | {"capture", "decide", "dispatch", "export", "job", "lifecycle", "read", "redact", "spool"}
-    | {"write"},
-    "options": SHARED | {"decide", "dispatch", "redact", "spool", "write"},
+    | {"capture", "decide", "deliver", "dispatch", "export", "job", "lifecycle", "read", "redact"}
+    | {"spool", "write"},
+    "options": SHARED | {"decide", "deliver", "dispatch", "redact", "spool", "write"},
     "monitor": SHARED
-    | {"decide", "dispatch", "engine", "export", "lifecycle", "options", "redact", "write"},
+    | {"decide", "deliver", "dispatch", "engine", "export", "lifecycle", "options", "redact"}
+    | {"write"},
     "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
-    "adapters": SHARED | {"capture", "dispatch", "job", "monitor", "options", "redact", "remote"},
+    "adapters": SHARED
+    | {"capture", "deliver", "dispatch", "job", "monitor", "options", "redact", "remote", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
-        {"decide", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}
+        {"decide", "deliver", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}
     ),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""

@@ -5,6 +5,7 @@
     │   ├── LabelError           labels given to a metric have no known spelling, or do not fit
     │   ├── MissingExtraError    an optional dependency is not installed
     │   └── NoRecordsError       a trace file was read, and holds no record
+    ├── DeliveryError            a backend did not take scores
     ├── FileError                a file cannot be read; names the line
     │   ├── GroundTruthError     ground truths cannot be read, or a look-up gave something else
     │   └── PayloadError         a JSON text is too long, nested too deeply, or not JSON
@@ -26,6 +27,7 @@ __all__ = [
     "BudgetExceededError",
     "ClaimspanError",
     "ConfigError",
+    "DeliveryError",
     "FileError",
     "GroundTruthError",
     "JudgeError",
@@ -66,6 +68,20 @@ class MissingExtraError(ConfigError):
 
 class NoRecordsError(ConfigError):
     """A trace file was read to its end, and holds no record that claimspan has evaluated."""
+
+
+class DeliveryError(ClaimspanError):
+    """A backend did not take scores; the message names its status, and what to do."""
+
+    def __init__(self, reason: str, *, final: bool = False) -> None:
+        """Set the reason.
+
+        Args:
+            reason: The whole message.
+            final: Whether it would refuse the same scores again, so that no new try is worth it.
+        """
+        self.final: Final = final
+        super().__init__(reason)
 
 
 class FileError(ClaimspanError):

@@ -14,6 +14,7 @@ from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
@@ -24,13 +25,17 @@ from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.suppression import is_suppressed, run_suppressed
 from claimspan_tracing.text import join_bounded
+from claimspan_tracing.write.sinks import DeliveringSink, Finished
 
 __all__ = [
     "EXIT_TIMEOUT",
     "Capture",
     "Deliver",
+    "DeliveringSink",
+    "Delivery",
     "Dispatcher",
     "Document",
+    "Finished",
     "Generation",
     "GroundTruthLike",
     "Guard",

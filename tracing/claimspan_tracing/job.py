@@ -27,6 +27,7 @@ __all__ = [
     "Job",
     "JobKey",
     "KeptSpan",
+    "Message",
     "Outcome",
     "RetrieverRun",
     "union_of",
@@ -55,6 +56,19 @@ Index = Annotated[int, Field(ge=0)]
 """Place in a list."""
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a chat with a model."""
+
+    __pydantic_config__ = _STRICT
+
+    role: str
+    """``system``, ``user``, ``assistant`` or ``tool``; empty where unknown."""
+
+    text: str
+    """What it says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +103,9 @@ class RetrieverRun:
 
     error_type: str = ""
     """Class of the exception that ended the run; empty where there was none."""
+
+    span_id: SpanIdHex | Literal[""] = ""
+    """Of the run's own span, 16 hex digits; empty before there is one."""
 
     kind: Literal["retriever"] = "retriever"
     """Tells the kinds of runs apart in JSON."""
@@ -129,6 +146,12 @@ class GeneratorRun:
 
     error_type: str = ""
     """Class of the exception that ended the run; empty where there was none."""
+
+    messages: tuple[Message, ...] = ()
+    """The messages that ``prompt`` is made of; empty where the model takes a plain text."""
+
+    span_id: SpanIdHex | Literal[""] = ""
+    """Of the run's own span, 16 hex digits; empty before there is one."""
 
     kind: Literal["generator"] = "generator"
     """Tells the kinds of runs apart in JSON."""

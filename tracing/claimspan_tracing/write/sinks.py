@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from claimspan.evaluation.assessment import Assessment, assess
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.write.spans import OpenSpans
 
-__all__ = ["Finished", "Sink", "SuppressedSink"]
+__all__ = ["DeliveringSink", "Finished", "Sink", "SuppressedSink"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Finished:
     """A record with its outcome, ready to be written."""
 
@@ -26,6 +28,12 @@ class Finished:
     """The spans of the query while they are open; None where they have ended, where they are
     somebody else's, and in another process."""
 
+    @cached_property
+    def assessments(self) -> tuple[Assessment, ...]:
+        """The scores, each with its label and its reason; made once, for all sinks."""
+        evaluation = self.outcome.evaluation
+        return () if evaluation is None else assess(evaluation)
+
 
 @runtime_checkable
 class Sink(Protocol):
@@ -37,6 +45,28 @@ class Sink(Protocol):
 
     def write(self, finished: Finished) -> None:
         """Write one finished record. Blocking here delays the spans of other records."""
+        ...
+
+
+@runtime_checkable
+class DeliveringSink(Sink, Protocol):
+    """A sink that only takes records in, and delivers them on a thread of its own."""
+
+    def start(self) -> None:
+        """Start the thread, ahead of the first record; safe to call again.
+
+        Raises:
+            RuntimeError: The interpreter is shutting down.
+        """
+        ...
+
+    def flush(self, timeout: float) -> bool:
+        """Deliver what was taken in; False where something is left after ``timeout`` seconds."""
+        ...
+
+    @property
+    def lost(self) -> int:
+        """Number of records that could not be delivered."""
         ...
 
 
