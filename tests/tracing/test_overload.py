@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,10 +52,19 @@ class Counting(ScriptedJudge):
             self.in_hand -= 1
 
 
-def threads_since(before: Collection[threading.Thread]) -> list[str]:
-    """Names of our threads that other tests have not left behind."""
-    new = [thread for thread in threading.enumerate() if thread not in before]
-    return [thread.name for thread in new if thread.name.startswith("claimspan")]
+def our_threads() -> Counter[str]:
+    """How many threads of ours there are of each name."""
+    names = (thread.name for thread in threading.enumerate())
+    return Counter(name for name in names if name.startswith("claimspan"))
+
+
+def threads_since(before: Counter[str]) -> list[str]:
+    """Names of the threads that are more than other tests have left behind.
+
+    By their number: those that wait for the end of the process are interchangeable, and which of
+    them ends with a monitor is chance.
+    """
+    return list((our_threads() - before).elements())
 
 
 def wait_until(
@@ -174,7 +184,7 @@ def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("claimspan_tracing.dispatch.judge_thread.DEADLINE_SECONDS", 1.0)
-    released, before = threading.Event(), threading.enumerate()
+    released, before = threading.Event(), our_threads()
 
     class BlocksOnce(Counting):
         async def check(
@@ -237,7 +247,7 @@ def test_a_shutdown_ends_the_threads_of_look_ups_too(make_monitor: MonitorFactor
     def look_up(query: str, metadata: Mapping[str, object]) -> str | None:
         return None
 
-    before = threading.enumerate()
+    before = our_threads()
     monitor = make_monitor(ground_truth=look_up)
     rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
     assert monitor.flush(10)
