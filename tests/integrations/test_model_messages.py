@@ -17,6 +17,7 @@ from langchain_core.messages import (
 )
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms import ChatMessage as LlamaMessage
 from llama_index.core.llms import LLMMetadata, MessageRole
 from openinference.instrumentation import using_attributes
@@ -58,10 +59,10 @@ def ask_langchain(monitor: InMemoryMonitor, messages: list[BaseMessage]) -> None
         (SystemMessage("text"), "system"),
         (HumanMessage("text"), "user"),
         (AIMessage("text"), "assistant"),
-        (AIMessageChunk("text"), "assistant"),
+        (AIMessageChunk(content="text"), "assistant"),
         (ToolMessage("text", tool_call_id="1"), "tool"),
-        (ChatMessage("text", role="developer"), "system"),
-        (ChatMessage("text", role="oracle"), ""),
+        (ChatMessage(content="text", role="developer"), "system"),
+        (ChatMessage(content="text", role="oracle"), ""),
         (HumanMessage([{"type": "text", "text": "te"}, {"type": "image"}, "xt"]), "user"),
     ],
 )
@@ -87,7 +88,7 @@ def test_llama_indexs_messages_have_roles() -> None:
     ]
     with InMemoryMonitor() as monitor:
         detach = claimspan_llama_index.instrument(monitor)
-        engine = ContextChatEngine.from_defaults(
+        engine: BaseChatEngine = ContextChatEngine.from_defaults(
             retriever=LlamaShelf(), llm=ChatEcho(said="said"), memory=memory_of(history)
         )
         engine.chat(QUERY)
@@ -144,8 +145,7 @@ def test_spans_of_others_give_their_ids_and_their_session_to_the_job() -> None:
 
 def test_runs_of_ours_have_the_ids_of_their_spans_when_sinks_get_the_job() -> None:
     with InMemoryMonitor() as monitor:
-        config = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
-        rag_chain().invoke(QUERY, config)
+        rag_chain().invoke(QUERY, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
 
         job = monitor.only_record().job
         ours = {format_span_id(ids(s).span_id): s.name for s in monitor.spans()}

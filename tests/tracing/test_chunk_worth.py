@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
+from claimspan_tracing.adapters import is_list
 from claimspan_tracing.testing import InMemoryMonitor
 
-from lc_pipelines import Shelf, answer_to, rag_chain
+from lc_pipelines import Shelf, rag_chain
 from support import attributes
 
 RELEVANCE, USED = "claimspan.chunks.relevance", "claimspan.chunks.used"
@@ -71,20 +70,21 @@ def test_the_lists_are_as_long_as_the_documents_on_the_span() -> None:
         ask(monitor, *(f"text {n}" for n in range(30)))
 
         ((_, used),) = lists_on(monitor, "retrieval")[0].items()
-    assert isinstance(used, Sequence)
+    assert is_list(used)
     assert len(used) == 20
 
 
 def test_chunks_that_were_dropped_before_the_model_are_judged_where_the_model_read_them() -> None:
-    def answer(found: Sequence[Document]) -> dict[str, object]:
-        return {"context": list(found[1:]), "answer": answer_to("q")}
-
     shelf = Shelf(documents=documents("dropped", "Answer to q", "Invented for q. Answer to q"))
-    model = rag_chain(retriever=shelf)  # its model's span is the answering one
-    chain = shelf | RunnableLambda(answer)
+    model = rag_chain(retriever=shelf)
+
+    def answer(query: str, config: RunnableConfig) -> dict[str, object]:
+        said = model.invoke(query, config)
+        return {"context": shelf.invoke(query, config)[1:], "answer": said}
+
     with InMemoryMonitor() as monitor:
-        config = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
-        RunnableLambda(lambda q: (model.invoke(q), chain.invoke(q))[1]).invoke("q", config)
+        chain = RunnableLambda(answer)
+        chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
 
         retrieved, read = lists_on(monitor, "retrieval"), lists_on(monitor, "chat")
     assert retrieved == [{}, {}]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from claimspan_langchain import ClaimspanCallbackHandler
@@ -23,8 +23,11 @@ def texts_of(*said: tuple[object, object]) -> list[str]:
 def asked(monitor: InMemoryMonitor, *messages: BaseMessage) -> GeneratorRun:
     """The model's run of a query with these messages."""
     model = GenericFakeChatModel(messages=iter([AIMessage("said")]))
-    prompt = ChatPromptTemplate.from_messages(messages)
-    chain = Shelf() | RunnableLambda(lambda found: {}) | prompt | model
+
+    def prompt(found: list[Document]) -> list[BaseMessage]:
+        return list(messages)
+
+    chain = Shelf() | RunnableLambda(prompt) | model
     chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
     (run,) = [r for r in monitor.only_record().job.runs if isinstance(r, GeneratorRun)]
     return run
