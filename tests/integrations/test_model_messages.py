@@ -81,6 +81,10 @@ class ChatEcho(LlamaEcho):
         return LLMMetadata(model_name="echo", is_chat_model=True, context_window=10_000_000)
 
 
+def chat_with(engine: BaseChatEngine) -> None:
+    assert str(engine.chat(QUERY)) == "said"
+
+
 def test_llama_indexs_messages_have_roles() -> None:
     history = [
         LlamaMessage(role=MessageRole.USER, content="before"),
@@ -88,10 +92,10 @@ def test_llama_indexs_messages_have_roles() -> None:
     ]
     with InMemoryMonitor() as monitor:
         detach = claimspan_llama_index.instrument(monitor)
-        engine: BaseChatEngine = ContextChatEngine.from_defaults(
+        engine = ContextChatEngine.from_defaults(
             retriever=LlamaShelf(), llm=ChatEcho(said="said"), memory=memory_of(history)
         )
-        engine.chat(QUERY)
+        chat_with(engine)
         detach()
 
         (system, *rest) = read(monitor)
