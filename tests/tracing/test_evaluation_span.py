@@ -146,6 +146,22 @@ def test_a_long_question_and_many_reasons_stay_within_eight_kibibytes() -> None:
             json.loads(str(each[name]))
 
 
+class Unclean(ScriptedJudge):
+    """A judge whose model writes control characters into its claims."""
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        return [Claim(text="red\x1b[31m and \0\nnothing", sentence="red\x1b[31m and \u202e\0")]
+
+
+def test_what_a_judge_writes_into_its_claims_is_cleaned_like_every_other_text() -> None:
+    with InMemoryMonitor(judge=Unclean(), ground_truth=TRUTH) as monitor:
+        ask(monitor)
+        written = "".join(str(value) for s in monitor.spans() for value in attributes(s).values())
+
+    assert "'red\ufffd[31m and \ufffd nothing'" in written
+    assert re.findall(r"[\0\x1b\u202e]|\\u0000|\\u001b", written) == []
+
+
 # --- late scores, by OpenInference's rules for annotations ---
 
 
