@@ -25,7 +25,8 @@ def main(kills: int, seed: int) -> int:
         acknowledged = kill_and_restart(folder, kills, judge_seconds=0.05, rng=rng)
         aftermath = read_aftermath(folder)
     scored = [key for key in acknowledged if len(aftermath.scored(key)) == 1]
-    whole = [key for key in acknowledged if aftermath.names(key) == WHOLE]
+    # Late scores stand on a span more.
+    whole = [k for k in acknowledged if aftermath.names(k) - {"claimspan.annotations"} == WHOLE]
     print(f"kills           {kills}")
     print(f"acknowledged    {len(acknowledged)}")
     print(f"one score       {len(scored)}")

@@ -22,6 +22,9 @@ SPAN_ROOT: Final = "invoke_workflow"
 SPAN_RETRIEVER: Final = "retrieval"
 SPAN_GENERATOR: Final = "chat"
 SPAN_EVALUATE: Final = "claimspan.evaluate"
+"""The claims that scores rest on; and the scores, where they came too late for the root."""
+SPAN_ANNOTATIONS: Final = "claimspan.annotations"
+"""Late scores in OpenInference's form for annotations of a span that has ended."""
 
 # --- gen_ai: OpenTelemetry ---
 
@@ -43,9 +46,17 @@ ERROR_TYPE: Final = "error.type"
 """Class of the exception; its message stays out, as it may quote a chunk or a key."""
 
 EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
-"""Log event, one for each score, on the root span's context."""
+"""Log event, one for each score, on the root span's context; one with an ``error.type`` for an
+evaluation that failed."""
 GEN_AI_EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 GEN_AI_EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+GEN_AI_EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+"""``good``, ``low`` or ``neutral``."""
+GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+"""Why a score is low, in one line; absent where it is not."""
+GEN_AI_EVALUATION_TARGET: Final = "gen_ai.evaluation.target"
+GEN_AI_EVALUATOR_VERSION: Final = "gen_ai.evaluation.evaluator.version"
+"""Both are extensions of pydantic-evals that Logfire reads: the route, and the judge's version."""
 EVALUATION_FEEDBACK: Final = "user_feedback"
 """Name of the evaluation that a user makes by saying whether a response was good."""
 
@@ -108,13 +119,13 @@ def output_message(index: int, field: str) -> str:
 
 
 def annotation(index: int, field: str) -> str:
-    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``)."""
+    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``).
+
+    The fields are ``name``, ``score``, ``label``, ``explanation``, ``annotator_kind`` and
+    ``identifier``.
+    """
     return f"evaluations.{index}.evaluation.{field}"
 
-
-ANNOTATION_NAME: Final = "name"
-ANNOTATION_SCORE: Final = "score"
-ANNOTATION_KIND: Final = "annotator_kind"
 
 # --- claimspan: scores and what they rest on ---
 
@@ -162,6 +173,9 @@ def score(metric: str) -> str:
 
 EVALUATION_STATUS: Final = "claimspan.evaluation.status"
 EVALUATION_REASON: Final = "claimspan.evaluation.reason"
+EVALUATION_SUMMARY: Final = "claimspan.evaluation.summary"
+"""The main low score with its reason in plain words, and the others by name; absent where no score
+is low."""
 EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 """List of ``metric, metric: reason``, one entry a reason, for the metrics that have no value. An
 entry without a colon is the reason of all metrics that are in no other entry and have no score."""
