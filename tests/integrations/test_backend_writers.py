@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from claimspan.errors import MissingExtraError
+from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langfuse import LangfuseWriter
 from claimspan_mlflow import MLflowWriter
@@ -29,7 +28,6 @@ from claimspan_tracing.testing import InMemoryMonitor
 from contract_server import (
     ContractServer,
     Fault,
-    Request,
     answer,
     contract_server,
     cut,
@@ -45,10 +43,11 @@ from scored_records import finished
 
 WAIT = 30.0
 KEY = "never-in-a-log"
-
-
-class _Api(Protocol):
-    def __call__(self, request: Request) -> object: ...
+KEYS = {
+    "LANGFUSE_PUBLIC_KEY": LangfuseApi.PUBLIC_KEY,
+    "LANGFUSE_SECRET_KEY": LangfuseApi.SECRET_KEY,
+}
+"""Variables of a child process: those of the server of the tests."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ def test_a_backend_that_asks_to_wait_is_left_alone_for_so_long(backend: Backend)
 
 
 def test_a_backend_that_is_away_delays_nobody_who_writes(backend: Backend) -> None:
-    writer = backend.make(closed_port())
+    writer = backend.make(closed_port().removesuffix("/v1/traces"))
     began = time.monotonic()
     for number in range(1, 50):
         writer.write(finished(number))
@@ -258,12 +257,12 @@ def test_the_requests_of_a_writer_are_no_part_of_the_applications_traces() -> No
 def test_a_forked_child_sends_its_own_scores_and_not_its_parents(
     backend: Backend, tmp_path: Path
 ) -> None:
-    name = type(backend.make(backend.server.url)).__name__
+    made = type(backend.make(backend.server.url))
     code = f"""
 import os
-from {type(backend.make(backend.server.url)).__module__.partition(".")[0]} import {name}
+from {made.__module__.partition(".")[0]} import {made.__name__}
 from scored_records import finished
-writer = {name}({backend.server.url!r})
+writer = {made.__name__}({backend.server.url!r})
 writer.write(finished(1))
 assert writer.flush(20)
 pid = os.fork()
@@ -278,28 +277,47 @@ print("well")
     ended = run_python(
         code,
         tmp_path,
-        LANGFUSE_PUBLIC_KEY=LangfuseApi.PUBLIC_KEY,
-        LANGFUSE_SECRET_KEY=LangfuseApi.SECRET_KEY,
+        **KEYS,
     )
 
     assert "well" in ended.stdout, ended.stderr
     assert backend.stored() == 3 * SCORES
 
 
-@pytest.mark.parametrize("name", BACKENDS)
 def test_without_httpx_the_message_names_the_installation(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    monkeypatch: pytest.MonkeyPatch, backend: Backend
 ) -> None:
+    extra = type(backend.make(backend.server.url)).__name__.removesuffix("Writer").lower()
     monkeypatch.setitem(sys.modules, "httpx", None)
-    backend = next(BACKENDS[name]())
 
-    with pytest.raises(MissingExtraError, match=rf"pip install 'claimspan\[{name}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"pip install 'claimspan\[{extra}\]'"):
         backend.make(backend.server.url)
 
 
-def test_a_key_that_http_cannot_carry_is_refused_without_being_quoted() -> None:
-    from claimspan.errors import ConfigError
+def test_scores_arrive_while_the_process_ends_also_at_a_host_with_a_name(
+    backend: Backend, tmp_path: Path
+) -> None:
+    made = type(backend.make(backend.server.url))
+    url = backend.server.url.replace("127.0.0.1", "localhost")
+    code = f"""
+import atexit
+from {made.__module__.partition(".")[0]} import {made.__name__}
+from scored_records import finished
+writer = {made.__name__}({url!r})
+writer.start()
 
+@atexit.register
+def at_exit():
+    writer.write(finished())
+    print("flushed", writer.flush(20), writer.lost)
+"""
+    ended = run_python(code, tmp_path, **KEYS)
+
+    assert "flushed True 0" in ended.stdout, ended.stderr
+    assert backend.stored() == SCORES
+
+
+def test_a_key_that_http_cannot_carry_is_refused_without_being_quoted() -> None:
     with pytest.raises(ConfigError, match="HTTP cannot carry") as error:
         PhoenixWriter("http://127.0.0.1:1", api_key="hunter\r\n2")
 
