@@ -8,8 +8,15 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan.errors import DeliveryError
+from claimspan.evaluation.assessment import GOOD, LOW, summary_of
 from claimspan_phoenix._environment import ENDPOINT, address_of, headers_of
-from claimspan_tracing.adapters import Backend, BackendWriter, Connection, ScoredRecord
+from claimspan_tracing.adapters import (
+    Backend,
+    BackendWriter,
+    Connection,
+    RefusalError,
+    ScoredRecord,
+)
 from claimspan_tracing.semconv import JUDGE_NAME, JUDGE_VERSION
 
 __all__ = ["PhoenixWriter"]
@@ -21,8 +28,8 @@ EVALUATION: Final = "evaluation"
 """Annotation of a trace: is any score of its records low?"""
 
 _Json = dict[str, JsonValue]
-_REFUSED_AS_A_WHOLE: Final = 2
-"""From this number of records on, a refusal may be about any one of them."""
+_ABOUT_CONTENT: Final = frozenset({400, 413, 422})
+"""Statuses by which Phoenix refuses what a request holds, and not whoever sends it."""
 
 
 class PhoenixWriter(BackendWriter):
@@ -76,7 +83,7 @@ class PhoenixWriter(BackendWriter):
         try:
             await self._annotate(connection, records)
         except DeliveryError as error:
-            if not error.final or len(records) < _REFUSED_AS_A_WHOLE:
+            if len(records) == 1 or not _is_about_content(error):
                 return dict.fromkeys(range(len(records)), error)
         else:
             return {}
@@ -97,6 +104,10 @@ class PhoenixWriter(BackendWriter):
         if self._trace:
             traces: list[JsonValue] = [_of_trace(record) for record in records]
             await connection.post("/v1/trace_annotations?sync=false", {"data": traces})
+
+
+def _is_about_content(error: DeliveryError) -> bool:
+    return isinstance(error, RefusalError) and error.status in _ABOUT_CONTENT
 
 
 def _of_span(record: ScoredRecord) -> list[JsonValue]:
@@ -129,12 +140,12 @@ def _of_documents(record: ScoredRecord) -> list[JsonValue]:
 
 def _of_trace(record: ScoredRecord) -> JsonValue:
     """One row for the whole trace, without a score: a mean over metrics would mean nothing."""
-    low = [each for each in record.assessments if each.label == "low"]
-    reasons = "; ".join(f"{each.name}: {each.explanation or each.label}" for each in low)
+    # All reasons would be as long as the trace; each is on its own annotation.
+    summary = summary_of(record.assessments)
     return _annotation(
         record,
         EVALUATION,
-        {"label": "low" if low else "good", "explanation": reasons or None},
+        {"label": LOW if summary else GOOD, "explanation": summary or None},
         trace_id=record.trace_id,
         # A trace may hold several records.
         identifier=f"{record.judge} {record.span_id}",

@@ -216,6 +216,19 @@ def test_late_scores_are_written_too(backend: Backend) -> None:
     assert backend.stored() == SCORES
 
 
+def test_without_capture_of_content_no_score_quotes_a_claim() -> None:
+    with contract_server(PhoenixApi()) as server:
+        writer = PhoenixWriter(server.url)
+        with InMemoryMonitor(sinks=[writer], capture_content=False) as monitor:
+            rag_chain().invoke("tower", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+            assert monitor.only_record().scores["faithfulness"] == 0.5
+        assert writer.flush(WAIT)
+        texts = [request.text for request in server.requests]
+
+    assert any("no chunk" in text for text in texts)
+    assert not any("nvented" in text or "tower" in text for text in texts)
+
+
 def test_what_waits_is_sent_in_few_requests_and_once(backend: Backend) -> None:
     gate = threading.Event()
     backend.server.faults.append(gated(gate, answer(500)))

@@ -100,7 +100,7 @@ def test_a_trace_says_whether_any_of_its_scores_is_low(
     assert writer.flush(WAIT)
     (annotation,) = api.traces.values()
     assert (annotation.name, annotation.result.label) == ("evaluation", "low")
-    assert annotation.result.explanation == f"faithfulness: {LOW.explanation}"
+    assert annotation.result.explanation == str(LOW)
     assert annotation.result.score is None
 
 
