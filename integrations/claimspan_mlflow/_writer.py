@@ -16,6 +16,7 @@ from claimspan_tracing.adapters import (
     Backend,
     BackendWriter,
     Connection,
+    NotStoredError,
     RefusalError,
     ScoredRecord,
     checked_address,
@@ -103,7 +104,7 @@ async def _add_missing(connection: Connection, record: ScoredRecord) -> None:
     except RefusalError as error:
         if error.status != _NOT_FOUND:
             raise
-        raise DeliveryError(
+        raise NotStoredError(
             f"MLflow has no trace yet that scores are for: if it never comes, check {URI}, and "
             "where the spans are exported to"
         ) from None

@@ -198,6 +198,22 @@ def test_a_backend_that_is_away_delays_nobody_who_writes(backend: Backend) -> No
     assert not writer.flush(0.2)
 
 
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("fault", [hang, answer(503)])
+def test_a_backend_that_is_away_is_not_asked_for_each_record(
+    backend: Backend, fault: Fault
+) -> None:
+    backend.server.faults.extend([fault] * 1_000)
+    writer = backend.make(backend.server.url)
+    for number in range(1, 51):
+        writer.write(finished(number))
+
+    assert not writer.flush(2.0)
+    # A second each, and eight at once: fifty records in a row would be more.
+    assert len(backend.server.requests) < 50
+    assert writer.lost == 0
+
+
 def test_a_trace_that_is_not_exported_gets_no_scores(backend: Backend) -> None:
     record = finished()
     writer = backend.make(backend.server.url)

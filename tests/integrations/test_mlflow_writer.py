@@ -12,6 +12,7 @@ import pytest
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_mlflow import MLflowWriter
+from claimspan_tracing.deliver import backend_writer
 from claimspan_tracing.testing import InMemoryMonitor
 
 from contract_server import ContractServer, answer, contract_server, cut
@@ -90,6 +91,31 @@ def test_a_trace_that_comes_later_gets_its_scores_then(
     (stored,) = api.assessments.values()
     assert len(stored) == len(record.assessments)
     assert writer.lost == 0
+
+
+def test_a_trace_that_is_on_its_way_is_no_fault(
+    api: MLflowApi, server: ContractServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = finished()
+    writer = MLflowWriter(server.url)
+    writer.write(record)
+    server.until(lambda: len(server.requests) >= 2)
+    store(api, record.job.trace_id)
+
+    assert writer.flush(WAIT)
+    assert [each for each in caplog.records if each.name == "claimspan"] == []
+
+
+def test_a_trace_that_does_not_come_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, server: ContractServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(backend_writer, "QUIET_SECONDS", 0.0)
+    writer = MLflowWriter(server.url)
+    writer.write(finished())
+
+    server.until(lambda: len(server.requests) >= 3)
+    (line,) = [each.getMessage() for each in caplog.records if each.name == "claimspan"]
+    assert "MLflow has no trace yet" in line
 
 
 def test_a_trace_that_is_not_there_holds_up_no_other(

@@ -16,7 +16,13 @@ from claimspan_tracing.capture.reader import Document, Generation, Reader, Retri
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.deliver.backend_writer import BackendWriter
 from claimspan_tracing.deliver.delivery import Delivery
-from claimspan_tracing.deliver.http import Backend, Connection, RefusalError, checked_address
+from claimspan_tracing.deliver.http import (
+    Backend,
+    Connection,
+    NotStoredError,
+    RefusalError,
+    checked_address,
+)
 from claimspan_tracing.deliver.scored import ScoredChunk, ScoredRecord
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.guard import Guard
@@ -49,6 +55,7 @@ __all__ = [
     "Key",
     "Monitor",
     "MonitorOptions",
+    "NotStoredError",
     "Reader",
     "Redactor",
     "RefusalError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from claimspan.errors import DeliveryError
 from claimspan_tracing import lifecycle
 from claimspan_tracing.deliver.delivery import Delivery
-from claimspan_tracing.deliver.http import Backend, Connection
+from claimspan_tracing.deliver.http import Backend, Connection, NotStoredError
 from claimspan_tracing.deliver.scored import ScoredRecord, scored
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.write.sinks import Finished
@@ -21,6 +22,10 @@ BATCH_SIZE: Final = 50
 
 MAX_WAITING: Final = 5_000
 """Records that wait; with 20 scores each they take 40 MB."""
+
+QUIET_SECONDS: Final = 30.0
+"""For which a trace may be on its way before that is logged: the spans of other records are held
+for as long, and a batch processor exports every 5 s."""
 
 _Refused = Mapping[int, DeliveryError]
 
@@ -36,7 +41,6 @@ class BackendWriter(ABC):
     def __init__(self, backend: Backend) -> None:
         """Set the backend; no thread starts yet."""
         self._backend = backend
-        self._guard = Guard()
         self._delivery = Delivery(
             backend.name.lower(), self._send, batch_size=BATCH_SIZE, max_waiting=MAX_WAITING
         )
@@ -45,6 +49,7 @@ class BackendWriter(ABC):
 
     def restart_in_child(self) -> None:
         """Begin to count anew in a forked child."""
+        self._guard = Guard()  # its lock may be held by a thread that the child does not have
         self._refused = 0
 
     def start(self) -> None:
@@ -81,7 +86,24 @@ class BackendWriter(ABC):
             return await self._write(connection, records)
 
         errors = self._backend.run(write)
-        for error in {str(error): error for error in errors.values()}.values():
-            self._guard.swallow(error)
+        if len(errors) == len(records) and all(map(_is_away, errors.values())):
+            # Nothing arrived at all: the delivery leaves the backend alone for a while.
+            raise errors[0]
+        self._log(records, errors)
         self._refused += sum(error.final for error in errors.values())
         return [records[index] for index, error in errors.items() if not error.final]
+
+    def _log(self, records: Sequence[ScoredRecord], errors: _Refused) -> None:
+        """Log each kind of error, but none that is to be expected."""
+        now = time.monotonic()
+        unexpected = {
+            str(error): error
+            for index, error in errors.items()
+            if not isinstance(error, NotStoredError) or now - records[index].taken >= QUIET_SECONDS
+        }
+        for error in unexpected.values():
+            self._guard.swallow(error)
+
+
+def _is_away(error: DeliveryError) -> bool:
+    return not error.final and not isinstance(error, NotStoredError)

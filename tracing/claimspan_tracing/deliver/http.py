@@ -24,7 +24,7 @@ from claimspan.errors import ConfigError, DeliveryError, MissingExtraError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Backend", "Connection", "RefusalError", "checked_address"]
+__all__ = ["Backend", "Connection", "NotStoredError", "RefusalError", "checked_address"]
 
 REQUEST_SECONDS: Final = 20.0
 """From the first byte of a request to the last of its response, however slowly these come."""
@@ -44,6 +44,9 @@ LONGEST_WAIT: Final = 300.0
 _AGAIN: Final = frozenset({408, 425, 429})
 """Statuses below 500 that speak of the moment, and not of the request."""
 
+_AWAY: Final = frozenset({429, 502, 503, 504})
+"""Statuses that are about the backend as a whole; 500 may be about the one request."""
+
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """Name of a header (RFC 9110, section 5.6.2)."""
 
@@ -58,6 +61,10 @@ class RefusalError(DeliveryError):
         """Set the reason, and the status, which says whether a new try can help."""
         self.status: Final = status
         super().__init__(reason, final=status < 500 and status not in _AGAIN)
+
+
+class NotStoredError(DeliveryError):
+    """A backend does not have the trace yet that scores are for; it is asked again later."""
 
 
 class Backend:
@@ -150,12 +157,16 @@ class Backend:
 
 
 class Connection:
-    """Sends requests to a backend."""
+    """Sends requests to a backend, until it is away: what else was to be sent fails at once then.
+
+    One that is silent would otherwise take its time for each record of a batch.
+    """
 
     def __init__(self, backend: Backend, client: httpx.AsyncClient) -> None:
         """Set where requests go."""
         self._backend = backend
         self._client = client
+        self._away: DeliveryError | None = None
 
     async def get(self, path: str) -> JsonValue:
         """Return what is at a path.
@@ -175,19 +186,28 @@ class Connection:
         return await self._request("POST", path, content)
 
     async def _request(self, method: str, path: str, content: str | None) -> JsonValue:
-        backend = self._backend
-        backend.check_silence()
+        if self._away is not None:
+            raise self._away
+        self._backend.check_silence()
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 return await self._exchange(method, path, content)
+        except RefusalError as error:
+            if error.status in _AWAY:
+                self._away = error
+            raise
         except DeliveryError:
             raise
         except Exception as error:  # noqa: BLE001 - a broken answer may raise anything in httpx
-            # Its message stays out: it may quote the address, and that a key.
-            problem = "gave no whole answer in time" if _is_late(error) else "cannot be reached"
-            raise DeliveryError(
-                f"{backend.name} {problem} ({type(error).__name__}): check {backend.settings}"
-            ) from None
+            self._away = self._silence(error)
+            raise self._away from None
+
+    def _silence(self, error: Exception) -> DeliveryError:
+        """The error where no whole answer has come."""
+        name, settings = self._backend.name, self._backend.settings
+        # Its message stays out: it may quote the address, and that a key.
+        problem = "gave no whole answer in time" if _is_late(error) else "cannot be reached"
+        return DeliveryError(f"{name} {problem} ({type(error).__name__}): check {settings}")
 
     async def _exchange(self, method: str, path: str, content: str | None) -> JsonValue:
         headers = {} if content is None else {"Content-Type": "application/json"}

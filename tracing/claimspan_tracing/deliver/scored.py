@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from claimspan import Chunk, Evaluation, Label
 from claimspan.evaluation.assessment import Assessment
@@ -62,6 +63,9 @@ class ScoredRecord:
 
     chunks: tuple[ScoredChunk, ...] = ()
     """The chunks on the spans of the retrievers; empty without a ground truth."""
+
+    taken: float = field(default_factory=time.monotonic, compare=False)
+    """When the scores were taken in, on the monotonic clock."""
 
     @property
     def judge(self) -> str:
