@@ -43,11 +43,7 @@ from scored_records import finished
 
 WAIT = 30.0
 KEY = "never-in-a-log"
-KEYS = {
-    "LANGFUSE_PUBLIC_KEY": LangfuseApi.PUBLIC_KEY,
-    "LANGFUSE_SECRET_KEY": LangfuseApi.SECRET_KEY,
-}
-"""Variables of a child process: those of the server of the tests."""
+PUBLIC, SECRET = LangfuseApi.PUBLIC_KEY, LangfuseApi.SECRET_KEY
 
 
 @dataclass(frozen=True)
@@ -306,7 +302,8 @@ print("well")
     ended = run_python(
         code,
         tmp_path,
-        **KEYS,
+        LANGFUSE_PUBLIC_KEY=PUBLIC,
+        LANGFUSE_SECRET_KEY=SECRET,
     )
 
     assert "well" in ended.stdout, ended.stderr
@@ -340,7 +337,7 @@ def at_exit():
     writer.write(finished())
     print("flushed", writer.flush(20), writer.lost)
 """
-    ended = run_python(code, tmp_path, **KEYS)
+    ended = run_python(code, tmp_path, LANGFUSE_PUBLIC_KEY=PUBLIC, LANGFUSE_SECRET_KEY=SECRET)
 
     assert "flushed True 0" in ended.stdout, ended.stderr
     assert backend.stored() == SCORES
