@@ -105,7 +105,7 @@ def test_a_writer_is_a_sink_that_delivers(backend: Backend) -> None:
     assert isinstance(backend.make(backend.server.url), DeliveringSink)
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_a_backend_cannot_take_now_arrives_later(backend: Backend, status: int) -> None:
     backend.server.faults.append(answer(status))
     writer = backend.make(backend.server.url)
@@ -114,6 +114,19 @@ def test_what_a_backend_cannot_take_now_arrives_later(backend: Backend, status: 
     assert writer.flush(WAIT)
     assert backend.stored() == SCORES
     assert writer.lost == 0
+
+
+@pytest.mark.parametrize(
+    ("statuses", "is_final"),
+    [
+        ((408, 425, 429, 500, 502, 503, 504), False),
+        ((301, 307, 400, 401, 403, 404, 405, 413, 422), True),
+    ],
+)
+def test_only_a_status_of_the_moment_is_tried_again(
+    statuses: tuple[int, ...], is_final: bool
+) -> None:
+    assert {http.RefusalError("refused", status=each).final for each in statuses} == {is_final}
 
 
 @pytest.mark.usefixtures("impatient")
@@ -130,7 +143,7 @@ def test_a_backend_that_gives_no_answer_delays_scores_and_loses_none(
     assert writer.lost == 0
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 405, 413, 422])
+@pytest.mark.parametrize("status", [400, 401, 422])
 def test_what_a_backend_refuses_for_good_is_counted_and_not_tried_for_ever(
     backend: Backend, status: int
 ) -> None:
