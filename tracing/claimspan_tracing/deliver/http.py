@@ -122,6 +122,7 @@ class Backend:
             return loop.run_until_complete(self._connected(work))
         finally:
             # Not asyncio.Runner: it starts a thread here, which fails while the process ends.
+            loop.run_until_complete(_end_tasks(loop))
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 
@@ -215,7 +216,7 @@ class Connection:
         async with self._client.stream(method, url, content=content, headers=headers) as response:
             if not response.is_success:  # its body is not read: it may quote what was sent
                 raise self._refusal(response)
-            return _parsed(await self._read(response), self._backend.name)
+            return _parsed(await self._read(response), self._backend)
 
     async def _read(self, response: httpx.Response) -> bytes:
         read = bytearray()
@@ -266,6 +267,14 @@ def checked_address(address: str, settings: str) -> str:
     return address.strip().rstrip("/")
 
 
+async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """End what is left of the work where part of it has raised."""
+    left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
 @asynccontextmanager
 async def _closing(parts: object) -> AsyncGenerator[AsyncGenerator[bytes]]:
     """Close a generator at the end of the block, and not whenever the collector finds it."""
@@ -288,14 +297,17 @@ def _is_late(error: Exception) -> bool:
     )
 
 
-def _parsed(body: bytes, name: str) -> JsonValue:
+def _parsed(body: bytes, backend: Backend) -> JsonValue:
     if not body.strip():
         return None
     try:
         value: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
         # Whatever is at the address, it is not the API: a page to sign in, for one.
-        raise DeliveryError(f"{name} answers with something that is not JSON", final=True) from None
+        raise DeliveryError(
+            f"{backend.name} answers with something that is not JSON: check {backend.settings}",
+            final=True,
+        ) from None
     return value
 
 
