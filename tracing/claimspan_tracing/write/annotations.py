@@ -10,7 +10,7 @@ from claimspan import Evaluation
 from claimspan.evaluation import Assessment
 from claimspan_tracing import semconv
 from claimspan_tracing.text import cut
-from claimspan_tracing.write.spans import MAX_METADATA_BYTES, Attributes
+from claimspan_tracing.write.limits import MAX_METADATA_BYTES, Attributes
 
 __all__ = ["annotation_attributes", "identifier_of"]
 

@@ -10,7 +10,7 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.text import clean, cut
-from claimspan_tracing.write.spans import MAX_VALUE_BYTES, WITHHELD, Attributes
+from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
 
 __all__ = ["about", "ground_truth_of", "left_out", "metric_scores", "sample_of"]
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from claimspan import Chunk, Claim, Evaluation
 from claimspan_tracing.job import GeneratorRun, Job, Outcome, RetrieverRun
+from claimspan_tracing.write.limits import WITHHELD
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import WITHHELD
 
 __all__ = ["finished_without_content", "without_content"]
 

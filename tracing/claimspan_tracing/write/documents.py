@@ -17,7 +17,7 @@ from claimspan_tracing.write.limits import (
     Attributes,
 )
 
-__all__ = ["document_attributes", "documents_output", "recorded_texts"]
+__all__ = ["MAX_DOCUMENTS", "document_attributes", "documents_output", "recorded_texts"]
 
 MAX_DOCUMENTS: Final = 20
 """Chunks on a span: four attributes each, and the SDK drops the oldest past 128."""

@@ -27,8 +27,8 @@ from claimspan_tracing.write.attributes import (
     metric_scores,
     sample_of,
 )
+from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import MAX_VALUE_BYTES, WITHHELD, Attributes
 from claimspan_tracing.write.targets import context_of, root_context
 
 __all__ = ["EvaluationSpan", "write_carrier"]

@@ -15,8 +15,8 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import cut
+from claimspan_tracing.write.limits import MAX_METADATA_BYTES, Attributes
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import MAX_METADATA_BYTES, Attributes
 from claimspan_tracing.write.targets import context_of, feedback_context
 
 __all__ = ["EvaluationEvents", "FeedbackEvents"]

@@ -15,8 +15,9 @@ from claimspan_tracing.job import Outcome, RetrieverRun
 from claimspan_tracing.write.attributes import about, ground_truth_of, left_out, metric_scores
 from claimspan_tracing.write.chunk_worth import worth_of_chunks
 from claimspan_tracing.write.evaluation_span import write_carrier
+from claimspan_tracing.write.limits import Attributes
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import Attributes, OpenSpans
+from claimspan_tracing.write.spans import OpenSpans
 
 __all__ = ["Scores"]
 

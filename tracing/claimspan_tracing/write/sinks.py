@@ -10,7 +10,8 @@ from claimspan.evaluation.assessment import Assessment, assess
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.text import clean
-from claimspan_tracing.write.spans import WITHHELD, OpenSpans
+from claimspan_tracing.write.limits import WITHHELD
+from claimspan_tracing.write.spans import OpenSpans
 
 __all__ = ["DeliveringSink", "Finished", "Sink", "SuppressedSink"]
 

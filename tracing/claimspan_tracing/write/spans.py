@@ -32,7 +32,6 @@ from claimspan_tracing.write.limits import (
     MAX_ATTRIBUTES,
     MAX_METADATA_BYTES,
     MAX_VALUE_BYTES,
-    WITHHELD,
     Attributes,
     text_attributes,
     types_of,
@@ -42,13 +41,9 @@ from claimspan_tracing.write.span_names import name_of_root, name_of_run
 
 __all__ = [
     "BARE_ROOT",
-    "MAX_VALUE_BYTES",
-    "WITHHELD",
-    "Attributes",
     "OpenSpans",
     "UnstartedSpan",
     "build_spans",
-    "recorded_texts",
     "with_span_ids",
 ]
 
