@@ -162,7 +162,7 @@ def tail_sampling(
 
 
 def evaluations_of(logs: Sequence[LogRecord]) -> dict[tuple[str, str], dict[str, Value]]:
-    """Logfire, Dash0 and others: evaluations are log events, found by the span they were emitted on.
+    """Logfire and Dash0: an evaluation is a log event, on the span that it is about.
 
     Returns:
         Trace and span id, with name and value of each evaluation.
