@@ -13,10 +13,9 @@ from itertools import product
 import pytest
 
 from backend_rules import RULES, TEMPO_ATTRIBUTE_BYTES, Rule, Shown
-from sent_ways import DRIVERS, QUERY, WAYS, Way, sending
-
 from otlp_receiver import Request
 from pipelines import Driver
+from sent_ways import DRIVERS, QUERY, WAYS, Way, sending
 
 SCORE = "claimspan.score.faithfulness"
 WHOLE = Counter({"invoke_workflow": 1, "retrieval": 1, "chat": 1, "claimspan.evaluate": 1})

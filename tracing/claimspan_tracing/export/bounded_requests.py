@@ -77,14 +77,11 @@ def _parts(spans: Iterable[ReadableSpan], max_bytes: int) -> Iterator[list[Reada
 
 def _size(span: ReadableSpan) -> int:
     """An estimate from above of the bytes of a span, without encoding it."""
-    inner = [each.attributes for each in (*span.events, *span.links)]
-    names = sum(_value_size(event.name) for event in span.events)
-    return (
-        _SPAN_BYTES * (1 + len(inner))
-        + _value_size(span.name)
-        + names
-        + sum(map(_value_size, [span.attributes, *inner]))
-    )
+    attributes: list[object] = [span.attributes]
+    attributes += [link.attributes for link in span.links]
+    attributes += [event.attributes for event in span.events]
+    names = [span.name, *(event.name for event in span.events)]
+    return _SPAN_BYTES * len(attributes) + sum(map(_value_size, [*names, *attributes]))
 
 
 def _value_size(value: object) -> int:
