@@ -138,8 +138,7 @@ class Experiment:
 
     def spans(self, trace: Trace) -> list[StoredSpan]:
         """The spans of a trace."""
-        path = f"/api/3.0/mlflow/traces/get?trace_id={trace.id}"
-        found = _read(Request(self.url + path))
+        found = self._read(f"/api/3.0/mlflow/traces/get?trace_id={trace.id}")
         return [_span(each) for each in found["trace"]["spans"]]
 
     def span(self, trace: Trace, type_: str) -> StoredSpan:
@@ -148,14 +147,14 @@ class Experiment:
         return found
 
     def _post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        return self._read(path, json.dumps(body).encode())
+
+    def _read(self, path: str, body: bytes | None = None) -> dict[str, Any]:
         headers = {"Content-Type": "application/json"}
-        return _read(Request(self.url + path, json.dumps(body).encode(), headers))
-
-
-def _read(request: Request) -> dict[str, Any]:
-    with urlopen(request, timeout=60) as reply:
-        found: dict[str, Any] = json.load(reply)
-        return found
+        request = Request(self.url + path, body, headers)  # noqa: S310 - a server on loopback
+        with urlopen(request, timeout=60) as reply:  # noqa: S310 - a server on loopback
+            found: dict[str, Any] = json.load(reply)
+            return found
 
 
 def _span(stored: Mapping[str, Any]) -> StoredSpan:
