@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import pytest
 
-from backend_queries import QUERIES, Query
-from mlflow_api import Experiment
+from backend_queries import QUERIES
+from mlflow_api import Experiment, StoredSpan
 
+SCORE = "claimspan.score."
 ANSWERED = [query for query in QUERIES if not query.fails]
 BAD = {query.text for query in QUERIES if query.is_bad}
 FAILED = {query.text for query in QUERIES if query.fails}
@@ -44,18 +44,61 @@ def test_chain_retriever_model_and_evaluator_have_their_types_below_one_root(
         assert below == Counter({"RETRIEVER": 1, "LLM": 1, "EVALUATOR": 1})
 
 
-def test_every_score_is_feedback_on_its_trace_and_an_attribute_of_the_root(
-    asked: Experiment,
-) -> None:
+def test_every_score_on_the_root_is_feedback_on_it_once(asked: Experiment) -> None:
     for query in ANSWERED:
         trace = asked.trace(query.text)
         root = asked.span(trace, "CHAIN")
-        scores = {name: root.attributes[f"claimspan.score.{name}"] for name in trace.scores}
+        feedback = {name: each.value for name, each in trace.feedback(root).items()}
 
-        assert scores["faithfulness"] == pytest.approx(query.faithfulness)
-        assert trace.scores == pytest.approx(scores)
-        assert f"claimspan.score.{len(scores)}" not in root.attributes
-        assert len(trace.scores) == len([n for n in root.attributes if n.startswith(SCORE)])
+        assert feedback["faithfulness"] == pytest.approx(query.faithfulness)
+        assert feedback == pytest.approx(scores_on(root))
 
 
-SCORE = "claimspan.score."
+def test_feedback_names_its_judge_and_says_in_words_why_a_score_is_low(asked: Experiment) -> None:
+    for query in ANSWERED:
+        trace = asked.trace(query.text)
+        faithfulness = trace.feedback(asked.span(trace, "CHAIN"))["faithfulness"]
+
+        assert faithfulness.source.source_id == "scripted@1"
+        assert ("in no chunk" in faithfulness.rationale) == (query.faithfulness != 1.0)
+
+
+def test_a_query_that_failed_has_its_state_and_no_feedback(asked: Experiment) -> None:
+    for query in FAILED:
+        trace = asked.trace(query)
+        root = asked.span(trace, "CHAIN")
+
+        assert root.attributes["claimspan.evaluation.status"] == "app_error"
+        assert trace.assessments == []
+
+
+def test_a_filter_on_feedback_finds_exactly_the_bad_answers(asked: Experiment) -> None:
+    assert asked.asked("feedback.faithfulness < 0.5") == BAD
+    assert asked.asked("feedback.faithfulness < 0.5 AND trace.status = 'OK'") == BAD
+    assert asked.asked("feedback.faithfulness IS NULL") == FAILED
+
+
+def test_a_filter_on_an_attribute_finds_the_records_of_a_state(asked: Experiment) -> None:
+    condition = "span.attributes.claimspan.evaluation.status LIKE '%app_error%'"
+
+    assert asked.asked(condition) == FAILED
+
+
+def test_the_evaluation_stretches_no_duration(asked: Experiment) -> None:
+    for trace in asked.traces():
+        spans = asked.spans(trace)
+        (root,) = [span for span in spans if not span.parent]
+
+        assert min(span.started for span in spans) == root.started
+        assert max(span.ended for span in spans) == root.ended
+        # MLflow cuts start and end to milliseconds before it subtracts them.
+        assert abs(trace.milliseconds - (root.ended - root.started) / 1e6) <= 1
+
+
+def scores_on(root: StoredSpan) -> dict[str, object]:
+    """The scores among the attributes of a span."""
+    return {
+        name.removeprefix(SCORE): value
+        for name, value in root.attributes.items()
+        if name.startswith(SCORE)
+    }

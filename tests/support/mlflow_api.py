@@ -68,10 +68,12 @@ class Trace(BaseModel):
     def milliseconds(self) -> float:
         return float(self.execution_duration.removesuffix("s")) * 1000
 
-    @property
-    def scores(self) -> dict[str, object]:
-        """The assessments of the trace as a whole, which are columns of the table."""
-        return {each.name: each.value for each in self.assessments if not each.span_id}
+    def feedback(self, span: StoredSpan) -> dict[str, Assessment]:
+        """What is thought of a span; there may be one of each name."""
+        found = [each for each in self.assessments if each.span_id == span.id]
+        by_name = {each.name: each for each in found}
+        assert len(by_name) == len(found), [each.name for each in found]
+        return by_name
 
 
 class StoredSpan(BaseModel):

@@ -21,18 +21,20 @@ __all__ = ["ask_mlflow", "monitor_to"]
 @contextmanager
 def monitor_to(experiment: Experiment, **options: Unpack[MonitorOptions]) -> Generator[Monitor]:
     """A monitor whose spans and scores go to an experiment; all of them are there at the end."""
-    provider = experiment.provider()
+    provider, writer = experiment.provider(), MLflowWriter(experiment.url)
     defaults: MonitorOptions = {
         "judge": ScriptedJudge(),
         "sample": 1.0,
         "tracer_provider": provider,
         "max_cpu_share": 1.0,
-        "sinks": [MLflowWriter(experiment.url)],
+        "sinks": [writer],
     }
     monitor = Monitor(**(defaults | options))
     try:
         yield monitor
         assert monitor.flush(timeout=60), monitor.stats
+        assert writer.flush(timeout=60)
+        assert writer.lost == 0
     finally:
         monitor.shutdown()
         provider.shutdown()
