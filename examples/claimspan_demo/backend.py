@@ -42,7 +42,9 @@ class Backend(NamedTuple):
 
     def sinks(self) -> Sequence[Sink]:
         """What writes the scores as annotations, which Phoenix shows as columns."""
-        return []
+        from claimspan_phoenix import PhoenixWriter
+
+        return [PhoenixWriter(self.phoenix.url)]
 
     def stay(self, wait: bool) -> None:
         """Keep Phoenix up until Ctrl-C, or say how to."""

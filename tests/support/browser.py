@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 __all__ = ["PICTURES", "find_browser", "open_page", "picture"]
 
@@ -55,6 +55,7 @@ def open_page(
                 viewport={"width": width, "height": height}, extra_http_headers=headers
             )
             page.set_default_timeout(WAIT_SECONDS * 1000)
+            expect.set_options(timeout=WAIT_SECONDS * 1000)
             yield page
         finally:
             browser.close()

@@ -21,6 +21,9 @@ SPAN_ROOT: Final = "invoke_workflow"
 SPAN_RETRIEVER: Final = "retrieval"
 SPAN_GENERATOR: Final = "chat"
 SPAN_EVALUATE: Final = "claimspan.evaluate"
+"""The claims that scores rest on; and the scores, where they came too late for the root."""
+SPAN_ANNOTATIONS: Final = "claimspan.annotations"
+"""Late scores in OpenInference's form for annotations of a span that has ended."""
 
 # --- gen_ai: OpenTelemetry ---
 
@@ -42,9 +45,17 @@ ERROR_TYPE: Final = "error.type"
 """Class of the exception; its message stays out, as it may quote a chunk or a key."""
 
 EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
-"""Log event, one for each score, on the root span's context."""
+"""Log event, one for each score, on the root span's context; one with an ``error.type`` for an
+evaluation that failed."""
 GEN_AI_EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 GEN_AI_EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+GEN_AI_EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+"""``good``, ``low`` or ``neutral``."""
+GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+"""Why a score is low, in one line; absent where it is not."""
+GEN_AI_EVALUATION_TARGET: Final = "gen_ai.evaluation.target"
+GEN_AI_EVALUATOR_VERSION: Final = "gen_ai.evaluation.evaluator.version"
+"""Both are extensions of pydantic-evals that Logfire reads: the route, and the judge's version."""
 EVALUATION_FEEDBACK: Final = "user_feedback"
 """Name of the evaluation that a user makes by saying whether a response was good."""
 
@@ -58,6 +69,9 @@ KIND_RERANKER: Final = "RERANKER"
 KIND_EVALUATOR: Final = "EVALUATOR"
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
+INPUT_MIME_TYPE: Final = "input.mime_type"
+OUTPUT_MIME_TYPE: Final = "output.mime_type"
+MIME_JSON: Final = "application/json"
 METADATA: Final = "metadata"
 """What the application attached to a run, as JSON."""
 LLM_MODEL_NAME: Final = "llm.model_name"
@@ -84,13 +98,13 @@ def output_message(index: int) -> str:
 
 
 def annotation(index: int, field: str) -> str:
-    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``)."""
+    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``).
+
+    The fields are ``name``, ``score``, ``label``, ``explanation``, ``annotator_kind`` and
+    ``identifier``.
+    """
     return f"evaluations.{index}.evaluation.{field}"
 
-
-ANNOTATION_NAME: Final = "name"
-ANNOTATION_SCORE: Final = "score"
-ANNOTATION_KIND: Final = "annotator_kind"
 
 # --- claimspan: scores and what they rest on ---
 
@@ -138,6 +152,9 @@ def score(metric: str) -> str:
 
 EVALUATION_STATUS: Final = "claimspan.evaluation.status"
 EVALUATION_REASON: Final = "claimspan.evaluation.reason"
+EVALUATION_SUMMARY: Final = "claimspan.evaluation.summary"
+"""The main low score with its reason in plain words, and the others by name; absent where no score
+is low."""
 EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 """List of ``metric: reason``, for the metrics that have no value."""
 EVALUATION_UNDECIDED: Final = "claimspan.evaluation.undecided"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan.evaluation.reasons import REASONS, Evidence, reason_for
+from claimspan.evaluation.reasons import MEANS, REASONS, Evidence, reason_for
 from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.truths import Truths
 
@@ -48,6 +48,9 @@ MAIN: Final = (
 """The metrics whose reason a summary gives first: what is wrong with the answer, and then what it
 lacks. The others follow from these, or are about the chunks alone."""
 
+DERIVED: Final = frozenset({*MEANS, "completeness"})
+"""Metrics that say again what others say; a summary does not name them beside these."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
@@ -65,6 +68,15 @@ class Assessment:
 
     explanation: str
     """Why the score is low, in one line of plain words; empty where it is not low."""
+
+    def __str__(self) -> str:
+        """The score with its reason: ``faithfulness 0.71: 2 of 7 claims are in no chunk``."""
+        return f"{self.named}: {self.explanation}" if self.explanation else self.named
+
+    @property
+    def named(self) -> str:
+        """The score with its name: ``faithfulness 0.71``."""
+        return f"{self.name} {self.value:.2f}"
 
 
 def assess(
@@ -102,13 +114,9 @@ def summary_of(assessments: Sequence[Assessment]) -> str:
     if not low:
         return ""
     first = min(low, key=lambda each: MAIN.index(each.name) if each.name in MAIN else len(MAIN))
-    others = ", ".join(_named(each) for each in low if each is not first)
-    reason = f": {first.explanation}" if first.explanation else ""
-    return _named(first) + reason + (f" (also low: {others})" if others else "")
-
-
-def _named(assessment: Assessment) -> str:
-    return f"{assessment.name} {assessment.value:.2f}"
+    named = (each for each in low if each is not first and each.name not in DERIVED)
+    others = ", ".join(each.named for each in named)
+    return f"{first} (also low: {others})" if others else str(first)
 
 
 def _label(metric: str, value: float) -> str:

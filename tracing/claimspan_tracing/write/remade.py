@@ -31,9 +31,9 @@ from claimspan_tracing import semconv
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, KeptSpan
 from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.write.evaluation_span import root_context
 from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.spans import build_spans
+from claimspan_tracing.write.targets import root_context
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider

@@ -8,7 +8,9 @@ from typing import Final
 from opentelemetry.trace import Span, Tracer
 
 from claimspan import Evaluation
+from claimspan.evaluation import summary_of
 from claimspan.metrics import compute_metrics
+from claimspan_tracing import semconv
 from claimspan_tracing.job import Outcome, RetrieverRun
 from claimspan_tracing.write.attributes import about, ground_truth_of, left_out, metric_scores
 from claimspan_tracing.write.evaluation_span import write_carrier
@@ -48,7 +50,11 @@ class Scores:
             write_carrier(finished, self._tracer())
             return
         # All attributes are computed before the first is set: what fails leaves no score behind.
-        for span, attributes in _placed(finished.spans, evaluation, finished.outcome):
+        summary = summary_of(finished.assessments)
+        placed = _placed(finished.spans, evaluation, finished.outcome)
+        if summary:
+            finished.spans.root.set_attribute(semconv.EVALUATION_SUMMARY, summary)
+        for span, attributes in placed:
             span.set_attributes(attributes)
 
 
