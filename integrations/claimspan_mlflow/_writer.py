@@ -107,9 +107,18 @@ async def _add_missing(connection: Connection, record: ScoredRecord) -> None:
             f"MLflow has no trace yet that scores are for: if it never comes, check {URI}, and "
             "where the spans are exported to"
         ) from None
+    refusal: DeliveryError | None = None
     for assessment in record.assessments:
-        if _key(record, assessment) not in stored:
+        if _key(record, assessment) in stored:
+            continue
+        try:
             await connection.post(f"{path}/assessments", _feedback(record, assessment))
+        except DeliveryError as error:
+            if not error.final:
+                raise
+            refusal = error  # of this one; the others may be taken
+    if refusal is not None:
+        raise refusal
 
 
 def _key(record: ScoredRecord, assessment: Assessment) -> _Key:

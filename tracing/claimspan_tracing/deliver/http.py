@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
@@ -34,11 +35,17 @@ CONNECT_SECONDS: Final = 5.0
 MAX_RESPONSE_BYTES: Final = 8 * 2**20
 """Of a response; a trace with 5,000 assessments has 4 MiB."""
 
+SILENT_SECONDS: Final = 1.0
+"""For how long a backend gets no request that has too many, and does not say how long to wait."""
+
 LONGEST_WAIT: Final = 300.0
 """Seconds for which a backend may ask us to be silent; what waits is given up before."""
 
 _AGAIN: Final = frozenset({408, 425, 429})
 """Statuses below 500 that speak of the moment, and not of the request."""
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""Name of a header (RFC 9110, section 5.6.2)."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -80,6 +87,7 @@ class Backend:
             user: Name and password, where the backend takes these.
 
         Raises:
+            ConfigError: HTTP cannot carry a header.
             MissingExtraError: httpx is not installed.
         """
         try:
@@ -91,6 +99,10 @@ class Backend:
         self.settings: Final = settings
         self._address = address
         self._headers = {"User-Agent": "claimspan", "Accept": "application/json", **(headers or {})}
+        if not all(map(_is_header, self._headers.items())):
+            raise ConfigError(
+                f"a header or a key has signs that HTTP cannot carry: check {settings}"
+            )
         self._user = user
         self._certificates: ssl.SSLContext | None = None
         self._silent_until = 0.0
@@ -201,7 +213,8 @@ class Connection:
     def _refusal(self, response: httpx.Response) -> RefusalError:
         status, backend = response.status_code, self._backend
         if status in (429, 503):
-            backend.be_silent(_seconds(response.headers.get("retry-after", "")))
+            asked = _seconds(response.headers.get("retry-after", ""))
+            backend.be_silent(asked or SILENT_SECONDS)
         if status >= 500 or status in _AGAIN:
             advice = "it is tried again"
         elif status in (400, 413, 422):
@@ -241,6 +254,11 @@ async def _closing(parts: object) -> AsyncGenerator[AsyncGenerator[bytes]]:
         yield generator
     finally:
         await generator.aclose()
+
+
+def _is_header(header: tuple[str, str]) -> bool:
+    name, value = header
+    return bool(_TOKEN.fullmatch(name)) and value.isascii() and value.isprintable()
 
 
 def _is_late(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from claimspan.metrics import compute_metrics
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Outcome, RetrieverRun
 from claimspan_tracing.write.attributes import about, ground_truth_of, left_out, metric_scores
+from claimspan_tracing.write.chunk_worth import worth_of_chunks
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import Attributes, OpenSpans
@@ -62,13 +63,20 @@ def _placed(
     spans: OpenSpans, evaluation: Evaluation, outcome: Outcome
 ) -> list[tuple[Span, Attributes]]:
     """Each span with the attributes that it gets, the root last."""
-    retrievers = spans.retrievers
+    judged = spans.job.record.chunks
     placed = [
-        (span, metric_scores(_metrics_of(spans, run, evaluation), RETRIEVER_METRICS))
-        for span, run in retrievers
+        (
+            span,
+            worth_of_chunks(run.chunks, judged, evaluation)
+            | metric_scores(_metrics_of(spans, run, evaluation), RETRIEVER_METRICS),
+        )
+        for span, run in spans.retrievers
     ]
     if spans.answering is not None:
-        placed.append((spans.answering, metric_scores(evaluation.metrics, GENERATOR_METRICS)))
+        answering = metric_scores(evaluation.metrics, GENERATOR_METRICS)
+        # It has the chunks where they are not those of the retrievers.
+        own = () if judged == spans.job.retrieved else judged
+        placed.append((spans.answering, worth_of_chunks(own, judged, evaluation) | answering))
     root = about(evaluation) | ground_truth_of(outcome) | left_out(spans.job, outcome)
     root |= metric_scores(evaluation.metrics)
     return [*placed, (spans.root, root)]
