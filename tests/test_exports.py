@@ -20,6 +20,9 @@ PACKAGES: Final = (
     ROOT / "integrations" / "claimspan_openinference",
     ROOT / "integrations" / "claimspan_llama_index",
     ROOT / "integrations" / "claimspan_celery",
+    ROOT / "integrations" / "claimspan_phoenix",
+    ROOT / "integrations" / "claimspan_mlflow",
+    ROOT / "integrations" / "claimspan_langfuse",
 )
 
 FACADE: Final = {

@@ -18,7 +18,10 @@ CORE: Final = ROOT / "core"
 TRACING: Final = ROOT / "tracing"
 INTEGRATIONS: Final = ROOT / "integrations"
 
-FRAMEWORKS: Final = ("langchain", "langgraph", "langsmith", "llama_index", "haystack", "celery")
+FRAMEWORKS: Final = (
+    *("langchain", "langgraph", "langsmith", "llama_index", "haystack", "celery"),
+    *("phoenix", "mlflow", "langfuse"),
+)
 OURS: Final = "claimspan_"
 """The prefix of every package of ours except core."""
 
@@ -28,6 +31,9 @@ OWN_FRAMEWORK: Final = {
     "claimspan_haystack": ("haystack",),
     "claimspan_openinference": (),
     "claimspan_celery": ("celery", "kombu", "redis"),
+    "claimspan_phoenix": ("phoenix",),
+    "claimspan_mlflow": ("mlflow",),
+    "claimspan_langfuse": ("langfuse",),
 }
 """Integration to the prefixes of the frameworks that it may import."""
 

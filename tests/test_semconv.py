@@ -154,7 +154,7 @@ def test_every_name_is_ascii_without_spaces() -> None:
     names = [
         *constants().values(),
         semconv.document(0, "id"),
-        semconv.annotation(0, semconv.ANNOTATION_NAME),
+        semconv.annotation(0, "name"),
     ]
 
     assert [name for name in names if not re.fullmatch(r"[!-~]+", name)] == []
@@ -221,4 +221,4 @@ def test_claims_of_the_ground_truth_have_names_of_their_own() -> None:
 
 def test_chunks_and_scores_have_the_names_of_openinference() -> None:
     assert semconv.document(2, "content") == "retrieval.documents.2.document.content"
-    assert semconv.annotation(1, semconv.ANNOTATION_SCORE) == "evaluations.1.evaluation.score"
+    assert semconv.annotation(1, "score") == "evaluations.1.evaluation.score"

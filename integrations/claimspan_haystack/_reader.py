@@ -120,7 +120,12 @@ class HaystackReader:
             model=meta.get("model"),
             input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
             output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
+            messages=_messages(run.inputs),
         )
+
+    def is_internal(self, name: str) -> bool:
+        """Return False: all metadata are what the application gave its pipeline."""
+        return False
 
     def parts(self, value: object) -> Sequence[object]:
         """Return what a document, a message or an answer holds."""
@@ -358,6 +363,13 @@ def _meta(outputs: object) -> Mapping[object, object]:
         if is_mapping(meta):
             return meta
     return {}
+
+
+def _messages(inputs: object) -> list[tuple[object, object]]:
+    """Return role and text of the messages that a chat generator was given."""
+    given = inputs.get("messages") if is_mapping(inputs) else None
+    messages = given if is_list(given) else ()
+    return [(m.role.value, _said(m)) for m in messages if isinstance(m, ChatMessage)]
 
 
 def _count(usage: Mapping[object, object], *keys: str) -> int | None:

@@ -12,6 +12,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 
 from claimspan_langchain._reader import LangChainReader
+from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Capture,
     Key,
@@ -79,7 +80,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Report the start of a chain, a function or a node of a graph."""
         name = kwargs.get("name")
-        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, metadata)
+        attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
+        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, attached)
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the end of a chain."""
@@ -103,7 +105,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Report the start of a tool; a retriever that it calls reports itself."""
         name = kwargs.get("name")
-        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, input_str, metadata)
+        attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
+        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, input_str, attached)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the end of a tool."""
@@ -125,7 +128,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Report the start of a retriever."""
         name = kwargs.get("name")
-        self._capture.start(run_id, parent_run_id, RunKind.RETRIEVER, name, query, metadata)
+        attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
+        self._capture.start(run_id, parent_run_id, RunKind.RETRIEVER, name, query, attached)
 
     def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the documents that a retriever returned."""
@@ -172,3 +176,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a model call."""
         self._capture.fail(run_id, error)
+
+
+def _with_tags(metadata: Mapping[str, object] | None, tags: object) -> Mapping[str, object] | None:
+    """Return the metadata of a query with its tags, which LangChain keeps apart."""
+    return {**(metadata or {}), semconv.TAGS: tags} if tags else metadata

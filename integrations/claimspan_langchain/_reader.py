@@ -49,6 +49,32 @@ field for it."""
 CONTEXT_KEY: Final = "context"
 """Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
 
+INTERNAL_NAMES: Final = (
+    "__",
+    "branch:",
+    "checkpoint_",
+    "graph:step:",
+    "langgraph_",
+    "langsmith",
+    "lc_",
+    "ls_",
+    "map:key:",
+    "seq:step:",
+)
+"""Beginnings of the metadata keys and tags that LangChain and LangGraph add to a run."""
+
+ROLES: Final = {
+    "human": "user",
+    "user": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+"""The type of a message, or the role of one that names it itself, to OpenInference's role."""
+
 INTERRUPT_KEY: Final = "__interrupt__"
 """Output key that LangGraph adds when a graph has stopped to wait for a person."""
 
@@ -115,7 +141,12 @@ class LangChainReader:
             provider=run.metadata.get("ls_provider"),
             input_tokens=usage[0],
             output_tokens=usage[1],
+            messages=[_with_role(message) for message in _prompt_messages(run.inputs)],
         )
+
+    def is_internal(self, name: str) -> bool:
+        """Whether LangChain or LangGraph has added a metadata key or a tag."""
+        return name.startswith(INTERNAL_NAMES)
 
     def parts(self, value: object) -> Sequence[object]:
         """Return what a document, a message, a prompt or a completion holds."""
@@ -247,15 +278,27 @@ def _number(value: object) -> float | None:
 
 def _prompt(inputs: object) -> str:
     """Return the first prompt; chat models are given one list of messages for each prompt."""
-    if not is_list(inputs) or not inputs:
-        return ""
-    first = inputs[0]
+    first = _first_prompt(inputs)
     if isinstance(first, str):
         return first
-    messages = first if is_list(first) else ()
     # One by one: a conversation may be far longer than what is kept of it.
-    told = (get_buffer_string([m]) for m in messages if isinstance(m, BaseMessage))
-    return join_bounded(told, "\n")
+    return join_bounded((get_buffer_string([m]) for m in _prompt_messages(inputs)), "\n")
+
+
+def _first_prompt(inputs: object) -> object:
+    return inputs[0] if is_list(inputs) and inputs else ""
+
+
+def _prompt_messages(inputs: object) -> list[BaseMessage]:
+    first = _first_prompt(inputs)
+    messages = first if is_list(first) else ()
+    return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+def _with_role(message: BaseMessage) -> tuple[str, str]:
+    # ``ChatMessage`` has its role in a field, and streamed messages are of the type AIMessageChunk.
+    role = str(getattr(message, "role", message.type)).removesuffix("MessageChunk").lower()
+    return ROLES.get(role, ""), _content(message.content)
 
 
 def _completion(result: object) -> str:

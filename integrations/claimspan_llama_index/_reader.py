@@ -57,6 +57,18 @@ QUERY_KEYS: Final = (
 RESPONSE_KEYS: Final = ("response", "answer", "result", "output", "text", "message", "content")
 SYNTHESIZING: Final = (".synthesize", ".asynthesize")
 
+ROLES: Final = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "model": "assistant",
+    "chatbot": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+"""LlamaIndex's roles to OpenInference's."""
+
 NO_RESPONSE: Final = "Empty Response"
 """What a response synthesizer returns where the model said nothing, or there were no nodes."""
 
@@ -131,7 +143,12 @@ class LlamaIndexReader:
             model=model,
             input_tokens=counts[0],
             output_tokens=counts[1],
+            messages=[_with_role(message) for message in _messages(_given(call))],
         )
+
+    def is_internal(self, name: str) -> bool:
+        """Return False: all metadata are tags that the application has set."""
+        return False
 
     def parts(self, value: object) -> Sequence[object]:
         """Return what a call, a document, a node, a message or a response holds.
@@ -314,14 +331,27 @@ def _blocks(blocks: object) -> str:
 
 
 def _prompt(call: Call) -> str:
+    given = _given(call)
+    if isinstance(given, str):
+        return given
+    told = (f"{each.role.value}: {each.content or ''}" for each in _messages(given))
+    return join_bounded(told, "\n")
+
+
+def _given(call: Call) -> object:
+    """Return what a model was given: a text or messages."""
     named = call.flat()
     # The LLM callbacks of LlamaIndex wrap a method as ``(self, *args, **kwargs)``.
     positional = [*_items(named.get("args")), ""]
-    given = named.get("messages") or named.get("prompt") or positional[0]
-    if isinstance(given, str):
-        return given
-    messages = [each for each in _items(given) if isinstance(each, ChatMessage)]
-    return join_bounded((f"{each.role.value}: {each.content or ''}" for each in messages), "\n")
+    return named.get("messages") or named.get("prompt") or positional[0]
+
+
+def _messages(given: object) -> list[ChatMessage]:
+    return [each for each in _items(given) if isinstance(each, ChatMessage)]
+
+
+def _with_role(message: ChatMessage) -> tuple[str, str]:
+    return ROLES.get(message.role.value, ""), message.content or ""
 
 
 def _counts(said: object) -> tuple[int | None, int | None]:

@@ -192,6 +192,7 @@ def _run(span: ReadableSpan, tree: RunTree, parent: Run | None) -> Run:
         outputs=span.attributes or {},
         # The exception itself is gone; only that the run failed is still known.
         error=None if span.status.is_ok else RuntimeError(),
+        span_id=context.span_id if (context := span.get_span_context()) else 0,
     )
 
 

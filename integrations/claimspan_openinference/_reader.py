@@ -27,6 +27,9 @@ __all__ = ["SpanReader"]
 QUERY_KEYS: Final = ("question", "query", "input", "query_str", "user_input", "messages")
 RESPONSE_KEYS: Final = ("answer", "result", "response", "output", "output_text", "text", "messages")
 
+ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
+"""Attributes of a root that stand beside its metadata."""
+
 Attributes = Mapping[object, object]
 
 
@@ -59,6 +62,10 @@ class SpanReader:
         """Return nothing: only open runs are taken apart."""
         return ()
 
+    def is_internal(self, name: str) -> bool:
+        """Return False: a span does not tell who has set its metadata."""
+        return False
+
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return None: only retriever spans have documents."""
         return None
@@ -88,9 +95,13 @@ class SpanReader:
 
     @staticmethod
     def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the metadata of the application, by which a ground truth may be found."""
+        """Return the metadata of the application, by which a ground truth may be found.
+
+        Session, user and tags are among them, under their own names.
+        """
         found = _parsed(attributes.get(semconv.METADATA))
-        return {str(key): value for key, value in found.items()} if is_mapping(found) else {}
+        named = {str(key): value for key, value in found.items()} if is_mapping(found) else {}
+        return named | {key: attributes[key] for key in ATTACHED if key in attributes}
 
 
 def _attributes(run: Run) -> Attributes:
@@ -131,7 +142,9 @@ def _text(value: object) -> str:
 
 
 def _completion(attributes: Attributes) -> object:
-    return attributes.get(semconv.output_message(0), attributes.get(semconv.OUTPUT_VALUE, ""))
+    return attributes.get(
+        semconv.output_message(0, semconv.MESSAGE_CONTENT), attributes.get(semconv.OUTPUT_VALUE, "")
+    )
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:

@@ -37,7 +37,7 @@ PLACES = [
     "claimspan_tracing.dispatch.evaluator.Evaluator.evaluate",
     "claimspan_tracing.write.scores.Scores.write",
     "claimspan_tracing.write.evaluation_span.EvaluationSpan.write",
-    "claimspan_tracing.write.signals.EvaluationEvents.write",
+    "claimspan_tracing.write.events.EvaluationEvents.write",
     "claimspan_tracing.write.signals.ScoreHistogram.write",
     "claimspan_tracing.write.signals.RecordCounter.count",
 ]

@@ -141,7 +141,7 @@ def test_openinferences_attributes_have_the_names_that_we_write_and_read() -> No
     assert semconv.document(0, "score") == documents + DocumentAttributes.DOCUMENT_SCORE
     assert semconv.document(0, "metadata") == documents + DocumentAttributes.DOCUMENT_METADATA
     assert semconv.reranked(0, "content") == reranked + DocumentAttributes.DOCUMENT_CONTENT
-    assert semconv.output_message(0) == message
+    assert semconv.output_message(0, semconv.MESSAGE_CONTENT) == message
     assert semconv.OPENINFERENCE_SPAN_KIND == SpanAttributes.OPENINFERENCE_SPAN_KIND
     assert semconv.INPUT_VALUE == SpanAttributes.INPUT_VALUE
     assert semconv.OUTPUT_VALUE == SpanAttributes.OUTPUT_VALUE

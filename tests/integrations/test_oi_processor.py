@@ -56,7 +56,8 @@ def tracer(provider: TracerProvider) -> Tracer:
 
 
 def carriers(spans: Spans) -> list[ReadableSpan]:
-    return spans.of_kind("EVALUATOR")
+    """The spans with scores and claims; beside each stands one with the annotations."""
+    return [span for span in spans.of_kind("EVALUATOR") if span.name == "claimspan.evaluate"]
 
 
 def root_of(spans: Spans) -> ReadableSpan:
@@ -75,7 +76,9 @@ def test_the_scores_of_openinferences_spans_go_to_one_carrier_with_one_link_to_t
     assert ids(carrier).trace_id == ids(root_of(spans)).trace_id
     assert attributes(carrier)["claimspan.score.faithfulness"] == 0.5
     assert attributes(carrier)["claimspan.score.precision"] == 0.5
-    assert "evaluations.0.evaluation.name" in attributes(carrier)
+    (annotated,) = [span for span in spans.of_kind("EVALUATOR") if span is not carrier]
+    assert [link.context.span_id for link in annotated.links] == [ids(root_of(spans)).span_id]
+    assert "evaluations.0.evaluation.name" in attributes(annotated)
 
 
 def test_there_is_no_second_set_of_spans(instrumented: Monitor, spans: Spans) -> None:
@@ -83,7 +86,8 @@ def test_there_is_no_second_set_of_spans(instrumented: Monitor, spans: Spans) ->
     assert instrumented.flush()
 
     assert [s.name for s in spans.all if s.instrumentation_scope.name == "claimspan"] == [  # type: ignore[union-attr] # pyright: ignore[reportOptionalMemberAccess] - every span here has a scope
-        "claimspan.evaluate"
+        "claimspan.evaluate",
+        "claimspan.annotations",
     ]
     assert len(spans.of_kind("RETRIEVER")) == 1
     assert instrumented.stats.evaluated == 1

@@ -141,7 +141,12 @@ class AnyReader:
         return None
 
     def generation(self, run: Run) -> Generation:
-        return Generation(next(self._values), next(self._values), next(self._values))
+        said = [(next(self._values), next(self._values)) for _ in range(3)]
+        values = (next(self._values), next(self._values), next(self._values))
+        return Generation(*values, messages=said)
+
+    def is_internal(self, name: str) -> bool:
+        return False
 
     def parts(self, value: object) -> list[object]:
         return []

@@ -14,7 +14,10 @@ from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.deliver.backend_writer import BackendWriter
 from claimspan_tracing.deliver.delivery import Delivery
+from claimspan_tracing.deliver.http import Backend, Connection, RefusalError, checked_address
+from claimspan_tracing.deliver.scored import ScoredChunk, ScoredRecord
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
@@ -29,7 +32,10 @@ from claimspan_tracing.write.sinks import DeliveringSink, Finished
 
 __all__ = [
     "EXIT_TIMEOUT",
+    "Backend",
+    "BackendWriter",
     "Capture",
+    "Connection",
     "Deliver",
     "DeliveringSink",
     "Delivery",
@@ -45,11 +51,15 @@ __all__ = [
     "MonitorOptions",
     "Reader",
     "Redactor",
+    "RefusalError",
     "RemoteEvaluation",
     "Retrieval",
     "Run",
     "RunKind",
     "RunTree",
+    "ScoredChunk",
+    "ScoredRecord",
+    "checked_address",
     "default_monitor",
     "guard_of",
     "is_list",

@@ -23,6 +23,9 @@ from claimspan_tracing.decide.status import Status
 
 __all__ = [
     "MAX_CHUNKS",
+    "MAX_MESSAGES",
+    "MAX_MESSAGES_BYTES",
+    "MAX_MESSAGE_BYTES",
     "GeneratorRun",
     "Job",
     "JobKey",
@@ -35,6 +38,15 @@ __all__ = [
 
 MAX_CHUNKS: Final = 100
 """Chunks kept of one record; the others are counted."""
+
+MAX_MESSAGES: Final = 10
+"""Messages kept of one prompt, whose whole text is beside them: two attributes each on a span."""
+
+MAX_MESSAGE_BYTES: Final = 8 * 1024
+"""Bytes kept of one message, as of a prompt on a span."""
+
+MAX_MESSAGES_BYTES: Final = 16 * 1024
+"""Bytes kept of the messages of one prompt: room for two long ones."""
 
 JobKey = tuple[str, str]
 """Trace id and span id of the root span, in hex."""
@@ -104,6 +116,9 @@ class RetrieverRun:
     error_type: str = ""
     """Class of the exception that ended the run; empty where there was none."""
 
+    completed: bool = True
+    """Whether it ended by itself: False where it was cancelled, or its end was not seen."""
+
     span_id: SpanIdHex | Literal[""] = ""
     """Of the run's own span, 16 hex digits; empty before there is one."""
 
@@ -148,7 +163,10 @@ class GeneratorRun:
     """Class of the exception that ended the run; empty where there was none."""
 
     messages: tuple[Message, ...] = ()
-    """The messages that ``prompt`` is made of; empty where the model takes a plain text."""
+    """The last messages of ``prompt`` and its system message; empty for a prompt without any."""
+
+    completed: bool = True
+    """Whether it ended by itself: False where it was cancelled, or its end was not seen."""
 
     span_id: SpanIdHex | Literal[""] = ""
     """Of the run's own span, 16 hex digits; empty before there is one."""

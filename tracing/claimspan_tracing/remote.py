@@ -38,8 +38,9 @@ from claimspan_tracing.options import (
 from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.write.content import finished_without_content
+from claimspan_tracing.write.events import EvaluationEvents
 from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
+from claimspan_tracing.write.signals import EvaluationMetrics, ScoreHistogram
 from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ GRACE_SECONDS: Final = 2.0
 
 MAX_THREADS: Final = 8
 """Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
+
+_CARRIERS: Final = {semconv.SPAN_EVALUATE: "carrier", semconv.SPAN_ANNOTATIONS: "annotations"}
+"""The carriers of a job in the order in which they are started, to what their ids are made with."""
 
 
 class RemoteEvaluation:
@@ -77,9 +81,9 @@ class RemoteEvaluation:
             judge: As for ``Monitor``.
             ground_truth: As for ``Monitor``.
             tracer_provider: Where carriers go. None makes a provider that exports where that of
-                ``configure`` would, confirms each export, and gives the carrier of a job the same
-                span id however often it is written. A provider of your own gives random ids, and
-                can only be asked to flush.
+                ``configure`` would, confirms each export, and gives the carriers of a job the same
+                span ids however often they are written. A provider of your own gives random ids,
+                and can only be asked to flush.
             sinks: Write finished records to further places, in order, after our own.
             redact: Takes out of ground truths and of what the judge says what nobody may see. The
                 jobs themselves come redacted where the application does so.
@@ -131,12 +135,12 @@ class RemoteEvaluation:
             raise
 
     def write(self, job: Job, outcome: Outcome) -> bool:
-        """Write the scores of a job to a carrier, to events, metrics and the user's sinks.
+        """Write the scores of a job to carriers, to events, metrics and the user's sinks.
 
-        An outcome without scores goes to the user's sinks alone.
+        An outcome without scores goes to the user's sinks, and to an event where the judge failed.
 
         Returns:
-            False where the carrier could not be exported: call it again, or let another worker do
+            False where a carrier could not be exported: call it again, or let another worker do
             so. The other sinks have not been called then.
         """
         # An empty context: what is current around the call is no part of the query's trace.
@@ -155,7 +159,7 @@ class RemoteEvaluation:
 
     def _write(self, finished: Finished) -> bool:
         try:
-            with self._known_id(finished):
+            with self._known_ids(finished):
                 self._scores.write(finished)
             if not self._flush():
                 return False
@@ -169,10 +173,11 @@ class RemoteEvaluation:
                 self.guard.swallow(error)
         return True
 
-    def _known_id(self, finished: Finished) -> AbstractContextManager[None]:
+    def _known_ids(self, finished: Finished) -> AbstractContextManager[None]:
         if self._carriers is None:
             return nullcontext()
-        return self._carriers.span_id(carrier_span_id(finished.job, self._judge))
+        ids = [carrier_span_id(finished.job, self._judge, name) for name in _CARRIERS]
+        return self._carriers.span_ids(ids)
 
     def _flush(self) -> bool:
         """Have a provider of the application's export; ours has done so already."""
@@ -237,13 +242,13 @@ def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierP
     return own.provider, own
 
 
-def carrier_span_id(job: Job, judge: Judge) -> int:
-    """Return the span id of the carrier with the scores that a judge gives a job.
+def carrier_span_id(job: Job, judge: Judge, name: str = semconv.SPAN_EVALUATE) -> int:
+    """Return the span id of a carrier with the scores that a judge gives a job.
 
     Every worker that writes the scores of this judge, in this version, uses the same id. A backend
     that keeps one span per id shows them once, also where a job is evaluated twice.
     """
     version = getattr(judge, "version", "")
-    text = "\0".join(("carrier", *job.key, judge.name, str(version)))
+    text = "\0".join((_CARRIERS[name], *job.key, judge.name, str(version)))
     # Eight bytes, as wide as a span id. Zero is no valid id.
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) or 1

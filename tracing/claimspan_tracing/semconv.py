@@ -15,12 +15,16 @@ from typing import Final
 SCOPE: Final = "claimspan"
 """Instrumentation scope of every span of ours."""
 
-# --- span names: static ASCII, since one lone surrogate in a name loses the whole batch ---
+# --- span names: ASCII, since one lone surrogate in a name loses the whole batch ---
+# Route, store or model follows where it is known: ``chat gpt-4o-mini``.
 
 SPAN_ROOT: Final = "invoke_workflow"
 SPAN_RETRIEVER: Final = "retrieval"
 SPAN_GENERATOR: Final = "chat"
 SPAN_EVALUATE: Final = "claimspan.evaluate"
+"""The claims that scores rest on; and the scores, where they came too late for the root."""
+SPAN_ANNOTATIONS: Final = "claimspan.annotations"
+"""Late scores in OpenInference's form for annotations of a span that has ended."""
 
 # --- gen_ai: OpenTelemetry ---
 
@@ -42,9 +46,17 @@ ERROR_TYPE: Final = "error.type"
 """Class of the exception; its message stays out, as it may quote a chunk or a key."""
 
 EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
-"""Log event, one for each score, on the root span's context."""
+"""Log event, one for each score, on the root span's context; one with an ``error.type`` for an
+evaluation that failed."""
 GEN_AI_EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 GEN_AI_EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+GEN_AI_EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+"""``good``, ``low`` or ``neutral``."""
+GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+"""Why a score is low, in one line; absent where it is not."""
+GEN_AI_EVALUATION_TARGET: Final = "gen_ai.evaluation.target"
+GEN_AI_EVALUATOR_VERSION: Final = "gen_ai.evaluation.evaluator.version"
+"""Both are extensions of pydantic-evals that Logfire reads: the route, and the judge's version."""
 EVALUATION_FEEDBACK: Final = "user_feedback"
 """Name of the evaluation that a user makes by saying whether a response was good."""
 
@@ -58,8 +70,20 @@ KIND_RERANKER: Final = "RERANKER"
 KIND_EVALUATOR: Final = "EVALUATOR"
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
+"""On a retriever span a JSON array of ``{page_content, metadata, id}``, which MLflow shows as
+documents."""
+INPUT_MIME_TYPE: Final = "input.mime_type"
+OUTPUT_MIME_TYPE: Final = "output.mime_type"
+MIME_TEXT: Final = "text/plain"
+MIME_JSON: Final = "application/json"
+SESSION_ID: Final = "session.id"
+USER_ID: Final = "user.id"
+TAGS: Final = "tag.tags"
 METADATA: Final = "metadata"
-"""What the application attached to a run, as JSON."""
+"""What the application attached to a run, as JSON.
+
+This and the three before it are also the keys under which ``openinference.instrumentation`` keeps
+such values in OpenTelemetry's context."""
 LLM_MODEL_NAME: Final = "llm.model_name"
 LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
 LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
@@ -78,19 +102,30 @@ def reranked(index: int, field: str) -> str:
     return f"reranker.output_documents.{index}.document.{field}"
 
 
-def output_message(index: int) -> str:
-    """Name of the text of one message that a model answered."""
-    return f"llm.output_messages.{index}.message.content"
+MESSAGE_ROLE: Final = "role"
+MESSAGE_CONTENT: Final = "content"
+INPUT_MESSAGE_PREFIX: Final = "llm.input_messages."
+OUTPUT_MESSAGE_PREFIX: Final = "llm.output_messages."
+
+
+def input_message(index: int, field: str) -> str:
+    """Name of a field (``role``, ``content``) of one message that a model read."""
+    return f"{INPUT_MESSAGE_PREFIX}{index}.message.{field}"
+
+
+def output_message(index: int, field: str) -> str:
+    """Name of a field (``role``, ``content``) of one message that a model answered."""
+    return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.{field}"
 
 
 def annotation(index: int, field: str) -> str:
-    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``)."""
+    """Name of a field of one score on a carrier span (OpenInference ``spec/annotations.md``).
+
+    The fields are ``name``, ``score``, ``label``, ``explanation``, ``annotator_kind`` and
+    ``identifier``.
+    """
     return f"evaluations.{index}.evaluation.{field}"
 
-
-ANNOTATION_NAME: Final = "name"
-ANNOTATION_SCORE: Final = "score"
-ANNOTATION_KIND: Final = "annotator_kind"
 
 # --- claimspan: scores and what they rest on ---
 
@@ -138,8 +173,12 @@ def score(metric: str) -> str:
 
 EVALUATION_STATUS: Final = "claimspan.evaluation.status"
 EVALUATION_REASON: Final = "claimspan.evaluation.reason"
+EVALUATION_SUMMARY: Final = "claimspan.evaluation.summary"
+"""The main low score with its reason in plain words, and the others by name; absent where no score
+is low."""
 EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
-"""List of ``metric: reason``, for the metrics that have no value."""
+"""List of ``metric, metric: reason``, one entry a reason, for the metrics that have no value. An
+entry without a colon is the reason of all metrics that are in no other entry and have no score."""
 EVALUATION_UNDECIDED: Final = "claimspan.evaluation.undecided"
 """List of ``reason: verdicts``, for the verdicts that the judge could not give; absent where there
 are none."""
@@ -172,6 +211,12 @@ CHUNKS_COUNT: Final = "claimspan.chunks.count"
 CHUNKS_RECORDED: Final = "claimspan.chunks.recorded"
 RUNS_DROPPED: Final = "claimspan.runs.dropped"
 """Runs beyond the bounds of one query, which are not recorded; absent where there are none."""
+CHUNKS_RELEVANCE: Final = "claimspan.chunks.relevance"
+"""List of doubles, one a recorded chunk: the share of the ground truth's claims that the chunk
+entails. Absent where there is no ground truth, and where the judge was not asked about each of
+these chunks or left a verdict open: a list of numbers cannot say that one is unknown."""
+CHUNKS_USED: Final = "claimspan.chunks.used"
+"""As ``claimspan.chunks.relevance``, of the response's claims."""
 CHUNK_ID_SOURCE: Final = "claimspan.chunk.id_source"
 """List with one entry a recorded chunk: ``document`` or ``content_hash``."""
 

@@ -2,12 +2,23 @@
 
 ``evaluate`` runs an evaluation, ``matrices`` asks the judge for the verdicts, ``result`` holds what
 was found out, ``abstention`` decides whether a response declines to answer, and ``estimate`` says
-what an evaluation will cost.
+what an evaluation will cost. ``assessment`` labels the scores, and ``reasons`` says in words why
+one is low.
 """
 
 from __future__ import annotations
 
+from claimspan.evaluation.assessment import Assessment, assess, summary_of
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.evaluation.result import Evaluation
 
-__all__ = ["Evaluation", "aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
+__all__ = [
+    "Assessment",
+    "Evaluation",
+    "aevaluate",
+    "aevaluate_many",
+    "assess",
+    "evaluate",
+    "evaluate_many",
+    "summary_of",
+]

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from claimspan.errors import ClaimspanError
 from claimspan.verdicts import Label, VerdictMatrices, VerdictMatrix
 
 __all__ = [
+    "NO_GROUND_TRUTH",
     "Truth",
     "Truths",
     "UndefinedMetricError",
@@ -28,6 +29,9 @@ __all__ = [
 
 Truth = bool | None
 """True, False, or None where undecided."""
+
+NO_GROUND_TRUTH: Final = "no ground truth"
+"""Why a metric has no value that compares with a ground truth, where there is none."""
 
 _T = TypeVar("_T")
 
@@ -131,7 +135,7 @@ class Truths:
     @cached_property
     def held(self) -> Sequence[Sequence[Truth]]:
         """As ``supported``, of the ground truth: shape ``(n_ground_truth_claims, n_chunks)``."""
-        rows = _table(self.matrices.ground_truth_vs_chunks, "ground truth", "no ground truth")
+        rows = _table(self.matrices.ground_truth_vs_chunks, "ground truth", NO_GROUND_TRUTH)
         return [_entailed(row) for row in rows]
 
     @cached_property
@@ -146,7 +150,7 @@ class Truths:
 
 
 def _column(matrix: VerdictMatrix | None, claims_of: str) -> Sequence[Label | None]:
-    return [row[0] for row in _rows(matrix, claims_of, "no ground truth")]
+    return [row[0] for row in _rows(matrix, claims_of, NO_GROUND_TRUTH)]
 
 
 def _table(

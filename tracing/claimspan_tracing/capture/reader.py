@@ -64,6 +64,10 @@ class Generation:
     output_tokens: int | None = None
     """Tokens of the completion, as the provider counted them."""
 
+    messages: Sequence[tuple[object, object]] = ()
+    """Role and text of each message of the prompt; the roles are ``system``, ``user``,
+    ``assistant`` and ``tool``. Nothing where the model takes a plain text."""
+
 
 class Reader(Protocol):
     """Reads the raw inputs and outputs of runs. The worker calls all methods but ``parts``.
@@ -100,6 +104,13 @@ class Reader(Protocol):
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a generator run."""
+        ...
+
+    def is_internal(self, name: str) -> bool:
+        """Whether a key of the metadata, or a tag, is the framework's own.
+
+        Such names say nothing about the application, and are left out.
+        """
         ...
 
     def parts(self, value: object) -> Sequence[object]:

@@ -67,6 +67,9 @@ class Run:
     error: BaseException | None = None
     """The exception that ended the run."""
 
+    span_id: int = 0
+    """Of the span that somebody else made for the run; 0 where the worker is to make one."""
+
     def has_ancestor(self, kind: RunKind) -> bool:
         """Whether any run above this one is of the kind."""
         run = self.parent

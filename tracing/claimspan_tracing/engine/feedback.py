@@ -20,7 +20,8 @@ from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, JobKey
-from claimspan_tracing.write.signals import FeedbackEvents
+from claimspan_tracing.write.events import FeedbackEvents
+from claimspan_tracing.write.signals import FeedbackHistogram
 
 __all__ = ["Feedback", "FeedbackDesk", "checked_feedback"]
 
@@ -82,7 +83,7 @@ class FeedbackDesk:
             settings: The options of the monitor.
             decider: Decides about records once more.
             evaluations: Takes those that are evaluated late.
-            guard: Counts what the redactor raises.
+            guard: Counts what the redactor and the providers of events and metrics raise.
             clock: Returns seconds that never go back.
         """
         self._keeps = wants_feedback(settings.sampler)
@@ -91,7 +92,7 @@ class FeedbackDesk:
         self._decider = decider
         self._evaluations = evaluations
         self._clock = clock
-        self._events = FeedbackEvents()
+        self._writers = (FeedbackEvents(), FeedbackHistogram())
         # Both from the oldest to the newest.
         self._jobs: OrderedDict[JobKey, _Kept] = OrderedDict()
         self._characters = 0
@@ -111,8 +112,10 @@ class FeedbackDesk:
             self._early[feedback.trace_id, feedback.span_id] = (feedback.value, self._clock())
 
     def emit(self, feedback: Feedback) -> None:
-        """Write feedback as an event; on any thread."""
-        self._events.emit(feedback.trace_id, feedback.span_id, feedback.value)
+        """Write feedback as an event and as a metric; on any thread."""
+        for writer in self._writers:
+            with self._guard:  # a fault of the one keeps back neither the other nor the decision
+                writer.write(feedback.trace_id, feedback.span_id, feedback.value)
 
     def value_for(self, key: JobKey) -> float | None:
         """Return the feedback that came before its record was read; None where none did."""

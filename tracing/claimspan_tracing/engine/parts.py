@@ -29,10 +29,11 @@ from claimspan_tracing.job import Job, JobKey, KeptSpan
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
+from claimspan_tracing.write.events import EvaluationEvents
 from claimspan_tracing.write.open_records import OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
+from claimspan_tracing.write.signals import EvaluationMetrics, ScoreHistogram
 from claimspan_tracing.write.sinks import SuppressedSink
 from claimspan_tracing.write.writer import Writer
 

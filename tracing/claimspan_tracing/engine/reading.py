@@ -21,7 +21,7 @@ from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
-from claimspan_tracing.write.spans import build_spans
+from claimspan_tracing.write.spans import build_spans, with_span_ids
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Reading", "key_of"]
@@ -96,6 +96,9 @@ class Reading:
             written = shown if self._settings.capture_content else without_content(shown)
             build = partial(build_spans, written, record.root, tracer, self._guard)
             record.spans = record.context.copy().run(build)
+            # Who writes to a backend's API names each span by its id.
+            shown, job = with_span_ids(shown, record.spans), with_span_ids(job, record.spans)
+            record.job = shown
         if self._records.get(key) is None:
             _end_runs(record, self._guard)
         status, reason = shown.status, shown.reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -53,9 +53,9 @@ class CarrierProvider:
             self.provider.add_span_processor(_ConfirmedExport(exporter))
 
     @contextmanager
-    def span_id(self, span_id: int) -> Generator[None]:
-        """Give this id to every span that the block starts, on this thread."""
-        token = self._ids.wanted.set(span_id)
+    def span_ids(self, span_ids: Sequence[int]) -> Generator[None]:
+        """Give these ids to the spans that the block starts on this thread, in their order."""
+        token = self._ids.wanted.set(iter(span_ids))
         try:
             yield
         finally:
@@ -66,10 +66,11 @@ class _Ids(RandomIdGenerator):
     """Random ids, except where one is wanted."""
 
     def __init__(self) -> None:
-        self.wanted: ContextVar[int | None] = ContextVar("claimspan_span_id", default=None)
+        none: Iterator[int] = iter(())
+        self.wanted: ContextVar[Iterator[int]] = ContextVar("claimspan_span_ids", default=none)
 
     def generate_span_id(self) -> int:
-        wanted = self.wanted.get()
+        wanted = next(self.wanted.get(), None)
         return super().generate_span_id() if wanted is None else wanted
 
 

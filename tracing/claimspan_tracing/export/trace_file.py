@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from claimspan.errors import NoRecordsError
+from claimspan.metrics import METRICS
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.verdicts import Label
@@ -209,9 +210,17 @@ def _scores(attributes: Attributes) -> dict[str, float]:
 
 
 def _undefined(attributes: Attributes, scores: Mapping[str, float]) -> dict[str, str]:
+    """Map each metric without a score to its reason.
+
+    An entry is ``metric, metric: reason``. A reason alone is that of all others that are missing.
+    """
     listed = attributes.get(semconv.EVALUATION_UNDEFINED)
-    pairs = (line.partition(": ") for line in (listed if isinstance(listed, tuple) else ()))
-    return {metric: reason for metric, _, reason in pairs if metric not in scores}
+    entries = [str(entry) for entry in listed] if isinstance(listed, tuple) else []
+    parted = [entry.partition(": ") for entry in entries]
+    named = {name: why for names, _, why in parted if why for name in names.split(", ")}
+    alone = next((entry for entry, colon, _ in parted if not colon), None)
+    rest = {} if alone is None else dict.fromkeys(METRICS, alone)
+    return {metric: why for metric, why in (rest | named).items() if metric not in scores}
 
 
 # --- chunks and claims, which are lists flattened into attributes -------------------------------

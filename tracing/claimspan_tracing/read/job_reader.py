@@ -21,8 +21,17 @@ from claimspan_tracing.capture.reader import Document, Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
+from claimspan_tracing.job import (
+    MAX_CHUNKS,
+    MAX_MESSAGE_BYTES,
+    GeneratorRun,
+    Job,
+    RetrieverRun,
+    union_of,
+)
+from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
+from claimspan_tracing.read.messages import read_messages
 from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
 
 __all__ = ["read_job"]
@@ -43,6 +52,10 @@ class _Record:
     def text(self, value: object) -> str:
         return bounded(value, MAX_TEXT_BYTES + self.margin)
 
+    def message_text(self, value: object) -> str:
+        # A redactor sees it as any other text, and what is left of it is cut after that.
+        return self.text(value) if self.margin else bounded(value, MAX_MESSAGE_BYTES)
+
     def json_object(self, metadata: Mapping[str, object]) -> dict[str, JsonValue]:
         value = to_json(metadata, self.walk)
         return value if isinstance(value, dict) else {}
@@ -60,7 +73,7 @@ def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
     root, reader = tree.root, tree.reader
     of = _Record(guard, _ended(root), margin, Walk(margin=margin))
     # First, since samplers decide on it: chunks may use up what may be walked.
-    metadata = of.json_object(root.metadata)
+    metadata = attached_to(tree, of.walk, guard)
     retrievers = bounded_chunks(_retrievers(tree, of) or _unreported(tree, of))
     parts = [*retrievers, *_generators(tree, of)]
     runs = _with_parents(tree, bounded_runs(parts))
@@ -141,6 +154,8 @@ def _retriever_run(run: Run, retrieval: Retrieval, of: _Record) -> RetrieverRun:
         started=run.start,
         ended=run.end or of.ended,
         error_type=_error_type(run),
+        completed=_is_completed(run),
+        span_id=_span_id(run),
         query=of.text(retrieval.query),
         chunks=tuple(chunk for chunk, _ in kept),
         id_sources=tuple(source for _, source in kept),
@@ -154,12 +169,15 @@ def _generator_run(run: Run, generation: Generation, of: _Record) -> GeneratorRu
         started=run.start,
         ended=run.end or of.ended,
         error_type=_error_type(run),
+        completed=_is_completed(run),
+        span_id=_span_id(run),
         prompt=of.text(generation.prompt),
         completion=of.text(generation.completion),
         model=of.text(generation.model),
         provider=of.text(generation.provider),
         input_tokens=generation.input_tokens,
         output_tokens=generation.output_tokens,
+        messages=read_messages(generation.messages, of.message_text),
     )
 
 
@@ -235,6 +253,15 @@ def _ended(root: Run) -> int:
 def _error_type(run: Run) -> str:
     # A closed stream and a cancelled task end in a BaseException, and are no errors.
     return clean(type(run.error).__qualname__) if isinstance(run.error, Exception) else ""
+
+
+def _is_completed(run: Run) -> bool:
+    return run.end is not None and run.error is None
+
+
+def _span_id(run: Run) -> str:
+    """The id of a span that somebody else made for the run; ours are made from the job."""
+    return format_span_id(run.span_id) if run.span_id else ""
 
 
 # --- texts and chunks ---------------------------------------------------------------------------

@@ -11,7 +11,14 @@ from pydantic import JsonValue
 
 from claimspan import Chunk, Claim, Evaluation, RagRecord
 from claimspan.files.ground_truth import GroundTruthMatch
-from claimspan_tracing.job import GeneratorRun, Job, Outcome, RetrieverRun
+from claimspan_tracing.job import (
+    MAX_MESSAGE_BYTES,
+    GeneratorRun,
+    Job,
+    Message,
+    Outcome,
+    RetrieverRun,
+)
 from claimspan_tracing.text import MAX_TEXT_BYTES, cut
 
 __all__ = ["REMOVED", "Swap", "judged_texts", "with_job_texts", "with_outcome_texts"]
@@ -102,7 +109,14 @@ def _run(run: RetrieverRun | GeneratorRun, swap: Swap) -> RetrieverRun | Generat
         model=swap(run.model),
         provider=swap(run.provider),
         error_type=swap(run.error_type),
+        messages=tuple(_message(message, swap) for message in run.messages),
     )
+
+
+def _message(message: Message, swap: Swap) -> Message:
+    # Read whole where a redactor is to see it, and cut here: what it finds may lie across the cut.
+    # The role is one of four words.
+    return replace(message, text=cut(swap(message.text), MAX_MESSAGE_BYTES))
 
 
 def _evaluation(evaluation: Evaluation, swap: Swap) -> Evaluation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from claimspan import Evaluation
+from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.job import Job, Outcome
@@ -51,7 +52,7 @@ def about(evaluation: Evaluation) -> Attributes:
         semconv.JUDGE_TOKENS_OUTPUT: usage.output_tokens,
         semconv.JUDGE_COST: usage.cost_usd,
         semconv.JUDGE_SECONDS: usage.seconds,
-        semconv.EVALUATION_UNDEFINED: [f"{k}: {v}" for k, v in evaluation.undefined.items()],
+        semconv.EVALUATION_UNDEFINED: _undefined(evaluation.undefined),
     }
 
 
@@ -81,6 +82,21 @@ def sample_of(decision: Decision) -> Attributes:
         semconv.SAMPLE_WEIGHT: decision.weight,
         semconv.SAMPLE_REASON: clean(decision.reason),
     }
+
+
+def _undefined(undefined: Mapping[str, str]) -> list[str]:
+    """One entry a reason: ``metric, metric: reason``.
+
+    The reason that there is no ground truth stands alone. It holds for most metrics, and all those
+    that are missing without an entry of their own are meant.
+    """
+    metrics: dict[str, list[str]] = {}
+    for metric, reason in undefined.items():
+        metrics.setdefault(reason, []).append(metric)
+    return [
+        reason if reason == NO_GROUND_TRUTH else f"{', '.join(names)}: {reason}"
+        for reason, names in metrics.items()
+    ]
 
 
 def _counts(counts: Mapping[str, int]) -> list[str]:

@@ -1,7 +1,8 @@
 """The mask of ``capture_content=False``: a record without its texts.
 
 Laid over what is written, not over attributes: where spans, events and sinks get no text, none of
-them can show any. Ids, names, times, counts, labels, scores and states stay.
+them can show any. Ids of spans and chunks, names, times, counts, labels, scores and states stay.
+What the application attached goes, with the ids of session and user: these are often addresses.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _chunks(chunks: tuple[Chunk, ...]) -> tuple[Chunk, ...]:
 def _run(run: RetrieverRun | GeneratorRun) -> RetrieverRun | GeneratorRun:
     if isinstance(run, RetrieverRun):
         return replace(run, query=_held(run.query), chunks=_chunks(run.chunks))
-    return replace(run, prompt=_held(run.prompt), completion=_held(run.completion))
+    messages = tuple(replace(message, text=_held(message.text)) for message in run.messages)
+    prompt, completion = _held(run.prompt), _held(run.completion)
+    return replace(run, prompt=prompt, completion=completion, messages=messages)
 
 
 def _outcome(outcome: Outcome) -> Outcome:

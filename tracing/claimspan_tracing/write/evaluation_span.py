@@ -1,30 +1,25 @@
 """The evaluation span: the claims that scores rest on, and the scores of a root that has ended.
 
-An ended span cannot be changed, so scores that come later need a span of their own, the carrier:
-an EVALUATOR span with exactly one link to the root (OpenInference, ``spec/annotations.md``).
+An ended span cannot be changed, so scores that come later need spans of their own, the carriers:
+EVALUATOR spans with exactly one link to the root each (OpenInference, ``spec/annotations.md``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
-from opentelemetry.trace import (
-    Link,
-    NonRecordingSpan,
-    Span,
-    SpanContext,
-    SpanKind,
-    TraceFlags,
-    Tracer,
-    TraceState,
-    set_span_in_context,
-)
+from opentelemetry.trace import Link, Span, SpanKind, Tracer
+from pydantic import JsonValue
 
 from claimspan import Claim, Evaluation, Label, VerdictMatrix
+from claimspan.evaluation import Assessment, summary_of
+from claimspan.evaluation.assessment import LOW
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
-from claimspan_tracing.text import cut, json_list
+from claimspan_tracing.text import cut, encode_json, json_list
+from claimspan_tracing.write.annotations import annotation_attributes
 from claimspan_tracing.write.attributes import (
     about,
     ground_truth_of,
@@ -33,12 +28,17 @@ from claimspan_tracing.write.attributes import (
     sample_of,
 )
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import WITHHELD, Attributes
+from claimspan_tracing.write.spans import MAX_VALUE_BYTES, WITHHELD, Attributes
+from claimspan_tracing.write.targets import context_of, root_context
 
-__all__ = ["EvaluationSpan", "root_context", "write_carrier"]
+__all__ = ["EvaluationSpan", "write_carrier"]
 
 MAX_EVIDENCE_BYTES: Final = 2 * 1024
 """Bytes of one attribute; Tempo cuts longer ones by default."""
+
+MAX_JUDGED_BYTES: Final = 2 * 1024
+"""Bytes of question and of answer in the input of the evaluation; the root has all of them. As JSON
+they may take twice as many."""
 
 MAX_ATTRIBUTES: Final = 97
 """Attributes of ours on one span, of the 100 that we allow ourselves: the SDK drops the oldest past
@@ -61,77 +61,92 @@ class EvaluationSpan:
         evaluation = finished.outcome.evaluation
         if evaluation is None or finished.spans is None:
             return
-        if not (evaluation.response_claims or evaluation.ground_truth_claims):
-            return
-        span = _start(finished.job, self._tracer())
-        _set_claims(span, finished.job, evaluation, MAX_ATTRIBUTES)
-        span.end(end_time=finished.job.ended)
+        if evaluation.response_claims or evaluation.ground_truth_claims:
+            _write_evidence(finished, evaluation, self._tracer(), {})
 
 
 def write_carrier(finished: Finished, tracer: Tracer) -> None:
-    """Write scores and claims to a span of their own, for a root that has ended without them."""
+    """Write scores and claims to spans of their own, for a root that has ended without them.
+
+    Claims and ``claimspan.score.*`` stand on one span, the annotations on another: with all of the
+    metrics, one span has no room for both.
+    """
     evaluation = finished.outcome.evaluation
     if evaluation is None:
         return
     scores = about(evaluation) | ground_truth_of(finished.outcome)
     scores |= left_out(finished.job, finished.outcome)
+    if summary := summary_of(finished.assessments):
+        scores[semconv.EVALUATION_SUMMARY] = summary
     scores |= metric_scores(evaluation.metrics)
     if finished.job.decision is not None:
         scores |= sample_of(finished.job.decision)
-    annotations = _annotations(evaluation)
-    span = _start(finished.job, tracer)
-    span.set_attributes(annotations)
-    room = MAX_ATTRIBUTES - len(annotations) - len(scores)
-    _set_claims(span, finished.job, evaluation, room)
-    span.set_attributes(scores)  # last: the SDK drops the oldest attributes
-    span.end(end_time=finished.job.ended)
+    annotations = annotation_attributes(finished.assessments, evaluation, MAX_ATTRIBUTES)
+    try:
+        _write_evidence(finished, evaluation, tracer, scores)
+    finally:  # a fault of the one must not keep back the other
+        with _span(semconv.SPAN_ANNOTATIONS, finished.job, tracer) as span:
+            span.set_attributes(annotations)
 
 
-def root_context(job: Job) -> SpanContext:
-    """Return the context of a job's root span, which may have been in another process."""
-    # Not marked as remote: a head sampler may treat remote parents differently, and whether the
-    # trace is exported was decided where the root was started.
-    return SpanContext(
-        trace_id=int(job.trace_id, 16),
-        span_id=int(job.span_id, 16),
-        is_remote=False,
-        trace_flags=TraceFlags(job.trace_flags),
-        trace_state=TraceState.from_header([job.trace_state] if job.trace_state else []),
-    )
+def _write_evidence(
+    finished: Finished, evaluation: Evaluation, tracer: Tracer, scores: Attributes
+) -> None:
+    texts = _texts(finished, evaluation)
+    room = MAX_ATTRIBUTES - len(texts) - len(scores)
+    with _span(semconv.SPAN_EVALUATE, finished.job, tracer) as span:
+        _set_claims(span, finished.job, evaluation, room)
+        span.set_attributes(texts)
+        span.set_attributes(scores)  # last: the SDK drops the oldest attributes
 
 
-def _start(job: Job, tracer: Tracer) -> Span:
+@contextmanager
+def _span(name: str, job: Job, tracer: Tracer) -> Generator[Span]:
+    """An EVALUATOR span that is linked to the root of a job, and starts and ends where it ended.
+
+    A longer span would stretch the duration of the trace.
+    """
     root = root_context(job)
-    return tracer.start_span(
-        semconv.SPAN_EVALUATE,
-        set_span_in_context(NonRecordingSpan(root)),
+    span = tracer.start_span(
+        name,
+        context_of(job),
         kind=SpanKind.INTERNAL,
         links=[Link(root)],
-        # Starts and ends where the root ended: a longer span would stretch the trace's duration.
         start_time=job.ended,
         attributes={
             semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_EVALUATOR,
             semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_EVALUATION,
         },
     )
+    try:
+        yield span
+    finally:
+        span.end(end_time=job.ended)
 
 
-def _annotations(evaluation: Evaluation) -> Attributes:
-    """The scores in OpenInference's form for annotations.
+# --- what was judged, and what came of it ---------------------------------------------------------
 
-    Without its optional ``identifier``, which would be the same for all of them and leave no room
-    for claims: judge and version are attributes of the same span.
-    """
-    attributes: Attributes = {}
-    # The annotator kinds of OpenInference; a judge that made no call is a program.
-    kind = "LLM" if evaluation.usage.calls else "CODE"
-    for index, (name, value) in enumerate(evaluation.metrics.items()):
-        attributes |= {
-            semconv.annotation(index, semconv.ANNOTATION_NAME): name,
-            semconv.annotation(index, semconv.ANNOTATION_SCORE): float(value),
-            semconv.annotation(index, semconv.ANNOTATION_KIND): kind,
-        }
-    return attributes
+
+def _texts(finished: Finished, evaluation: Evaluation) -> Attributes:
+    """Question and answer as the input of the evaluation, scores and reasons as its output."""
+    record = finished.job.record
+    judged: dict[str, JsonValue] = {
+        "question": cut(record.query, MAX_JUDGED_BYTES),
+        "response": cut(record.response, MAX_JUDGED_BYTES),
+    }
+    texts = {semconv.OUTPUT_VALUE: _result(finished.assessments)}
+    if WITHHELD not in judged.values():
+        texts[semconv.INPUT_VALUE] = encode_json(judged)
+        texts[semconv.INPUT_MIME_TYPE] = semconv.MIME_JSON
+    return {**texts, semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON}
+
+
+def _result(assessments: Sequence[Assessment]) -> str:
+    """The reasons of the low scores, and all scores, as JSON of at most 8 KiB."""
+    scores = encode_json({each.name: round(each.value, 4) for each in assessments})
+    room = MAX_VALUE_BYTES - len(scores.encode("utf-8")) - len('{"scores":,"low":}')
+    low = json_list([str(each) for each in assessments if each.label == LOW], room)
+    return f'{{"scores":{scores},"low":{low}}}'
 
 
 # --- claims -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from typing import Final
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
@@ -29,12 +30,17 @@ from claimspan_tracing import semconv
 __all__ = ["KeptIds", "evaluation_span_id"]
 
 
-def evaluation_span_id(trace_id: int, span_id: int) -> int:
-    """Return the id of the span that carries the claims, or the scores, of a root.
+EVALUATION_SPANS: Final = (semconv.SPAN_EVALUATE, semconv.SPAN_ANNOTATIONS)
+"""Names of the spans that carry claims or scores; a root has at most one of each."""
 
-    It follows from the root's, so that one that is written again is the same span.
+
+def evaluation_span_id(trace_id: int, span_id: int, name: str = semconv.SPAN_EVALUATE) -> int:
+    """Return the id of a span that carries claims or scores of a root.
+
+    It follows from the root's and from its name, so that one that is written again is the same
+    span.
     """
-    text = f"{format_trace_id(trace_id)}/{format_span_id(span_id)}/{semconv.SPAN_EVALUATE}"
+    text = f"{format_trace_id(trace_id)}/{format_span_id(span_id)}/{name}"
     # An id of 0 is not valid; it comes up once in 2**64.
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") or 1
 
@@ -109,8 +115,8 @@ class KeptIds(RandomIdGenerator, Sampler):
         """Decide as was decided about the root."""
         above = get_current_span(parent_context).get_span_context()
         root = self._root or above
-        if name == semconv.SPAN_EVALUATE:
-            span_id = evaluation_span_id(above.trace_id, above.span_id)
+        if name in EVALUATION_SPANS:
+            span_id = evaluation_span_id(above.trace_id, above.span_id, name)
             self._local.ids = [span_id]
             if root.trace_flags & TraceFlags.SAMPLED:
                 self._started(above, span_id)

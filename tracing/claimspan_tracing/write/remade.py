@@ -31,9 +31,9 @@ from claimspan_tracing import semconv
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, KeptSpan
 from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.write.evaluation_span import root_context
 from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.spans import build_spans
+from claimspan_tracing.write.targets import root_context
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
@@ -43,8 +43,17 @@ if TYPE_CHECKING:
 __all__ = ["RemadeSpans", "with_kept_spans"]
 
 _NO_ATTRIBUTES: Final[Mapping[object, object]] = {}
-_OUR_NAMES: Final = frozenset(v for v in vars(semconv).values() if isinstance(v, str))
-_OUR_PREFIXES: Final = (semconv.SCORE_PREFIX, semconv.DOCUMENT_PREFIX)
+# Span processors of others set these too; where the job has them they are written from it first.
+_SHARED_NAMES: Final = {semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS, semconv.METADATA}
+_OUR_NAMES: Final = (
+    frozenset(v for v in vars(semconv).values() if isinstance(v, str)) - _SHARED_NAMES
+)
+_OUR_PREFIXES: Final = (
+    semconv.SCORE_PREFIX,
+    semconv.DOCUMENT_PREFIX,
+    semconv.INPUT_MESSAGE_PREFIX,
+    semconv.OUTPUT_MESSAGE_PREFIX,
+)
 
 
 def with_kept_spans(job: Job, record: OpenRecord) -> Job:

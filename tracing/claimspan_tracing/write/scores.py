@@ -8,9 +8,12 @@ from typing import Final
 from opentelemetry.trace import Span, Tracer
 
 from claimspan import Evaluation
+from claimspan.evaluation import summary_of
 from claimspan.metrics import compute_metrics
+from claimspan_tracing import semconv
 from claimspan_tracing.job import Outcome, RetrieverRun
 from claimspan_tracing.write.attributes import about, ground_truth_of, left_out, metric_scores
+from claimspan_tracing.write.chunk_worth import worth_of_chunks
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import Attributes, OpenSpans
@@ -48,7 +51,11 @@ class Scores:
             write_carrier(finished, self._tracer())
             return
         # All attributes are computed before the first is set: what fails leaves no score behind.
-        for span, attributes in _placed(finished.spans, evaluation, finished.outcome):
+        summary = summary_of(finished.assessments)
+        placed = _placed(finished.spans, evaluation, finished.outcome)
+        if summary:
+            finished.spans.root.set_attribute(semconv.EVALUATION_SUMMARY, summary)
+        for span, attributes in placed:
             span.set_attributes(attributes)
 
 
@@ -56,13 +63,20 @@ def _placed(
     spans: OpenSpans, evaluation: Evaluation, outcome: Outcome
 ) -> list[tuple[Span, Attributes]]:
     """Each span with the attributes that it gets, the root last."""
-    retrievers = spans.retrievers
+    judged = spans.job.record.chunks
     placed = [
-        (span, metric_scores(_metrics_of(spans, run, evaluation), RETRIEVER_METRICS))
-        for span, run in retrievers
+        (
+            span,
+            worth_of_chunks(run.chunks, judged, evaluation)
+            | metric_scores(_metrics_of(spans, run, evaluation), RETRIEVER_METRICS),
+        )
+        for span, run in spans.retrievers
     ]
     if spans.answering is not None:
-        placed.append((spans.answering, metric_scores(evaluation.metrics, GENERATOR_METRICS)))
+        answering = metric_scores(evaluation.metrics, GENERATOR_METRICS)
+        # It has the chunks where they are not those of the retrievers.
+        own = () if judged == spans.job.retrieved else judged
+        placed.append((spans.answering, worth_of_chunks(own, judged, evaluation) | answering))
     root = about(evaluation) | ground_truth_of(outcome) | left_out(spans.job, outcome)
     root |= metric_scores(evaluation.metrics)
     return [*placed, (spans.root, root)]

@@ -1,7 +1,7 @@
-"""Scores and states as OpenTelemetry log events and metrics, beside the span attributes.
+"""Scores, states and costs as OpenTelemetry metrics, beside the span attributes.
 
-They go to the logger and meter providers of the application. Where it has set none, nothing is
-emitted. Events and exemplars carry the ids of the root span, so that a backend finds the trace.
+They go to the meter provider of the application. Where it has set none, nothing is recorded.
+Exemplars carry the ids of the root span, so that a backend finds the trace.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from collections.abc import Callable
 from typing import Final
 
 from opentelemetry import metrics
-from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
+from opentelemetry.context import Context
 from opentelemetry.metrics import CallbackOptions as _Options
-from opentelemetry.metrics import Observation
-from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
+from opentelemetry.metrics import Histogram, Observation
 
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.write.evaluation_span import root_context
 from claimspan_tracing.write.sinks import Finished
+from claimspan_tracing.write.targets import context_of, feedback_context
 
 __all__ = [
-    "EvaluationEvents",
     "EvaluationMetrics",
-    "FeedbackEvents",
+    "FeedbackHistogram",
     "RecordCounter",
     "ScoreHistogram",
     "watch",
@@ -39,79 +37,48 @@ __all__ = [
 _SECONDS: Final = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 
 
-class EvaluationEvents:
-    """Emits one ``gen_ai.evaluation.result`` log event for each score."""
-
-    def __init__(self) -> None:
-        self._logger = get_logger(semconv.SCOPE)
-
-    def write(self, finished: Finished) -> None:
-        """Emit the events of one record."""
-        evaluation = finished.outcome.evaluation
-        if evaluation is None:
-            return
-        # The root has ended; an event needs its ids alone.
-        context = set_span_in_context(NonRecordingSpan(root_context(finished.job)))
-        for name, value in evaluation.metrics.items():
-            self._logger.emit(
-                context=context,
-                event_name=semconv.EVENT_EVALUATION,
-                severity_number=SeverityNumber.INFO,
-                attributes={
-                    semconv.GEN_AI_EVALUATION_NAME: name,
-                    semconv.GEN_AI_EVALUATION_SCORE: value,
-                    semconv.JUDGE_NAME: evaluation.judge_name,
-                    semconv.JUDGE_VERSION: evaluation.judge_version,
-                },
-            )
-
-
-class FeedbackEvents:
-    """Emits a ``gen_ai.evaluation.result`` log event for what a user says about a response."""
-
-    def __init__(self) -> None:
-        self._logger = get_logger(semconv.SCOPE)
-
-    def emit(self, trace_id: str, span_id: str, value: float) -> None:
-        """Emit the event on the root span of a record.
-
-        Args:
-            trace_id: Of the root span, in hex.
-            span_id: Of the root span, in hex; empty where only the trace is known.
-            value: 0 (bad) to 1 (good).
-        """
-        root = SpanContext(int(trace_id, 16), int(span_id or "0", 16), is_remote=False)
-        self._logger.emit(
-            context=set_span_in_context(NonRecordingSpan(root)),
-            event_name=semconv.EVENT_EVALUATION,
-            severity_number=SeverityNumber.INFO,
-            attributes={
-                semconv.GEN_AI_EVALUATION_NAME: semconv.EVALUATION_FEEDBACK,
-                semconv.GEN_AI_EVALUATION_SCORE: value,
-            },
-        )
+def _score_histogram() -> Histogram:
+    return metrics.get_meter(semconv.SCOPE).create_histogram(
+        semconv.SCORE_HISTOGRAM,
+        unit="1",
+        description="Scores of RAG answers, of judges and of users.",
+        # The default buckets are made for milliseconds, and all scores would be in the first.
+        explicit_bucket_boundaries_advisory=[0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0],
+    )
 
 
 class ScoreHistogram:
     """Records each score in the histogram ``claimspan.score``, with an exemplar."""
 
     def __init__(self) -> None:
-        self._histogram = metrics.get_meter(semconv.SCOPE).create_histogram(
-            semconv.SCORE_HISTOGRAM,
-            unit="1",
-            description="Scores of evaluated RAG answers.",
-            # The default buckets are made for milliseconds, and all scores would be in the first.
-            explicit_bucket_boundaries_advisory=[0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0],
-        )
+        self._histogram = _score_histogram()
 
     def write(self, finished: Finished) -> None:
         """Record the scores of one record."""
-        evaluation = finished.outcome.evaluation
-        if evaluation is None:
-            return
-        context = set_span_in_context(NonRecordingSpan(root_context(finished.job)))
-        for name, value in evaluation.metrics.items():
-            self._histogram.record(value, {semconv.METRIC_NAME: name}, context=context)
+        context = context_of(finished.job)
+        for each in finished.assessments:
+            # The metric alone: each other attribute would multiply the series that backends keep.
+            self._histogram.record(each.value, {semconv.METRIC_NAME: each.name}, context=context)
+
+
+class FeedbackHistogram:
+    """Records what users say in the same histogram, as the metric ``user_feedback``."""
+
+    def __init__(self) -> None:
+        self._histogram = _score_histogram()
+
+    def write(self, trace_id: str, span_id: str, value: float) -> None:
+        """Record what a user says about a response.
+
+        Args:
+            trace_id: Of the root span, in hex.
+            span_id: Of the root span, in hex; empty where only the trace is known.
+            value: 0 (bad) to 1 (good).
+        """
+        # An exemplar without a span leads nowhere.
+        context = feedback_context(trace_id, span_id) if span_id else Context()
+        attributes = {semconv.METRIC_NAME: semconv.EVALUATION_FEEDBACK}
+        self._histogram.record(value, attributes, context=context)
 
 
 class EvaluationMetrics:

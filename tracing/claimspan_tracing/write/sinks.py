@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from claimspan.evaluation.assessment import Assessment, assess
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.suppression import run_suppressed
-from claimspan_tracing.write.spans import OpenSpans
+from claimspan_tracing.write.spans import WITHHELD, OpenSpans
 
 __all__ = ["DeliveringSink", "Finished", "Sink", "SuppressedSink"]
 
@@ -32,7 +32,11 @@ class Finished:
     def assessments(self) -> tuple[Assessment, ...]:
         """The scores, each with its label and its reason; made once, for all sinks."""
         evaluation = self.outcome.evaluation
-        return () if evaluation is None else assess(evaluation)
+        if evaluation is None:
+            return ()
+        ids = [chunk.id for chunk in self.job.record.chunks]
+        claims = (*evaluation.response_claims, *evaluation.ground_truth_claims)
+        return assess(evaluation, chunk_ids=ids, quotes=all(c.text != WITHHELD for c in claims))
 
 
 @runtime_checkable

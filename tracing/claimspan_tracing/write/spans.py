@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from opentelemetry.trace import (
@@ -12,16 +11,33 @@ from opentelemetry.trace import (
     SpanKind,
     StatusCode,
     Tracer,
+    format_span_id,
     set_span_in_context,
 )
 from opentelemetry.trace import Status as SpanStatus
 from opentelemetry.util.types import AttributeValue
 
-from claimspan import Chunk
 from claimspan_tracing import semconv
+from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
-from claimspan_tracing.text import cut, encode_json, json_list
+from claimspan_tracing.text import cut, json_list
+from claimspan_tracing.write.attached import attached_attributes
+from claimspan_tracing.write.documents import (
+    document_attributes,
+    documents_output,
+    recorded_texts,
+)
+from claimspan_tracing.write.limits import (
+    MAX_ATTRIBUTES,
+    MAX_METADATA_BYTES,
+    MAX_VALUE_BYTES,
+    WITHHELD,
+    Attributes,
+    text_attributes,
+)
+from claimspan_tracing.write.messages import message_attributes
+from claimspan_tracing.write.span_names import name_of_root, name_of_run
 
 __all__ = [
     "BARE_ROOT",
@@ -32,27 +48,12 @@ __all__ = [
     "UnstartedSpan",
     "build_spans",
     "recorded_texts",
+    "with_span_ids",
 ]
 
-MAX_DOCUMENTS: Final = 20
-"""Chunks on a retriever span: four attributes each, and the SDK drops the oldest past 128."""
-
-MAX_CHUNK_BYTES: Final = 2 * 1024
-"""Text of one chunk on a span; Tempo cuts longer attributes by default."""
-
-MAX_CHUNKS_BYTES: Final = 32 * 1024
-"""Chunk text on one span; a batch beyond 4 MB is refused by many receivers."""
-
-MAX_VALUE_BYTES: Final = 8 * 1024
-"""Query, response, prompt and completion on a span."""
-
-MAX_METADATA_BYTES: Final = 1024
-"""Metadata of one chunk, an id, a name."""
-
-WITHHELD: Final = "[not captured]"
-"""Stands for a text that is not captured; no attribute is written for it."""
-
-Attributes = dict[str, AttributeValue]
+LATER_ATTRIBUTES: Final = 12
+"""Attributes that a generator span gets after it was built: its six scores, its error, what the
+chunks on it were worth, and some that a later version may add."""
 
 BARE_ROOT: Final[Attributes] = {
     semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_WORKFLOW,
@@ -113,55 +114,87 @@ def build_spans(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans
     """
     # The SDK drops the oldest attributes past its limit, so query and response come last.
     root.set_attributes(_root_attributes(job))
-    _set_error(root, job.error_type)
+    with guard:  # a span of another make may refuse it, and keeps the name of its operation
+        root.update_name(name_of_root(job))
+    _set_status(root, job.error_type, completed=job.status not in _NOT_COMPLETED)
     spans: list[Span] = []
-    for run in job.runs:
+    for index, run in enumerate(job.runs):
         # A parent starts before its children, so its span is there already.
         parent = root if run.parent is None else spans[run.parent]
-        spans.append(_start(run, tracer, parent, guard))
-    built = OpenSpans(job, root, tuple(spans))
-    _set_context(built)
-    return built
+        spans.append(_start(run, _attributes_of(job, index), tracer, parent, guard))
+    return OpenSpans(job, root, tuple(spans))
 
 
-def _set_context(spans: OpenSpans) -> None:
-    """Put the chunks on the answering span where they are not those that the retrievers found."""
-    chunks = spans.job.record.chunks
-    if spans.answering is not None and chunks != spans.job.retrieved:
-        spans.answering.set_attributes(_document_attributes(chunks, recorded_texts(chunks)))
+# An application that failed with what is no ``Exception`` has no error type, but was not fine.
+_NOT_COMPLETED: Final = frozenset({Status.ABANDONED, Status.INTERRUPTED, Status.APP_ERROR})
 
 
-def _start(run: RetrieverRun | GeneratorRun, tracer: Tracer, parent: Span, guard: Guard) -> Span:
-    is_retriever = isinstance(run, RetrieverRun)
-    name = semconv.SPAN_RETRIEVER if is_retriever else semconv.SPAN_GENERATOR
+def with_span_ids(job: Job, spans: OpenSpans) -> Job:
+    """Return a job whose runs know the ids of their spans; a span that did not start has none."""
+    pairs = zip(job.runs, spans.runs, strict=True)
+    return replace(job, runs=tuple(replace(run, span_id=_span_id(span)) for run, span in pairs))
+
+
+def _span_id(span: Span) -> str:
+    context = span.get_span_context()
+    started = context.is_valid and not isinstance(span, UnstartedSpan)
+    return format_span_id(context.span_id) if started else ""
+
+
+def _start(
+    run: RetrieverRun | GeneratorRun,
+    attributes: Attributes,
+    tracer: Tracer,
+    parent: Span,
+    guard: Guard,
+) -> Span:
     # On top of the request's context, so that its baggage reaches span processors.
     context = set_span_in_context(parent)
     try:
-        span = tracer.start_span(name, context, kind=SpanKind.CLIENT, start_time=run.started)
+        span = tracer.start_span(
+            name_of_run(run), context, kind=SpanKind.CLIENT, start_time=run.started
+        )
         span.get_span_context()  # a provider that is not the SDK's may return what is no span
     except BaseException as error:  # noqa: BLE001 - also SystemExit: this is our own thread
         guard.swallow(error)
         return UnstartedSpan(parent.get_span_context())
     with guard:
-        span.set_attributes(_attributes_of(run))
-        _set_error(span, run.error_type)
+        span.set_attributes(attributes)
+        _set_status(span, run.error_type, completed=run.completed)
     return span
 
 
-def _attributes_of(run: RetrieverRun | GeneratorRun) -> Attributes:
+def _attributes_of(job: Job, index: int) -> Attributes:
+    run = job.runs[index]
     if isinstance(run, RetrieverRun):
         return _retriever_attributes(run)
-    return _generator_attributes(run)
+    return _generator_attributes(run, _context_attributes(job, index))
 
 
-def _set_error(span: Span, error_type: str) -> None:
+def _context_attributes(job: Job, index: int) -> Attributes:
+    """The chunks of the record, for the answering span where they are not those retrieved."""
+    chunks = job.record.chunks
+    if any(isinstance(run, GeneratorRun) for run in job.runs[index + 1 :]):
+        return {}
+    return {} if chunks == job.retrieved else document_attributes(chunks, recorded_texts(chunks))
+
+
+def _set_status(span: Span, error_type: str, *, completed: bool) -> None:
+    """Write how a run ended: with an error, or by itself.
+
+    What was abandoned, cancelled or interrupted is left open: nothing has failed, and nobody knows
+    whether it would have.
+    """
     if error_type:
         span.set_attribute(semconv.ERROR_TYPE, error_type)
         span.set_status(SpanStatus(StatusCode.ERROR, "the application raised an exception"))
+    elif completed:
+        span.set_status(SpanStatus(StatusCode.OK))
 
 
 def _root_attributes(job: Job) -> Attributes:
     record = job.record
+    texts = {semconv.OUTPUT_VALUE: record.response, semconv.INPUT_VALUE: record.query}
     abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
     record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
     dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
@@ -179,19 +212,15 @@ def _root_attributes(job: Job) -> Attributes:
             semconv.CHUNKS_COUNT: sum(run.found for run in job.retrievers),
             semconv.CHUNKS_RECORDED: len(record.chunks),
         }
-        | _texts({semconv.OUTPUT_VALUE: record.response, semconv.INPUT_VALUE: record.query})
+        | attached_attributes(record.metadata)
+        | text_attributes(texts)
     )
-
-
-def _texts(texts: Mapping[str, str]) -> Attributes:
-    """Texts as they are written, without those that were not captured."""
-    return {n: cut(text, MAX_VALUE_BYTES) for n, text in texts.items() if text != WITHHELD}
 
 
 def _retriever_attributes(run: RetrieverRun) -> Attributes:
     documents = [{"id": chunk.id, "score": chunk.score} for chunk in run.chunks]
     texts = recorded_texts(run.chunks)
-    attributes = _document_attributes(run.chunks, texts)
+    attributes = document_attributes(run.chunks, texts) | documents_output(run.chunks, texts)
     attributes |= {
         semconv.CHUNKS_COUNT: run.found,
         semconv.CHUNKS_RECORDED: len(texts),
@@ -203,37 +232,10 @@ def _retriever_attributes(run: RetrieverRun) -> Attributes:
     asked = {semconv.GEN_AI_RETRIEVAL_QUERY: run.query, semconv.INPUT_VALUE: run.query}
     if run.source:
         attributes[semconv.GEN_AI_DATA_SOURCE_ID] = cut(run.source, MAX_METADATA_BYTES)
-    return attributes | _texts(asked)
+    return attributes | text_attributes(asked)
 
 
-def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
-    """Return the texts that fit on one span: 20 chunks, 2 KiB each, 32 KiB in all."""
-    texts: list[str] = []
-    room = MAX_CHUNKS_BYTES
-    # Shared in order: the first chunks are the ones that the generator reads first.
-    for chunk in chunks[:MAX_DOCUMENTS]:
-        text = cut(chunk.text, min(MAX_CHUNK_BYTES, room))
-        room -= len(text.encode("utf-8"))
-        texts.append(text)
-    return texts
-
-
-def _document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:
-    attributes: Attributes = {}
-    for index, (chunk, text) in enumerate(zip(chunks, texts, strict=False)):
-        attributes[semconv.document(index, "id")] = cut(chunk.id, MAX_METADATA_BYTES)
-        if text != WITHHELD:
-            attributes[semconv.document(index, "content")] = text
-        if chunk.score is not None:
-            attributes[semconv.document(index, "score")] = chunk.score
-        if chunk.metadata:
-            metadata = encode_json(dict(chunk.metadata))
-            if len(metadata.encode("utf-8")) <= MAX_METADATA_BYTES:
-                attributes[semconv.document(index, "metadata")] = metadata
-    return attributes
-
-
-def _generator_attributes(run: GeneratorRun) -> Attributes:
+def _generator_attributes(run: GeneratorRun, documents: Attributes) -> Attributes:
     optional: dict[str, AttributeValue | None] = {
         semconv.GEN_AI_REQUEST_MODEL: run.model or None,
         semconv.LLM_MODEL_NAME: run.model or None,
@@ -244,8 +246,11 @@ def _generator_attributes(run: GeneratorRun) -> Attributes:
         semconv.LLM_TOKENS_COMPLETION: run.output_tokens,
     }
     known: Attributes = {name: value for name, value in optional.items() if value is not None}
-    return known | {
+    known |= {
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_CHAT,
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
-        **_texts({semconv.INPUT_VALUE: run.prompt, semconv.OUTPUT_VALUE: run.completion}),
+        **text_attributes({semconv.INPUT_VALUE: run.prompt, semconv.OUTPUT_VALUE: run.completion}),
     }
+    # The prompt has the messages as one text, so they give way to the chunks.
+    room = MAX_ATTRIBUTES - LATER_ATTRIBUTES - len(documents) - len(known)
+    return documents | message_attributes(run, room) | known

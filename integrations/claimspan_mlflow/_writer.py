@@ -1,0 +1,189 @@
+"""Scores as MLflow's assessments: feedback of a judge on the root span of a record."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import JsonValue
+
+from claimspan.errors import ConfigError, DeliveryError
+from claimspan.evaluation.assessment import Assessment
+from claimspan_tracing.adapters import (
+    Backend,
+    BackendWriter,
+    Connection,
+    RefusalError,
+    ScoredRecord,
+    checked_address,
+    is_list,
+    is_mapping,
+)
+from claimspan_tracing.semconv import JUDGE_NAME, JUDGE_VERSION
+
+__all__ = ["MLflowWriter"]
+
+URI: Final = "tracking_uri or MLFLOW_TRACKING_URI"
+CREDENTIALS: Final = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and _PASSWORD"
+
+AT_ONCE: Final = 4
+"""Records written side by side; a server starts four workers unless it is told otherwise."""
+
+_NOT_FOUND: Final = 404
+
+_Key = tuple[str, str, str, str]
+"""Name, span, judge and its version: one score."""
+
+
+class MLflowWriter(BackendWriter):
+    """Adds each score to its trace as feedback, with the explanation as its rationale.
+
+    MLflow stores what it is given twice as two assessments. So what a trace has is looked up
+    first, and only what is missing is added. A trace that is not stored yet is asked for again,
+    for two minutes.
+    """
+
+    def __init__(
+        self,
+        tracking_uri: str | None = None,
+        *,
+        token: str | None = None,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        """Set where MLflow is; what is not given is looked up as MLflow's own client does.
+
+        Args:
+            tracking_uri: Address of a tracking server. Otherwise ``MLFLOW_TRACKING_URI``.
+            token: Otherwise ``MLFLOW_TRACKING_TOKEN``.
+            username: Otherwise ``MLFLOW_TRACKING_USERNAME``; wins over a token.
+            password: Otherwise ``MLFLOW_TRACKING_PASSWORD``.
+
+        Raises:
+            ConfigError: There is no address of a server, or only half of name and password.
+            MissingExtraError: httpx is not installed.
+        """
+        user = _user(username, password)
+        token = token if token is not None else os.environ.get("MLFLOW_TRACKING_TOKEN")
+        super().__init__(
+            Backend(
+                "MLflow",
+                _address(tracking_uri),
+                extra="mlflow",
+                settings=f"{URI}, and {CREDENTIALS}",
+                headers={"Authorization": f"Bearer {token}"} if token and user is None else None,
+                user=user,
+            )
+        )
+
+    async def _write(
+        self, connection: Connection, records: Sequence[ScoredRecord]
+    ) -> dict[int, DeliveryError]:
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def write(record: ScoredRecord) -> DeliveryError | None:
+            async with turns:
+                try:
+                    await _add_missing(connection, record)
+                except DeliveryError as error:
+                    return error
+            return None
+
+        found = await asyncio.gather(*map(write, records))
+        return {index: error for index, error in enumerate(found) if error is not None}
+
+
+async def _add_missing(connection: Connection, record: ScoredRecord) -> None:
+    path = f"/api/3.0/mlflow/traces/tr-{record.trace_id}"
+    try:
+        stored = _stored(await connection.get(path))
+    except RefusalError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        raise DeliveryError(
+            f"MLflow has no trace yet that scores are for: if it never comes, check {URI}, and "
+            "where the spans are exported to"
+        ) from None
+    refusal: DeliveryError | None = None
+    for assessment in record.assessments:
+        if _key(record, assessment) in stored:
+            continue
+        try:
+            await connection.post(f"{path}/assessments", _feedback(record, assessment))
+        except DeliveryError as error:
+            if not error.final:
+                raise
+            refusal = error  # of this one; the others may be taken
+    if refusal is not None:
+        raise refusal
+
+
+def _key(record: ScoredRecord, assessment: Assessment) -> _Key:
+    return assessment.name, record.span_id, record.judge_name, record.judge_version
+
+
+def _stored(trace: JsonValue) -> set[_Key]:
+    """The scores that a trace has, by what ``_feedback`` writes."""
+    info = _value(_value(trace, "trace"), "trace_info")
+    if not is_mapping(info):
+        raise DeliveryError(f"MLflow's answer holds no trace: check {URI}", final=True)
+    assessments = info.get("assessments")
+    found: set[_Key] = set()
+    for each in assessments if is_list(assessments) else ():
+        metadata = _value(each, "metadata")
+        fields = _value(each, "assessment_name"), _value(each, "span_id")
+        judge = _value(metadata, JUDGE_NAME), _value(metadata, JUDGE_VERSION)
+        name, span_id, judge_name, version = (str(part or "") for part in (*fields, *judge))
+        found.add((name, span_id, judge_name, version))
+    return found
+
+
+def _value(value: object, key: str) -> object:
+    return value.get(key) if is_mapping(value) else None
+
+
+def _feedback(record: ScoredRecord, assessment: Assessment) -> JsonValue:
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    source: JsonValue = {
+        "source_type": "LLM_JUDGE" if record.is_by_model else "CODE",
+        "source_id": record.judge,
+    }
+    metadata: JsonValue = {JUDGE_NAME: record.judge_name, JUDGE_VERSION: record.judge_version}
+    return {
+        "assessment": {
+            "assessment_name": assessment.name,
+            "trace_id": f"tr-{record.trace_id}",
+            "span_id": record.span_id,
+            "source": source,
+            "feedback": {"value": assessment.value},
+            "rationale": assessment.explanation or assessment.label,
+            "metadata": metadata,
+            # The server takes a time that is missing for 1970.
+            "create_time": now,
+            "last_update_time": now,
+        }
+    }
+
+
+def _address(tracking_uri: str | None) -> str:
+    uri = tracking_uri if tracking_uri is not None else os.environ.get("MLFLOW_TRACKING_URI", "")
+    if not uri.strip().startswith(("http://", "https://")):
+        raise ConfigError(
+            f"{URI} names no tracking server: give an address like http://127.0.0.1:5000; scores "
+            "cannot be written to a file or a database"
+        )
+    return checked_address(uri, URI)
+
+
+def _user(username: str | None, password: str | None) -> tuple[str, str] | None:
+    name = username if username is not None else os.environ.get("MLFLOW_TRACKING_USERNAME", "")
+    word = password if password is not None else os.environ.get("MLFLOW_TRACKING_PASSWORD", "")
+    if bool(name) != bool(word):
+        raise ConfigError(
+            "MLflow has a user name without a password, or the other way round: give both as "
+            "username and password, or as MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+        )
+    return (name, word) if name else None

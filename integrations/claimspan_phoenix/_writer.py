@@ -1,0 +1,152 @@
+"""Scores as Phoenix's annotations of spans, documents and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from claimspan.errors import DeliveryError
+from claimspan_phoenix._environment import ENDPOINT, address_of, headers_of
+from claimspan_tracing.adapters import Backend, BackendWriter, Connection, ScoredRecord
+from claimspan_tracing.semconv import JUDGE_NAME, JUDGE_VERSION
+
+__all__ = ["PhoenixWriter"]
+
+RELEVANCE: Final = "relevance"
+"""Annotation of a document: does it hold anything of the ground truth?"""
+
+EVALUATION: Final = "evaluation"
+"""Annotation of a trace: is any score of its records low?"""
+
+_Json = dict[str, JsonValue]
+_REFUSED_AS_A_WHOLE: Final = 2
+"""From this number of records on, a refusal may be about any one of them."""
+
+
+class PhoenixWriter(BackendWriter):
+    """Annotates spans with scores, documents with their relevance, and whole traces.
+
+    Phoenix takes annotations of spans that it does not have yet, and keeps trying for ten minutes
+    to attach them. One that is written again takes the place of the first: annotations of a span
+    are told apart by metric and version of the judge, those of a trace by its record as well.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        documents: bool = True,
+        trace: bool = True,
+    ) -> None:
+        """Set where Phoenix is; what is not given is looked up as Phoenix's own client does.
+
+        Args:
+            endpoint: Address, such as ``http://127.0.0.1:6006``. Otherwise ``PHOENIX_ENDPOINT``,
+                ``PHOENIX_COLLECTOR_ENDPOINT``, ``OTEL_EXPORTER_OTLP_ENDPOINT``, or
+                ``PHOENIX_HOST`` and ``PHOENIX_PORT``.
+            api_key: Otherwise ``PHOENIX_API_KEY``.
+            headers: Of each request. Otherwise ``PHOENIX_CLIENT_HEADERS``.
+            documents: Whether to say of each chunk whether it is relevant, where there is a
+                ground truth.
+            trace: Whether to say of each trace whether any of its scores is low.
+
+        Raises:
+            ConfigError: The address or the headers cannot be read.
+            MissingExtraError: httpx is not installed.
+        """
+        super().__init__(
+            Backend(
+                "Phoenix",
+                address_of(endpoint),
+                extra="phoenix",
+                settings=f"{ENDPOINT}, and PHOENIX_API_KEY",
+                headers=headers_of(api_key, headers),
+            )
+        )
+        self._documents = documents
+        self._trace = trace
+
+    async def _write(
+        self, connection: Connection, records: Sequence[ScoredRecord]
+    ) -> dict[int, DeliveryError]:
+        try:
+            await self._annotate(connection, records)
+        except DeliveryError as error:
+            if not error.final or len(records) < _REFUSED_AS_A_WHOLE:
+                return dict.fromkeys(range(len(records)), error)
+        else:
+            return {}
+        # Phoenix takes all of a request or nothing: one bad record must not take others with it.
+        errors: dict[int, DeliveryError] = {}
+        for index, record in enumerate(records):
+            alone = await self._write(connection, [record])
+            errors |= {index: alone[0]} if alone else {}
+        return errors
+
+    async def _annotate(self, connection: Connection, records: Sequence[ScoredRecord]) -> None:
+        spans = [each for record in records for each in _of_span(record)]
+        # Without sync, a span that is not stored yet is no error.
+        await connection.post("/v1/span_annotations?sync=false", {"data": spans})
+        documents = [each for record in records for each in _of_documents(record)]
+        if self._documents and documents:
+            await connection.post("/v1/document_annotations?sync=false", {"data": documents})
+        if self._trace:
+            traces: list[JsonValue] = [_of_trace(record) for record in records]
+            await connection.post("/v1/trace_annotations?sync=false", {"data": traces})
+
+
+def _of_span(record: ScoredRecord) -> list[JsonValue]:
+    return [
+        _annotation(
+            record,
+            each.name,
+            {"score": each.value, "label": each.label, "explanation": each.explanation or None},
+            span_id=record.span_id,
+            identifier=record.judge,
+        )
+        for each in record.assessments
+    ]
+
+
+def _of_documents(record: ScoredRecord) -> list[JsonValue]:
+    # Without an identifier, which Phoenix refuses for documents: it stores one for each name,
+    # span and position anyway.
+    return [
+        _annotation(
+            record,
+            RELEVANCE,
+            {"score": chunk.score, "label": "relevant" if chunk.is_relevant else "irrelevant"},
+            span_id=chunk.span_id,
+            document_position=chunk.position,
+        )
+        for chunk in record.chunks
+    ]
+
+
+def _of_trace(record: ScoredRecord) -> JsonValue:
+    """One row for the whole trace, without a score: a mean over metrics would mean nothing."""
+    low = [each for each in record.assessments if each.label == "low"]
+    reasons = "; ".join(f"{each.name}: {each.explanation or each.label}" for each in low)
+    return _annotation(
+        record,
+        EVALUATION,
+        {"label": "low" if low else "good", "explanation": reasons or None},
+        trace_id=record.trace_id,
+        # A trace may hold several records.
+        identifier=f"{record.judge} {record.span_id}",
+    )
+
+
+def _annotation(record: ScoredRecord, name: str, result: _Json, **target: JsonValue) -> JsonValue:
+    metadata: _Json = {JUDGE_NAME: record.judge_name, JUDGE_VERSION: record.judge_version}
+    return {
+        "name": name,
+        "annotator_kind": "LLM" if record.is_by_model else "CODE",
+        "result": result,
+        "metadata": metadata,
+        **target,
+    }

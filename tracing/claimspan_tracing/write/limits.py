@@ -1,0 +1,50 @@
+"""What one span may hold: bytes of texts, attributes, and the mark of a text that is withheld."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from opentelemetry.util.types import AttributeValue
+
+from claimspan_tracing import semconv
+from claimspan_tracing.text import cut
+
+__all__ = [
+    "MAX_ATTRIBUTES",
+    "MAX_METADATA_BYTES",
+    "MAX_VALUE_BYTES",
+    "WITHHELD",
+    "Attributes",
+    "text_attributes",
+]
+
+MAX_ATTRIBUTES: Final = 100
+"""Attributes of ours on one span: the SDK drops the oldest past 128, and others set theirs."""
+
+MAX_VALUE_BYTES: Final = 8 * 1024
+"""Query, response, prompt and completion on a span."""
+
+MAX_METADATA_BYTES: Final = 1024
+"""Metadata of one chunk, an id, a name."""
+
+WITHHELD: Final = "[not captured]"
+"""Stands for a text that is not captured; no attribute is written for it."""
+
+Attributes = dict[str, AttributeValue]
+
+_MIME_TYPES: Final = {
+    semconv.INPUT_VALUE: semconv.INPUT_MIME_TYPE,
+    semconv.OUTPUT_VALUE: semconv.OUTPUT_MIME_TYPE,
+}
+
+
+def text_attributes(texts: Mapping[str, str]) -> Attributes:
+    """Return plain texts as they are written, without those that were not captured."""
+    written: Attributes = {}
+    for name, text in texts.items():
+        if text != WITHHELD:
+            if text and name in _MIME_TYPES:
+                written[_MIME_TYPES[name]] = semconv.MIME_TEXT
+            written[name] = cut(text, MAX_VALUE_BYTES)
+    return written

@@ -1,0 +1,55 @@
+"""Contexts of spans that are written about after they have ended, here or in another process."""
+
+from __future__ import annotations
+
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    TraceFlags,
+    TraceState,
+    set_span_in_context,
+)
+
+from claimspan_tracing.job import Job
+
+__all__ = ["context_of", "feedback_context", "root_context"]
+
+
+def root_context(job: Job) -> SpanContext:
+    """Return the context of a job's root span, which may have been in another process."""
+    # Not marked as remote: a head sampler may treat remote parents differently, and whether the
+    # trace is exported was decided where the root was started.
+    return SpanContext(
+        trace_id=int(job.trace_id, 16),
+        span_id=int(job.span_id, 16),
+        is_remote=False,
+        trace_flags=TraceFlags(job.trace_flags),
+        trace_state=TraceState.from_header([job.trace_state] if job.trace_state else []),
+    )
+
+
+def context_of(job: Job) -> Context:
+    """Return a context whose current span is a job's root: it gives events and exemplars its ids.
+
+    A new context, since what is current around the call belongs to another query.
+    """
+    return set_span_in_context(NonRecordingSpan(root_context(job)), Context())
+
+
+def feedback_context(trace_id: str, span_id: str) -> Context:
+    """Return a context for what a user says about a response.
+
+    Args:
+        trace_id: Of the root span, in hex.
+        span_id: Of the root span, in hex; empty where only the trace is known.
+    """
+    # Whether the trace is exported is not known here. A signal that is not marked as sampled has no
+    # exemplar, and is dropped where only those of sampled traces are kept.
+    root = SpanContext(
+        int(trace_id, 16),
+        int(span_id or "0", 16),
+        is_remote=False,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED),
+    )
+    return set_span_in_context(NonRecordingSpan(root), Context())
