@@ -15,10 +15,11 @@ import pytest
 from backend_rules import RULES, TEMPO_ATTRIBUTE_BYTES, Rule, Shown
 from otlp_receiver import Request
 from pipelines import Driver
-from sent_ways import DRIVERS, QUERY, WAYS, Way, sending
+from sent_ways import DRIVERS, QUERY, WAYS, Way, late, sending
 
 SCORE = "claimspan.score.faithfulness"
-WHOLE = Counter({"invoke_workflow": 1, "retrieval": 1, "chat": 1, "claimspan.evaluate": 1})
+KIND = "openinference.span.kind"
+WHOLE = Counter({"CHAIN": 1, "RETRIEVER": 1, "LLM": 1, "EVALUATOR": 1})
 SENT = [
     pytest.param(pair, id=f"{pair[0]().name}-{pair[1].__name__}") for pair in product(DRIVERS, WAYS)
 ]
@@ -58,15 +59,19 @@ def root_of(shown: Sequence[Shown]) -> Shown:
     return root
 
 
-def evaluation_of(shown: Sequence[Shown]) -> Shown:
-    (evaluation,) = [span for span in shown if span.name == "claimspan.evaluate"]
-    return evaluation
+def claims_of(shown: Sequence[Shown]) -> Shown:
+    (claims,) = [span for span in shown if span.name == "claimspan.evaluate"]
+    return claims
 
 
-def test_the_tree_is_whole_and_each_span_is_there_once(shown: Sequence[Shown]) -> None:
+def test_the_tree_is_whole_and_each_span_is_there_once(
+    shown: Sequence[Shown], way_and_requests: tuple[Way, Sequence[Request]]
+) -> None:
     root = root_of(shown)
+    # Scores that come late have a span of their own, beside the one of the claims.
+    carriers = Counter({"EVALUATOR": int(way_and_requests[0] is late)})
 
-    assert Counter(span.name for span in shown) == WHOLE
+    assert Counter(str(span.attributes[KIND]) for span in shown) == WHOLE + carriers
     assert root.attributes["input.value"] == QUERY
     assert {span.trace_id for span in shown} == {root.trace_id}
     assert {span.parent for span in shown if span is not root} == {root.span_id}
@@ -75,16 +80,15 @@ def test_the_tree_is_whole_and_each_span_is_there_once(shown: Sequence[Shown]) -
 def test_the_scores_are_there_once_and_are_numbers(
     shown: Sequence[Shown], way_and_requests: tuple[Way, Sequence[Request]]
 ) -> None:
-    way = way_and_requests[0].__name__
-    scored = [s for s in shown if SCORE in s.attributes and s.name != "chat"]
+    is_late = way_and_requests[0] is late
+    (span,) = [s for s in shown if SCORE in s.attributes and s.attributes[KIND] != "LLM"]
 
-    (span,) = scored
-    assert span.name == ("claimspan.evaluate" if way == "late" else "invoke_workflow")
+    assert span.attributes[KIND] == ("EVALUATOR" if is_late else "CHAIN")
     value = span.attributes[SCORE]
     assert not isinstance(value, list)
     assert float(value) == 0.5
     status = root_of(shown).attributes["claimspan.evaluation.status"]
-    assert status == ("timeout" if way == "late" else "evaluated")
+    assert status == ("timeout" if is_late else "evaluated")
 
 
 def test_the_trace_is_as_long_as_its_root(shown: Sequence[Shown]) -> None:
@@ -92,13 +96,14 @@ def test_the_trace_is_as_long_as_its_root(shown: Sequence[Shown]) -> None:
 
     assert min(span.start for span in shown) == root.start
     assert max(span.end for span in shown) == root.end
-    assert evaluation_of(shown).links == (root.span_id,)
+    for span in shown:
+        assert span.links == ((root.span_id,) if span.attributes[KIND] == "EVALUATOR" else ())
 
 
 def test_the_claims_are_whole_texts_and_their_evidence_is_whole_json(
     shown: Sequence[Shown],
 ) -> None:
-    evidence = evaluation_of(shown).attributes
+    evidence = claims_of(shown).attributes
     claims = {n: v for n, v in evidence.items() if n.startswith("claimspan.claim.")}
     lists = [v for n, v in claims.items() if n.endswith(("supported_by", "contradicted_by"))]
 

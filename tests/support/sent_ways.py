@@ -26,7 +26,18 @@ from processes import run_python
 from spool_jobs import rows
 from support import ScriptedJudge
 
-__all__ = ["DRIVERS", "LONG", "QUERY", "WAYS", "GatedJudge", "Way", "asked", "crash", "sending"]
+__all__ = [
+    "DRIVERS",
+    "LONG",
+    "QUERY",
+    "WAYS",
+    "GatedJudge",
+    "Way",
+    "asked",
+    "crash",
+    "late",
+    "sending",
+]
 
 QUERY: Final = "the question"
 
@@ -126,7 +137,8 @@ def inline(driver: Driver, at: Sending) -> None:
 def late(driver: Driver, at: Sending) -> None:
     """The spans have ended without scores, and the scores follow on a carrier."""
     judge = GatedJudge()
-    monitor = at.monitor(judge, hold_seconds=0.05)
+    # Long enough for the judge to begin: what waits for its turn until then is not evaluated.
+    monitor = at.monitor(judge, hold_seconds=3.0)
     with asked(driver, monitor):
         at.until(lambda: monitor.stats.dropped.get("timeout") == 1)
         at.provider.force_flush()
