@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -47,7 +50,7 @@ class Request:
 
 
 class Receiver:
-    """Keeps the spans and the log records that arrive."""
+    """Keeps the spans, log records and metrics that arrive."""
 
     def __init__(self, origin: str, max_bytes: int | None) -> None:
         self.url = f"{origin}/v1/traces"
@@ -61,11 +64,19 @@ class Receiver:
         """To the next requests for spans; afterwards each is kept."""
 
         self.logs: list[LogRecord] = []
+        self.metrics: list[ExportMetricsServiceRequest] = []
 
     @property
     def spans(self) -> list[Span]:
         """All spans, in the order of their arrival."""
         return [span for request in list(self.requests) for span in spans_in(request.message)]
+
+    def take(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Keep what a request has, and return status and body of the answer."""
+        if path == "/v1/metrics":
+            self.metrics.append(ExportMetricsServiceRequest.FromString(body))
+            return 200, b""
+        return self.take_logs(body) if path == "/v1/logs" else self.take_spans(body)
 
     def take_spans(self, body: bytes) -> tuple[int, bytes]:
         """Keep the spans of a request, and return status and body of the answer."""
@@ -113,8 +124,7 @@ def receiver(*, max_bytes: int | None = None) -> Generator[Receiver]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            take = received.take_logs if self.path == "/v1/logs" else received.take_spans
-            status, answer = take(body)
+            status, answer = received.take(self.path, body)
             self.send_response(status)
             self.send_header("Content-Type", "application/x-protobuf")
             self.send_header("Content-Length", str(len(answer)))
