@@ -83,7 +83,7 @@ class Sent:
         self.runs: list[list[object]] = [json.loads(line) for line in ended.stdout.splitlines()]
         self.roots = [span for span in received.spans if not span.parent_span_id]
         self.metrics = {
-            metric.name
+            metric.name: metric
             for request in received.metrics
             for resource in request.resource_metrics
             for scope in resource.scope_metrics
@@ -114,7 +114,15 @@ def test_each_writer_reaches_the_api_of_its_backend(sent: Sent) -> None:
     assert sent.mlflow == 1
 
 
+def test_the_exemplars_of_scores_are_the_ids_of_roots(sent: Sent) -> None:
+    points = sent.metrics["claimspan.score"].histogram.data_points
+    exemplars = {(e.trace_id, e.span_id) for point in points for e in point.exemplars}
+
+    assert exemplars
+    assert exemplars <= {(root.trace_id, root.span_id) for root in sent.roots}
+
+
 def test_metrics_and_log_events_arrive_and_low_results_are_printed(sent: Sent) -> None:
-    assert {"claimspan.score", "claimspan.records"} <= sent.metrics
+    assert {"claimspan.score", "claimspan.records"} <= sent.metrics.keys()
     assert "gen_ai.evaluation.result" in sent.events
     assert "faithfulness" in str(sent.runs[-1][3])

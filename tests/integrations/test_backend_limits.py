@@ -116,7 +116,7 @@ def test_what_a_partial_success_leaves_out_is_not_sent_again(tmp_path: Path) -> 
 
 
 def is_low(span: Shown) -> bool:
-    """A policy ``numeric_attribute`` on our scores."""
+    """A policy ``ottl_condition`` on our scores; ``numeric_attribute`` reads doubles as 0."""
     value = span.attributes.get("claimspan.score.faithfulness")
     return isinstance(value, float) and value <= 0.5
 

@@ -6,6 +6,7 @@ shows. The requests are real ones, from ``otlp_receiver``; the backends are not.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -240,4 +241,7 @@ def _cut(value: Value) -> Value:
 
 
 def _tag(value: Value) -> Value:
-    return value if isinstance(value, str) else str(value)
+    """As the Collector's exporter writes a value, by ``AsString`` of its ``pcommon.Value``."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value)
