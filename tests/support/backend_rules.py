@@ -163,15 +163,15 @@ def tail_sampling(
 
 
 def evaluations_of(logs: Sequence[LogRecord]) -> dict[tuple[str, str], dict[str, Value]]:
-    """Logfire and Dash0: an evaluation is a log event, on the span that it is about.
+    """Logfire: an evaluation is a log event with a target, on the span that it is about.
 
     Returns:
         Trace and span id, with name and value of each evaluation.
     """
     found: dict[tuple[str, str], dict[str, Value]] = {}
     for record in logs:
-        if record.event_name == "gen_ai.evaluation.result":
-            values = _values(record.attributes)
+        values = _values(record.attributes)
+        if record.event_name == "gen_ai.evaluation.result" and "gen_ai.evaluation.target" in values:
             scores = found.setdefault((record.trace_id.hex(), record.span_id.hex()), {})
             scores[str(values["gen_ai.evaluation.name"])] = values["gen_ai.evaluation.score.value"]
     return found
