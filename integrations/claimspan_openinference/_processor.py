@@ -49,9 +49,9 @@ _KINDS: Final = {
 class ClaimspanSpanProcessor(SpanProcessor):
     """Evaluates the traces that pass through a tracer provider.
 
-    A trace is complete when a span without a parent in this process ends. The scores go to an
-    EVALUATOR span in the same trace: a child of the root, with one link, to the root. Spans that
-    end while instrumentation is suppressed, such as those of a judge, are ignored, and so are
+    A trace is complete when a span without a parent in this process ends. The scores go to
+    EVALUATOR spans in the same trace: children of the root, with one link each, to the root. Spans
+    that end while instrumentation is suppressed, such as those of a judge, are ignored, and so are
     claimspan's own.
     """
 

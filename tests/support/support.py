@@ -94,6 +94,16 @@ class Spans:
         return self.exporter.get_finished_spans()
 
     @property
+    def evaluations(self) -> list[ReadableSpan]:
+        """The spans with claims, and with the scores where these were late."""
+        return [span for span in self.all if span.name == "claimspan.evaluate"]
+
+    @property
+    def annotations(self) -> list[ReadableSpan]:
+        """The spans with late scores as OpenInference's annotations."""
+        return [span for span in self.all if span.name == "claimspan.annotations"]
+
+    @property
     def roots(self) -> list[ReadableSpan]:
         return self.of_kind("CHAIN")
 

@@ -145,6 +145,58 @@ def test_with_a_spool_what_a_dead_backend_did_not_take_is_sent_again_when_it_is_
     assert monitor.stats.evaluated == monitor.stats.produced == 5
 
 
+@pytest.mark.parametrize("name", ["claimspan.evaluate", "claimspan.annotations"])
+def test_a_late_record_is_written_again_as_the_same_spans_until_both_were_exported(
+    make_monitor: MonitorFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("claimspan_tracing.engine.spooling.EXPORT_RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.6)
+    refusing = Refusing(name)
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(refusing))
+    path = tmp_path / "spool.db"
+    monitor = make_monitor(
+        judge=ScriptedJudge(delay=0.4), spool=path, hold_seconds=0.1, tracer_provider=provider
+    )
+    ask(monitor)
+
+    deadline = time.monotonic() + 30
+    while len(refusing.refused) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        monitor.flush()
+    assert rows(path) == [("unexported",)]
+    refusing.name = ""
+    while rows(path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        monitor.flush()
+
+    assert rows(path) == []
+    spans = Spans(refusing.kept)
+    for written in (spans.evaluations, spans.annotations):
+        assert len({ids(span).span_id for span in (*written, *refusing.named(written))}) == 1
+    assert len(spans.roots) == 1
+    assert (monitor.stats.late, monitor.stats.dropped) == (1, {"timeout": 1})
+    provider.shutdown()
+
+
+class Refusing(SpanExporter):
+    """An exporter whose backend refuses the spans with one name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.kept = InMemorySpanExporter()
+        self.refused: list[ReadableSpan] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        refused = [span for span in spans if span.name == self.name]
+        self.refused += refused
+        return SpanExportResult.FAILURE if refused else self.kept.export(spans)
+
+    def named(self, like: Sequence[ReadableSpan]) -> list[ReadableSpan]:
+        """The refused spans with the name of others."""
+        return [span for span in self.refused if span.name == like[0].name]
+
+
 def test_a_row_is_kept_until_every_exporter_has_its_spans(
     make_monitor: MonitorFactory, backend: Backend, provider: TracerProvider, tmp_path: Path
 ) -> None:

@@ -77,7 +77,7 @@ def test_every_span_is_stamped_with_the_tenant_of_its_own_request(
     make_monitor: MonitorFactory, provider: TracerProvider, spans: Spans, hold_seconds: float
 ) -> None:
     provider.add_span_processor(StampsTenant())
-    # Held shortly, the scores come late and go to a carrier, which has a tenant as well.
+    # Held shortly, the scores come late and go to carriers, which have a tenant as well.
     monitor = make_monitor(judge=ScriptedJudge(delay=0.2), hold_seconds=hold_seconds)
 
     threads = [
@@ -93,7 +93,7 @@ def test_every_span_is_stamped_with_the_tenant_of_its_own_request(
     for span in spans.all:
         stamps = (attributes(span)["tenant"], attributes(span)["baggage"])
         by_trace.setdefault(ids(span).trace_id, set()).add(stamps)
-    assert len(spans.of_kind("EVALUATOR")) == 4
+    assert len(spans.evaluations) == 4
     assert sorted(map(sorted, by_trace.values())) == [[(n, n)] for n in ("a", "b", "c", "d")]
 
 

@@ -224,7 +224,8 @@ provider.add_span_processor(SimpleSpanProcessor(exporter))
 job = Job.from_json(pathlib.Path("job.json").read_bytes())
 outcome = Outcome.from_json(pathlib.Path("outcome.json").read_bytes())
 Scores(lambda: provider.get_tracer("claimspan")).write(Finished(job, outcome))
-(carrier,) = exporter.get_finished_spans()
+carrier, annotated = exporter.get_finished_spans()
+assert annotated.links[0].context == carrier.links[0].context
 print(json.dumps({
     "trace": f"{carrier.context.trace_id:032x}",
     "parent": f"{carrier.parent.span_id:016x}",
@@ -270,9 +271,10 @@ def test_a_carrier_with_everything_on_it_stays_below_a_hundred_attributes(
 
     Scores(lambda: provider.get_tracer("claimspan")).write(Finished(finished.job, outcome))
 
-    (carrier,) = spans.all
+    carrier, annotated = spans.all
     assert score_names(carrier) == set(METRICS)
     assert len(attributes(carrier)) <= 100
+    assert len(attributes(annotated)) <= 100
     assert carrier.dropped_attributes == 0
 
 

@@ -201,7 +201,7 @@ def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
     assert monitor.stats.pending == 0
     # The record that was given up with its thread comes to nothing once the judge lets go.
     assert (monitor.stats.evaluated, monitor.stats.late) == (evaluated, late)
-    assert len(spans.of_kind("EVALUATOR")) == evaluated + late
+    assert len(spans.evaluations) == evaluated + late
 
 
 def test_a_judge_that_refuses_to_be_cancelled_has_a_bounded_number_of_records_in_hand(

@@ -55,6 +55,9 @@ class Collected:
         self.finished.append(finished)
 
 
+CARRIERS = ["claimspan.evaluate", "claimspan.annotations"]
+
+
 @pytest.fixture
 def job() -> Job:
     with InMemoryMonitor() as monitor:
@@ -83,11 +86,12 @@ def test_scores_are_on_a_carrier_that_is_exported_when_writing_returns(
     outcome = remote.evaluate(job, seconds=10)
     assert remote.write(job, outcome)
 
-    (carrier,) = backend.spans
     assert outcome.status is Status.EVALUATED
-    assert attributes(carrier)["openinference.span.kind"] == "EVALUATOR"
-    assert [link.context.span_id for link in carrier.links] == [int(job.span_id, 16)]
-    assert ids(carrier).trace_id == int(job.trace_id, 16)
+    assert [span.name for span in backend.spans] == CARRIERS
+    for carrier in backend.spans:
+        assert attributes(carrier)["openinference.span.kind"] == "EVALUATOR"
+        assert [link.context.span_id for link in carrier.links] == [int(job.span_id, 16)]
+        assert ids(carrier).trace_id == int(job.trace_id, 16)
     remote.close()
 
 
@@ -100,7 +104,7 @@ def test_a_sampler_of_the_workers_environment_drops_no_carrier(
     assert worker.write(job, worker.evaluate(job, 10.0))
     worker.close()
 
-    assert len(backend.spans) == 1
+    assert len(backend.spans) == 2
 
 
 def test_an_export_that_fails_is_said_and_the_next_attempt_writes_the_same_span(
@@ -117,8 +121,10 @@ def test_an_export_that_fails_is_said_and_the_next_attempt_writes_the_same_span(
     assert remote.write(job, outcome)
     assert remote.write(job, outcome)
 
-    assert {ids(span).span_id for span in backend.spans} == {carrier_span_id(job, judge)}
-    assert len(backend.spans) == 2
+    named = {(span.name, ids(span).span_id) for span in backend.spans}
+    assert named == {(name, carrier_span_id(job, judge, name)) for name in CARRIERS}
+    # The first attempt lost one of the two.
+    assert len(backend.spans) == 5
     assert [finished.outcome.late for finished in sink.finished] == [True, True]
     assert remote.guard.faults == 1
     remote.close()
@@ -147,10 +153,10 @@ def test_a_provider_of_the_users_own_gets_the_carrier(
 
     assert remote.write(job, remote.evaluate(job, seconds=10))
 
-    assert len(spans.of_kind("EVALUATOR")) == 1
+    assert [span.name for span in spans.of_kind("EVALUATOR")] == CARRIERS
     remote.close()
     provider.get_tracer("after").start_span("it is not shut down").end()
-    assert len(spans.all) == 2
+    assert len(spans.all) == 3
 
 
 def test_the_judge_works_with_instrumentation_suppressed(
@@ -227,10 +233,10 @@ def test_a_job_that_must_show_no_content_leaves_none_on_its_carrier_or_in_a_sink
 
     assert remote.write(replace(job, capture_content=False), outcome)
 
-    (carrier,) = backend.spans
+    carrier, annotated = backend.spans
     (finished,) = sink.finished
     texts = [claim.text for claim in outcome.evaluation.response_claims]
-    written = f"{dict(attributes(carrier))} {finished}"
+    written = f"{dict(attributes(carrier))} {dict(attributes(annotated))} {finished}"
     assert texts
     assert [text for text in (*texts, job.record.response) if text in written] == []
     assert (

@@ -279,7 +279,7 @@ def test_rate_weight_and_reason_stand_on_the_carrier_of_somebody_elses_spans(
     monitor_spans(monitor, make_monitor)
     assert monitor.flush()
 
-    carrier = attributes(spans.one("EVALUATOR"))
+    carrier = attributes(spans.evaluations[0])
     assert carrier["claimspan.sample.rate"] == 0.5
     assert carrier["claimspan.sample.weight"] == 2.0
     assert carrier["claimspan.sample.reason"] == "always, at half"

@@ -18,7 +18,7 @@ from claimspan.evaluation import Assessment, summary_of
 from claimspan.evaluation.assessment import LOW
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
-from claimspan_tracing.text import cut, encode_json, json_list
+from claimspan_tracing.text import clean, cut, encode_json, json_list
 from claimspan_tracing.write.annotations import annotation_attributes
 from claimspan_tracing.write.attributes import (
     about,
@@ -192,9 +192,9 @@ def _ground_truth_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Att
 def _fields(claim: Claim, label: Label | None) -> dict[str, str]:
     fields: dict[str, str] = {}
     if claim.text != WITHHELD:
-        fields[semconv.CLAIM_TEXT] = cut(claim.text, MAX_EVIDENCE_BYTES)
+        fields[semconv.CLAIM_TEXT] = cut(clean(claim.text), MAX_EVIDENCE_BYTES)
     if claim.sentence and claim.sentence != claim.text:
-        fields[semconv.CLAIM_SENTENCE] = cut(claim.sentence, MAX_EVIDENCE_BYTES)
+        fields[semconv.CLAIM_SENTENCE] = cut(clean(claim.sentence), MAX_EVIDENCE_BYTES)
     if label is not None:
         fields[semconv.CLAIM_LABEL] = label.value
     return fields

@@ -6,19 +6,17 @@ They go to the logger provider of the application. Where it has set none, nothin
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Final
 
 from opentelemetry._logs import Logger, SeverityNumber, get_logger  # the API's only path so far
 from opentelemetry.context import Context
-from opentelemetry.util.types import AnyValue
 
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import cut
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import MAX_METADATA_BYTES
+from claimspan_tracing.write.spans import MAX_METADATA_BYTES, Attributes
 from claimspan_tracing.write.targets import context_of, feedback_context
 
 __all__ = ["EvaluationEvents", "FeedbackEvents"]
@@ -38,20 +36,20 @@ class EvaluationEvents:
         outcome, context = finished.outcome, context_of(finished.job)
         target = _target(finished.job)
         if outcome.status in FAILED and outcome.evaluation is None:
-            failure = target | {
+            failure: Attributes = target | {
                 semconv.GEN_AI_EVALUATION_NAME: semconv.SCOPE,
                 semconv.ERROR_TYPE: outcome.status.value,
             }
             _emit(self._logger, context, failure, SeverityNumber.WARN)
         if outcome.evaluation is None:
             return
-        judge = {
+        judge: Attributes = {
             semconv.JUDGE_NAME: outcome.evaluation.judge_name,
             semconv.JUDGE_VERSION: outcome.evaluation.judge_version,
             semconv.GEN_AI_EVALUATOR_VERSION: outcome.evaluation.judge_version,
         }
         for each in finished.assessments:
-            score: dict[str, AnyValue] = {
+            score: Attributes = {
                 semconv.GEN_AI_EVALUATION_NAME: each.name,
                 semconv.GEN_AI_EVALUATION_SCORE: float(each.value),
                 semconv.GEN_AI_EVALUATION_LABEL: each.label,
@@ -75,14 +73,14 @@ class FeedbackEvents:
             span_id: Of the root span, in hex; empty where only the trace is known.
             value: 0 (bad) to 1 (good).
         """
-        said = {
+        said: Attributes = {
             semconv.GEN_AI_EVALUATION_NAME: semconv.EVALUATION_FEEDBACK,
             semconv.GEN_AI_EVALUATION_SCORE: value,
         }
         _emit(self._logger, feedback_context(trace_id, span_id), said)
 
 
-def _target(job: Job) -> dict[str, AnyValue]:
+def _target(job: Job) -> Attributes:
     """What was evaluated, by the name that Logfire's page of live evaluations groups events by."""
     return {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
 
@@ -90,7 +88,7 @@ def _target(job: Job) -> dict[str, AnyValue]:
 def _emit(
     logger: Logger,
     context: Context,
-    attributes: Mapping[str, AnyValue],
+    attributes: Attributes,
     severity: SeverityNumber = SeverityNumber.INFO,
 ) -> None:
     logger.emit(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from claimspan.evaluation.assessment import Assessment, assess
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.suppression import run_suppressed
+from claimspan_tracing.text import clean
 from claimspan_tracing.write.spans import WITHHELD, OpenSpans
 
 __all__ = ["DeliveringSink", "Finished", "Sink", "SuppressedSink"]
@@ -36,7 +37,9 @@ class Finished:
             return ()
         ids = [chunk.id for chunk in self.job.record.chunks]
         claims = (*evaluation.response_claims, *evaluation.ground_truth_claims)
-        return assess(evaluation, chunk_ids=ids, quotes=all(c.text != WITHHELD for c in claims))
+        found = assess(evaluation, chunk_ids=ids, quotes=all(c.text != WITHHELD for c in claims))
+        # A judge's claims were not cleaned at capture, as the texts were.
+        return tuple(replace(each, explanation=clean(each.explanation)) for each in found)
 
 
 @runtime_checkable

@@ -30,11 +30,11 @@ def root_context(job: Job) -> SpanContext:
 
 
 def context_of(job: Job) -> Context:
-    """Return a context whose current span is a job's root: it gives events and exemplars its ids.
+    """Return the current context with a job's root as its span.
 
-    A new context, since what is current around the call belongs to another query.
+    It gives events and exemplars the ids of the root, and processors the baggage of the request.
     """
-    return set_span_in_context(NonRecordingSpan(root_context(job)), Context())
+    return set_span_in_context(NonRecordingSpan(root_context(job)))
 
 
 def feedback_context(trace_id: str, span_id: str) -> Context:
@@ -52,4 +52,4 @@ def feedback_context(trace_id: str, span_id: str) -> Context:
         is_remote=False,
         trace_flags=TraceFlags(TraceFlags.SAMPLED),
     )
-    return set_span_in_context(NonRecordingSpan(root), Context())
+    return set_span_in_context(NonRecordingSpan(root))
