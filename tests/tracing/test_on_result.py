@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import cast
 
 import pytest
@@ -20,6 +21,7 @@ from claimspan.errors import ConfigError, DeliveryError, JudgeError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Alert, AlertEvent, Finished, Job, Monitor
 from claimspan_tracing.adapters import Delivery
+from claimspan_tracing.deliver.calls import Calls
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.suppression import is_suppressed
@@ -184,9 +186,7 @@ def test_a_function_that_hangs_delays_no_span_and_no_shutdown_and_what_waits_is_
 def test_a_function_that_is_too_slow_loses_the_newest_results(
     make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "claimspan_tracing.deliver.results.Calls", lambda name, call: _few(name, call)
-    )
+    monkeypatch.setattr("claimspan_tracing.deliver.results.Calls", partial(Calls, max_waiting=3))
     gate, entered, took = threading.Event(), threading.Event(), list[str]()
 
     def on_result(finished: Finished) -> None:
@@ -204,12 +204,6 @@ def test_a_function_that_is_too_slow_loses_the_newest_results(
 
     assert not monitor.flush(20)
     assert len(took) == 3
-
-
-def _few(name: str, call: Callable[[Finished], object]) -> object:
-    from claimspan_tracing.deliver.calls import Calls
-
-    return Calls(name, call, max_waiting=3)
 
 
 def test_a_function_runs_in_an_empty_context_with_instrumentation_suppressed(
@@ -366,10 +360,11 @@ def test_a_sink_whose_own_methods_fail_or_hang_stops_nobody_else(
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> InMemoryLogRecordExporter:
     """The log events, of the SDK that an application would set up."""
-    exporter = InMemoryLogRecordExporter()
+    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]  # the SDK's constructor has no types
     provider = LoggerProvider(shutdown_on_exit=False)
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
-    monkeypatch.setattr(_logs._internal, "_LOGGER_PROVIDER", provider)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - the API sets it once for each process
+    # By its place: the API lets it be set once for each process.
+    monkeypatch.setattr("opentelemetry._logs._internal._LOGGER_PROVIDER", provider)
     return exporter
 
 
@@ -449,10 +444,10 @@ def test_a_function_that_hangs_does_not_keep_the_alerts_from_being_said(
     gate.set()
 
 
-def _names(logs: InMemoryLogRecordExporter) -> set[object]:
+def _names(logs: InMemoryLogRecordExporter) -> set[str]:
     found = [each.log_record for each in logs.get_finished_logs()]
     return {
-        (each.attributes or {}).get("claimspan.alert.name")
+        str((each.attributes or {}).get("claimspan.alert.name"))
         for each in found
         if each.event_name == "claimspan.alert"
     }
