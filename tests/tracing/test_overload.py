@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -52,9 +53,13 @@ class Counting(ScriptedJudge):
 
 
 def threads_since(before: Collection[threading.Thread]) -> list[str]:
-    """Names of our threads that other tests have not left behind."""
-    new = [thread for thread in threading.enumerate() if thread not in before]
-    return [thread.name for thread in new if thread.name.startswith("claimspan")]
+    """Names of our threads that there are more of than before.
+
+    By number and not by thread: those that wait for the end of the process serve all monitors, so
+    that one which a test has started may stay for another monitor, and an older one end.
+    """
+    more = Counter(t.name for t in threading.enumerate()) - Counter(t.name for t in before)
+    return [name for name in more.elements() if name.startswith("claimspan")]
 
 
 def wait_until(

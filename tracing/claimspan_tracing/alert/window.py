@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from claimspan_tracing.alert.alert import LOOKS, Alert, AlertEvent, AlertState
@@ -17,6 +19,12 @@ __all__ = ["MAX_SAMPLES", "Sample", "Window"]
 
 MAX_SAMPLES: Final = 10_000
 """Records of a window, about 2 MB; more change its mean by less than its interval is wide."""
+
+
+MADE_UP: Final = 2
+"""Records of the lowest and of the highest score that an interval is widened by, as Agresti and
+Coull (1998) do for shares: most scores are 0 or 1, and where nearly all of a small sample are the
+same, its spread says too little."""
 
 
 class Sample(NamedTuple):
@@ -61,7 +69,7 @@ class Window:
         enough = effective_size([o.weight for o in observations]) > self._alert.min_records - 1e-6
         if not enough:
             return None
-        return self._decide(estimate_mean(observations, self._confidence), sample.at)
+        return self._decide(_estimate(observations, self._confidence), sample.at)
 
     def _decide(self, found: Estimate, now: float) -> AlertEvent | None:
         if found.low is None or found.high is None:  # many records of very few traces
@@ -83,3 +91,19 @@ class Window:
         if self._alert.below is not None:
             return high < self._alert.below
         return low > self._alert.threshold
+
+
+def _estimate(observations: Sequence[Observation], confidence: float) -> Estimate:
+    """Return the mean, with an interval that holds for few and lopsided scores as well."""
+    found = estimate_mean(observations, confidence)
+    weight = math.fsum(each.weight for each in observations) / len(observations)
+    low, high = (
+        [Observation(f"made up {i}", weight, extreme) for i in range(MADE_UP)]
+        for extreme in (0.0, 1.0)
+    )
+    return Estimate(
+        found.n,
+        found.mean,
+        estimate_mean([*observations, *low], confidence).low,
+        estimate_mean([*observations, *high], confidence).high,
+    )
