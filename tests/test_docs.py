@@ -27,7 +27,13 @@ from processes import run_python
 
 ROOT: Final = Path(__file__).parents[1]
 PRODUCTION: Final = ROOT / "docs" / "production.md"
-PAGES: Final = (PRODUCTION, ROOT / "docs" / "sampling.md", ROOT / "docs" / "reliability.md")
+BACKENDS: Final = ROOT / "docs" / "backends.md"
+PAGES: Final = (
+    PRODUCTION,
+    ROOT / "docs" / "sampling.md",
+    BACKENDS,
+    ROOT / "docs" / "reliability.md",
+)
 
 MIB: Final = 1024 * 1024
 SIGNALS: Final = (ROOT / "tracing/claimspan_tracing/write/signals.py").read_text("utf-8")

@@ -91,12 +91,34 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "export": SHARED | {"decide", "job", "lifecycle"},
     "spool": SHARED | {"job"},
     "deliver": SHARED | {"job", "lifecycle", "write"},
+    "alert": SHARED | {"decide", "deliver", "export", "lifecycle", "write"},
     "engine": SHARED
-    | {"capture", "decide", "deliver", "dispatch", "export", "job", "lifecycle", "read", "redact"}
+    | {
+        "alert",
+        "capture",
+        "decide",
+        "deliver",
+        "dispatch",
+        "export",
+        "job",
+        "lifecycle",
+        "read",
+        "redact",
+    }
     | {"spool", "write"},
-    "options": SHARED | {"decide", "deliver", "dispatch", "redact", "spool", "write"},
+    "options": SHARED | {"alert", "decide", "deliver", "dispatch", "redact", "spool", "write"},
     "monitor": SHARED
-    | {"decide", "deliver", "dispatch", "engine", "export", "lifecycle", "options", "redact"}
+    | {
+        "alert",
+        "decide",
+        "deliver",
+        "dispatch",
+        "engine",
+        "export",
+        "lifecycle",
+        "options",
+        "redact",
+    }
     | {"write"},
     "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
@@ -104,7 +126,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"capture", "deliver", "dispatch", "job", "monitor", "options", "redact", "remote", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
-        {"decide", "deliver", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}
+        {"alert", "decide", "deliver", "export", "job", "lifecycle", "monitor", "redact"}
+        | {"sigterm", "write"}
     ),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""

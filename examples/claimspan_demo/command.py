@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -15,6 +16,7 @@ from claimspan.errors import ConfigError
 from claimspan.files.private import write_private
 from claimspan.progress import progress_bar
 from claimspan.report import ReportEntry, render_report, summarise
+from claimspan_demo.backend import Backend, backend
 
 if TYPE_CHECKING:
     from claimspan_demo.questions import Question
@@ -42,6 +44,17 @@ def demo(
     report: Annotated[Path, typer.Option(help="The HTML page to write.")] = Path(
         "claimspan-demo.html"
     ),
+    phoenix: Annotated[
+        bool, typer.Option("--phoenix", help="Start Phoenix beside it, to look at the traces.")
+    ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep Phoenix's database in this folder; else it is deleted."),
+    ] = None,
+    wait: Annotated[
+        bool | None,
+        typer.Option(help="Keep Phoenix up until Ctrl-C. [default: where a terminal is there]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Run a real RAG pipeline on this machine and evaluate it.
@@ -50,23 +63,43 @@ def demo(
     reference by BM25 and generates with SmolLM2-135M, or with --model on the endpoint of
     OPENAI_BASE_URL and OPENAI_API_KEY. Every answer is evaluated against its chunks and its
     ground truth. The command writes a trace file and a report, and also sends the traces to
-    OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
+    OTEL_EXPORTER_OTLP_ENDPOINT where that is set. With --phoenix it also starts Phoenix on this
+    machine, and shows traces and scores there.
     """
-    from claimspan_demo.display import show
     from claimspan_demo.questions import load_questions
 
+    if not phoenix and (keep is not None or wait is not None):
+        raise ConfigError("--keep and --wait are about Phoenix: add --phoenix")
     traces.unlink(missing_ok=True)
-    with _served(model) as served:
-        entries = _ask(load_questions()[:questions], served, traces, quiet=as_json)
-    page = render_report(entries, title="Python reference demo")
-    write_private(report, page, what="the report")
+    with backend(keep) if phoenix else nullcontext() as beside:
+        with _served(model) as served:
+            entries = _ask(load_questions()[:questions], served, traces, beside, quiet=as_json)
+        page = render_report(entries, title="Python reference demo")
+        write_private(report, page, what="the report")
+        written = {"traces": str(traces), "report": str(report)}
+        if beside is not None:
+            written["phoenix"] = beside.page
+        _print(entries, served.name, written, as_json=as_json)
+        if beside is not None:
+            beside.stay(sys.stdout.isatty() if wait is None else wait)
+
+
+def _print(
+    entries: Sequence[ReportEntry], model: str, written: dict[str, str], *, as_json: bool
+) -> None:
+    """Print the results, and where more is to be seen."""
+    from claimspan_demo.display import show
+
     if as_json:
         means = {summary.metric.name: summary.mean for summary in summarise(entries)}
-        result = {"records": len(entries), "model": served.name, "means": means}
-        typer.echo(json.dumps(result | {"traces": str(traces), "report": str(report)}))
+        result = {"records": len(entries), "model": model, "means": means}
+        typer.echo(json.dumps({**result, **written}))
         return
-    show(entries, model=served.name)
-    typer.echo(f"\ntraces: {traces}\nreport: {report}   (open it in a browser)")
+    show(entries, model=model)
+    typer.echo(f"\ntraces: {written['traces']}")
+    typer.echo(f"report: {written['report']}   (open it in a browser)")
+    if "phoenix" in written:
+        typer.echo(f"phoenix: {written['phoenix']}")
 
 
 @contextmanager
@@ -92,7 +125,12 @@ def _unreachable(model: _Model, error: Exception) -> ConfigError:
 
 
 def _ask(
-    questions: Sequence[Question], model: _Model, traces: Path, *, quiet: bool
+    questions: Sequence[Question],
+    model: _Model,
+    traces: Path,
+    beside: Backend | None,
+    *,
+    quiet: bool,
 ) -> Sequence[ReportEntry]:
     """Run the pipeline on every question with the callback attached, and read the trace file."""
     from openai import OpenAIError
@@ -105,10 +143,13 @@ def _ask(
     from claimspan_tracing.export.trace_file import read_trace_file
 
     provider = configure(file=traces, service_name="claimspan-demo")
+    if beside is not None:
+        beside.export(provider)
     monitor = Monitor(
         sample=1.0,
         ground_truth={question.query: question.ground_truth for question in questions},
         tracer_provider=provider,
+        sinks=[] if beside is None else beside.sinks(),
     )
     chain = build_chain(chat_model(*model), Bm25Retriever(documents=load_corpus()))
     handler = ClaimspanCallbackHandler(monitor)

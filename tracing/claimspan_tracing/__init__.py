@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from claimspan.cost.budget import Budget
+from claimspan_tracing.alert.alert import Alert, AlertEvent, AlertState
 from claimspan_tracing.decide.conditions import (
     Condition,
     abstained,
@@ -30,6 +31,9 @@ from claimspan_tracing.sigterm import install_sigterm
 from claimspan_tracing.write.sinks import Finished, Sink
 
 __all__ = [
+    "Alert",
+    "AlertEvent",
+    "AlertState",
     "Budget",
     "Condition",
     "Decision",

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from claimspan.errors import ClaimspanError
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "place_of"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -59,7 +59,7 @@ class Guard:
 
         The line says how many of the same kind were counted in silence since the last one.
         """
-        place = _place(error)
+        place = place_of(error)
         with self._lock:
             self.faults += 1
             is_due, silent = self._is_due((type(error).__name__, place))
@@ -97,7 +97,7 @@ def _safe_text(error: BaseException) -> str:
     return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Module and line where the error was raised, as ``module:line``."""
     step = error.__traceback__
     while step is not None and step.tb_next is not None:

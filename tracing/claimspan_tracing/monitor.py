@@ -11,8 +11,11 @@ from opentelemetry.trace import SpanContext, TracerProvider
 
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
+from claimspan_tracing.alert.alert import Alert
+from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
+from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
@@ -22,12 +25,15 @@ from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
+    checked_alerts,
     checked_budget,
     checked_capture,
     checked_cpu_share,
     checked_dispatch,
     checked_ground_truth,
     checked_judge,
+    checked_on_alert,
+    checked_on_result,
     checked_positive,
     checked_provider,
     checked_redaction,
@@ -63,6 +69,14 @@ class Monitor:
             the evaluation; more are refused with ``queue_full``.
         max_queue_bytes: Approximate bytes of text that these may keep alive.
         sinks: Write finished records to further places, in order, after our own.
+        on_result: Called with the ``Finished`` of every record that was evaluated, also where
+            its scores came late. It may be asynchronous, and then takes 30 s at most. It runs on
+            a thread of its own and delays nobody; where it raises, or 1,000 results wait for it,
+            a result is lost and counted in ``stats.undelivered``. It is not called twice with
+            one.
+        alerts: Thresholds for the means of scores, and for the shares of states. An alert that
+            fires or resolves is a ``claimspan.alert`` log event and a line in the log.
+        on_alert: Called with each ``AlertEvent`` as well, as ``on_result`` is with results.
         redact: Takes out of every text what nobody may see, before any judge, span, sink or
             file gets it: ``callable(text)``, or ``"pii"`` for ``PiiRedactor()``. Called on a
             thread of its own. Where it raises, or does not return within 5 s, the text is left
@@ -105,6 +119,9 @@ class Monitor:
         max_queue_records: int = MAX_RECORDS,
         max_queue_bytes: int = MAX_BYTES,
         sinks: Sequence[Sink] = (),
+        on_result: OnResult | None = None,
+        alerts: Sequence[Alert] = (),
+        on_alert: OnAlert | None = None,
         redact: Redactor | str | None = None,
         redact_for: Collection[Audience] = AUDIENCES,
         capture_content: bool = True,
@@ -124,6 +141,9 @@ class Monitor:
             max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
             source=TracerSource(checked_provider(tracer_provider)),
             sinks=checked_sinks(sinks),
+            on_result=checked_on_result(on_result, dispatch),
+            alerts=checked_alerts(alerts, dispatch),
+            on_alert=checked_on_alert(on_alert, alerts, dispatch),
             redaction=checked_redaction(redact, redact_for, dispatch),
             capture_content=checked_capture(capture_content),
             budget=checked_budget(budget, checked, first_judge_of(sampler)),
@@ -172,13 +192,13 @@ class Monitor:
         self._engine.feedback(checked_feedback(value, trace_id, span_id))
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Wait until every record so far has its state, and its spans are exported.
+        """Wait until every record so far has its state, and its spans and result have arrived.
 
         Args:
             timeout: Seconds to wait at most.
 
         Returns:
-            False where something is left, or was dropped since the last flush.
+            False where something is left, or was dropped or not delivered since the last flush.
         """
         return self._engine.flush(timeout)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, TypedDict, TypeVar
 
 from opentelemetry.trace import TracerProvider
 
@@ -15,7 +16,10 @@ from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge, default_judge
 from claimspan.judges.protocol import BudgetedJudge
+from claimspan_tracing.alert.alert import Alert
+from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
+from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.redact.pii import PiiRedactor
@@ -26,12 +30,15 @@ from claimspan_tracing.write.sinks import Sink
 __all__ = [
     "GroundTruthLike",
     "MonitorOptions",
+    "checked_alerts",
     "checked_budget",
     "checked_capture",
     "checked_cpu_share",
     "checked_dispatch",
     "checked_ground_truth",
     "checked_judge",
+    "checked_on_alert",
+    "checked_on_result",
     "checked_path",
     "checked_positive",
     "checked_provider",
@@ -56,6 +63,9 @@ class MonitorOptions(TypedDict, total=False):
     max_queue_records: int
     max_queue_bytes: int
     sinks: Sequence[Sink]
+    on_result: OnResult | None
+    alerts: Sequence[Alert]
+    on_alert: OnAlert | None
     redact: Redactor | str | None
     redact_for: Collection[Audience]
     capture_content: bool
@@ -260,6 +270,70 @@ def checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
                 f"sinks has a {type(sink).__name__}: give objects with write(finished)"
             )
     return tuple(sinks)
+
+
+def checked_on_result(on_result: OnResult | None, dispatch: Dispatcher | None) -> OnResult | None:
+    """Return the function that gets results.
+
+    Raises:
+        ConfigError: It cannot be called, or no result would ever come here.
+    """
+    return _checked_call("on_result", on_result, dispatch)
+
+
+def checked_on_alert(
+    on_alert: OnAlert | None, alerts: Sequence[Alert], dispatch: Dispatcher | None
+) -> OnAlert | None:
+    """Return the function that gets what the alerts say.
+
+    Raises:
+        ConfigError: It cannot be called, or there are no alerts.
+    """
+    if on_alert is not None and not alerts:
+        raise ConfigError("on_alert is given without alerts: give alerts=[Alert(...)] as well")
+    return _checked_call("on_alert", on_alert, dispatch)
+
+
+def checked_alerts(alerts: Sequence[Alert], dispatch: Dispatcher | None) -> tuple[Alert, ...]:
+    """Return the alerts.
+
+    Raises:
+        ConfigError: One of them is none, two have the same name, or no scores would come here.
+    """
+    if not isinstance(alerts, list | tuple):
+        raise ConfigError(f"alerts is a {type(alerts).__name__}: give a list of Alert")
+    for alert in alerts:
+        if not isinstance(alert, Alert):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(f"alerts has a {type(alert).__name__}: give Alert(...)")
+    names = [alert.name for alert in alerts]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two alerts are called {name!r}: give each a name of its own")
+    if alerts:
+        _refuse_dispatch("alerts", dispatch)
+    return tuple(alerts)
+
+
+_Call = TypeVar("_Call", bound=Callable[..., object])
+
+
+def _checked_call(name: str, call: _Call | None, dispatch: Dispatcher | None) -> _Call | None:
+    if call is None:
+        return None
+    if not callable(call):  # pyright: ignore[reportUnnecessaryComparison] - checked for those who do not type-check
+        raise ConfigError(f"{name} is a {type(call).__name__}: give a function")
+    if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+        raise ConfigError(f"{name} is a generator, whose body nobody would run: use no yield in it")
+    _refuse_dispatch(name, dispatch)
+    return call
+
+
+def _refuse_dispatch(name: str, dispatch: Dispatcher | None) -> None:
+    if dispatch is not None:
+        raise ConfigError(
+            f"{name} cannot go with dispatch: the scores are made by the workers, not in this "
+            "process; give the workers a sink"
+        )
 
 
 def _number(value: object) -> float:

@@ -59,6 +59,10 @@ class Stats:
     export_failures: int = 0
     """Spans of ours that an exporter could not deliver; what is in the spool is sent again."""
 
+    undelivered: int = 0
+    """Results that a sink with deliveries of its own, ``on_result``, ``alerts`` or ``on_alert``
+    did not get delivered. A sink that several monitors share is counted by each."""
+
 
 class Ledger:
     """Counts records in and out; safe to use from any thread."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextvars import Context
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from claimspan.errors import DeliveryError
@@ -32,18 +34,34 @@ SHORTEST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 10.0
 """Seconds between two tries, at most."""
 
+STOPPED: Final = "there was no time left"
+"""Why items are lost at the end."""
+
 _T = TypeVar("_T")
 
 Send = Callable[[Sequence[_T]], Sequence[_T]]
-"""Sends a batch, and returns the items to be sent again later. An exception means all of them; a
-``DeliveryError`` with ``final=True`` means none of them, ever."""
+"""Sends a batch, and returns those of its items that are to be sent again later. An exception means
+all of them; a ``DeliveryError`` with ``final=True`` means none of them, ever."""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry(Generic[_T]):
+    """An item on its way."""
+
+    item: _T
+    until: float
+    """When it is lost, on the monotonic clock."""
+    due: float = 0.0
+    """When it may be sent again."""
+    tries: int = 0
 
 
 class Delivery(Generic[_T]):
     """Delivers items on a daemon thread, in their order, apart from those that are sent again.
 
     The thread runs in an empty context with instrumentation suppressed: what it sends is no part of
-    the application's traces. One delivery serves any number of threads and monitors.
+    the application's traces. One delivery serves any number of threads and monitors. Items that are
+    sent again do not hold up those behind them, unless sending failed altogether.
     """
 
     def __init__(
@@ -54,6 +72,7 @@ class Delivery(Generic[_T]):
         batch_size: int = BATCH_SIZE,
         max_waiting: int = MAX_WAITING,
         give_up_after: float = GIVE_UP_AFTER,
+        on_end: Callable[[], object] | None = None,
     ) -> None:
         """Set what delivers; no thread starts yet.
 
@@ -63,26 +82,30 @@ class Delivery(Generic[_T]):
             batch_size: Items of a batch, at most.
             max_waiting: Items that may wait.
             give_up_after: Seconds that an item may wait for its delivery.
+            on_end: Called on the thread when it ends, to put away what ``send`` keeps there.
         """
         self._name = name
         self._send = send
         self._batch_size = batch_size
         self._max_waiting = max_waiting
         self._give_up_after = give_up_after
-        self._guard = Guard()
+        self._on_end = on_end
         self.restart_in_child()
         lifecycle.restart_in_child(self)
 
     def restart_in_child(self) -> None:
         """Begin anew: what waits in the parent of a forked child is the parent's to deliver."""
-        # Re-entrant: a signal handler may put an item while its own thread holds the lock.
+        # The locks of both may be held by a thread that the child does not have. Re-entrant: a
+        # signal handler may put an item while its own thread holds the lock.
+        self._guard = Guard()
         self._changed = threading.Condition(threading.RLock())
-        self._waiting: deque[tuple[_T, float]] = deque()
+        self._waiting: deque[_Entry[_T]] = deque()
+        self._again: list[_Entry[_T]] = []
         self._in_hand = 0
         self._thread: threading.Thread | None = None
-        self._pause, self._next_try = 0.0, 0.0
+        self._failures, self._next_try = 0, 0.0
         self._flushing = 0
-        self._is_closed = False
+        self._is_closed, self._is_stopped = False, False
         self._lost = 0
 
     @property
@@ -91,31 +114,28 @@ class Delivery(Generic[_T]):
         return self._lost
 
     def start(self) -> None:
-        """Start the thread, if it does not run.
+        """Start the thread, if it does not run; it stays until ``close``.
 
         Raises:
             RuntimeError: The interpreter is shutting down.
         """
         with self._changed:
-            self._is_closed = False
-            if self._thread is None or not self._thread.is_alive():
-                name = f"claimspan-{self._name}"
-                thread = threading.Thread(target=self._run, name=name, daemon=True)
-                thread.start()
-                self._thread = thread
+            self._is_closed, self._is_stopped = False, False
+            self._start_thread()
 
     def put(self, item: _T) -> None:
         """Take an item; never waits for a delivery, and does not raise."""
         with self._changed:
-            if len(self._waiting) + self._in_hand >= self._max_waiting:
+            if self._left >= self._max_waiting:
                 self._lose(1, "too many are waiting")
                 return
-            self._waiting.append((item, time.monotonic() + self._give_up_after))
+            entry = _Entry(item, time.monotonic() + self._give_up_after)
+            self._waiting.append(entry)
             self._changed.notify_all()
             try:
-                self.start()
+                self._start_thread()
             except RuntimeError:  # the interpreter is shutting down
-                self._waiting.pop()
+                self._waiting.remove(entry)
                 self._lose(1, "no thread can be started any more")
 
     def flush(self, timeout: float) -> bool:
@@ -124,9 +144,13 @@ class Delivery(Generic[_T]):
         Returns:
             False where something is left after ``timeout`` seconds.
         """
+        if threading.current_thread() is self._thread:  # it would wait for itself
+            return False
         with self._changed:
             self._flushing += 1
             self._next_try = 0.0
+            for entry in self._again:
+                entry.due = 0.0
             self._changed.notify_all()
             try:
                 return self._changed.wait_for(lambda: not self._left, timeout)
@@ -134,69 +158,120 @@ class Delivery(Generic[_T]):
                 self._flushing -= 1
 
     def close(self) -> None:
-        """End the thread once nothing waits; an item that is put later starts it again."""
+        """End the thread once nothing waits; an item that is put later has one for itself."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
 
-    # --- on the thread ---
+    def stop(self) -> None:
+        """Lose what waits, and end the thread; a call of ``send`` under way is not waited for."""
+        with self._changed:
+            self._is_stopped = True
+            if waiting := len(self._waiting) + len(self._again):
+                self._waiting.clear()
+                self._again.clear()
+                self._lose(waiting, STOPPED)
+            self.close()
+
+    def _start_thread(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            name, run = f"claimspan-{self._name}", Context().run
+            thread = threading.Thread(target=run, args=(self._run,), name=name, daemon=True)
+            thread.start()
+            self._thread = thread
 
     @property
     def _left(self) -> int:
-        return len(self._waiting) + self._in_hand
+        return len(self._waiting) + len(self._again) + self._in_hand
+
+    # --- on the thread ---
 
     def _run(self) -> None:
         suppress()
-        while batch := self._take():
-            again = set(map(id, self._deliver([item for item, _ in batch])))
-            self._settle([(item, until) for item, until in batch if id(item) in again])
-
-    def _deliver(self, items: Sequence[_T]) -> Sequence[_T]:
-        """Send items; returns those to be sent again."""
         try:
-            return self._send(items)
-        except BaseException as error:  # noqa: BLE001 - what sends may be the user's own code
-            if not (isinstance(error, DeliveryError) and error.final):
-                self._guard.swallow(error)
-                return items
-            with self._changed:
-                self._lose(len(items), str(error))
-            return ()
+            while batch := self._take():
+                self._settle(*self._deliver(batch))
+        finally:
+            if self._on_end is not None:
+                with self._guard:
+                    self._on_end()
 
-    def _take(self) -> list[tuple[_T, float]]:
+    def _take(self) -> list[_Entry[_T]]:
         """Wait for the next batch; empty where the thread is to end."""
         with self._changed:
-            while not self._waiting or time.monotonic() < self._next_try:
-                if not self._waiting and self._is_closed:
+            while not (batch := self._due()):
+                if self._is_closed and not self._left:
                     self._thread = None  # while the lock is held: the next item starts another one
                     return []
-                pause = self._next_try - time.monotonic() if self._waiting else None
-                self._changed.wait(pause)
-            size = min(self._batch_size, len(self._waiting))
-            batch = [self._waiting.popleft() for _ in range(size)]
+                self._changed.wait(self._pause())
             self._in_hand = len(batch)
             return batch
 
-    def _settle(self, again: Sequence[tuple[_T, float]]) -> None:
-        """Put back what has to be sent again, and lose what has waited too long."""
+    def _due(self) -> list[_Entry[_T]]:
+        """Take out what can be sent now: first what is sent again, then what has never been."""
         now = time.monotonic()
-        kept = [(item, until) for item, until in again if until > now]
+        if now < self._next_try:
+            return []
+        batch = [entry for entry in self._again if entry.due <= now][: self._batch_size]
+        taken = set(map(id, batch))
+        self._again = [entry for entry in self._again if id(entry) not in taken]
+        while self._waiting and len(batch) < self._batch_size:
+            batch.append(self._waiting.popleft())
+        return batch
+
+    def _pause(self) -> float | None:
+        """Seconds until something can be sent; None where nothing waits."""
+        dues = [entry.due for entry in self._again] + [0.0] * bool(self._waiting)
+        if not dues:
+            return None
+        return max(0.0, max(self._next_try, min(dues)) - time.monotonic())
+
+    def _deliver(self, batch: Sequence[_Entry[_T]]) -> tuple[Sequence[_Entry[_T]], bool]:
+        """Send a batch; returns what is to be sent again, and whether sending failed altogether."""
+        try:
+            rest = list(self._send([entry.item for entry in batch]) or ())
+        except BaseException as error:  # noqa: BLE001 - what sends may be the user's own code
+            if not (isinstance(error, DeliveryError) and error.final):
+                self._guard.swallow(error)
+                return batch, True
+            with self._changed:
+                self._lose(len(batch), str(error))
+            return (), False
+        returned = Counter(map(id, rest))
+        # By identity and number: items may be equal, and one object may be in a batch twice.
+        again: list[_Entry[_T]] = []
+        for entry in batch:
+            if returned[id(entry.item)] > 0:
+                returned[id(entry.item)] -= 1
+                again.append(entry)
+        if foreign := returned.total():  # copies: nobody can tell what they stand for
+            with self._changed:
+                self._lose(foreign, "what sends returned items that it was not given")
+        return again, False
+
+    def _settle(self, again: Sequence[_Entry[_T]], has_failed: bool) -> None:
+        """Keep what has to be sent again, and lose what has waited too long."""
+        now = time.monotonic()
         with self._changed:
             self._in_hand = 0
-            if len(kept) < len(again):
-                late = f"nobody took them within {self._give_up_after:g} s"
-                self._lose(len(again) - len(kept), late)
-            self._waiting.extendleft(reversed(kept))
-            self._rest(failed=bool(again))
+            kept = [each for each in again if each.until > now and not self._is_stopped]
+            if late := len(again) - len(kept):
+                why = f"nobody took them within {self._give_up_after:g} s"
+                self._lose(late, STOPPED if self._is_stopped else why)
+            for entry in kept:
+                entry.tries += 1
+                entry.due = now + self._backoff(entry.tries)
+            self._again += kept
+            self._failures = self._failures + 1 if has_failed else 0
+            self._next_try = now + self._backoff(self._failures) if has_failed else 0.0
             self._changed.notify_all()
 
-    def _rest(self, *, failed: bool) -> None:
-        """Set when the next try is due: each failure doubles the pause, with some jitter."""
+    def _backoff(self, tries: int) -> float:
+        """Seconds to wait after so many tries: each doubles the pause, with some jitter."""
         longest = SHORTEST_PAUSE if self._flushing else LONGEST_PAUSE
-        doubled = min(longest, max(SHORTEST_PAUSE, 2 * self._pause))
-        self._pause = doubled if failed else 0.0
         jitter = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
-        self._next_try = time.monotonic() + jitter * self._pause if failed else 0.0
+        # 2 ** 6 quarters of a second are more than the longest pause.
+        return jitter * min(longest, SHORTEST_PAUSE * 2.0 ** min(tries - 1, 6))
 
     def _lose(self, count: int, why: str) -> None:
         self._lost += count

@@ -4,6 +4,7 @@ settings     the checked options of a monitor
 engine       what the application's threads call, and the life of the parts
 reading      the worker: from a run tree to a job, its decision and its spans
 evaluations  jobs that were dispatched: how long their spans are held, and what comes back
+deliveries   the sinks that deliver on threads of their own
 feedback     what users say about responses, and the records that this may have evaluated late
 """
 

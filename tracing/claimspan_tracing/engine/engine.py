@@ -77,7 +77,7 @@ class Engine:
         self._closed = False
         self._stopped = False
         self._ended: threading.Event | None = None
-        self._is_exported = False
+        self._is_exported, self._is_delivered = False, False
         self._dropped_before_flush = 0
         self._has_warned = False
         watch(self, self._parts.stats)
@@ -135,11 +135,11 @@ class Engine:
         return self._parts.ledger.wait_until_idle(timeout)
 
     def flush(self, timeout: float) -> bool:
-        """Wait until every record has its state, and its spans are exported.
+        """Wait until every record has its state, its spans are exported and its result delivered.
 
         Returns:
-            False where something is left, or was dropped, lost or not exported since the last
-            flush.
+            False where something is left, or was dropped, lost, not exported or not delivered
+            since the last flush.
         """
         deadline = time.monotonic() + timeout
         if self._parts.spool is not None and not self._had_record and not self._closed:
@@ -148,7 +148,8 @@ class Engine:
                 self._start()
         is_idle = self._parts.ledger.wait_until_idle(timeout)
         is_exported = _within(deadline, self._export)
-        return self._has_dropped_none() and is_idle and is_exported
+        is_delivered = self._deliver(deadline)
+        return self._has_dropped_none() and is_idle and is_exported and is_delivered
 
     def shutdown(self, timeout: float) -> bool:
         """Wait for what is under way, then end every open record and run with ``shutdown``.
@@ -161,7 +162,8 @@ class Engine:
         self.begin_ending(deadline)
         has_ended = self.wait_ended(max(GRACE_SECONDS, seconds_left(deadline)))
         has_dropped_none = self._has_dropped_none()
-        return is_idle and has_ended and self._is_exported and has_dropped_none
+        is_complete = self._is_exported and self._is_delivered
+        return is_idle and has_ended and is_complete and has_dropped_none
 
     def _export(self) -> bool:
         """Have the spans exported that have ended; False where the provider says it could not."""
@@ -170,6 +172,12 @@ class Engine:
         is_exported = self._force_flush()
         self._parts.spooling.settle_exports()
         return is_exported
+
+    def _deliver(self, deadline: float) -> bool:
+        """Have results delivered; a sink of the application's may not heed its timeout."""
+        if not self._had_record or self._parts.deliveries.is_empty:
+            return True
+        return _within(deadline, partial(self._parts.deliveries.flush, deadline))
 
     def _force_flush(self) -> bool:
         """Have the provider export; False where a span processor or exporter raises."""
@@ -238,6 +246,8 @@ class Engine:
         self._is_exported = self._export()
         # After the last export: what was confirmed need not be done again.
         self._parts.spooling.close()
+        # Last: what hangs there must keep nothing else.
+        self._is_delivered = self._parts.deliveries.end(deadline)
         exit_threads.release(_EXIT_THREADS)
 
     def _abandon_in_batches(self, deadline: float) -> None:
@@ -256,6 +266,7 @@ class Engine:
         """Whether neither a record nor a span was lost since the last flush."""
         ledger, confirmations = self._parts.ledger, self._parts.confirmations
         lost = ledger.dropped() + ledger.spans_lost + confirmations.failures
+        lost += self._parts.deliveries.lost
         before, self._dropped_before_flush = self._dropped_before_flush, lost
         return lost == before
 
@@ -311,6 +322,7 @@ class Engine:
         deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
         if safe.wait(seconds_left(deadline)):
             _within(deadline, self._force_flush)
+            self._deliver(deadline)
 
     def _warn_of_event_loop(self) -> None:
         if not self._has_warned:
@@ -335,6 +347,7 @@ class Engine:
         self._get_ready()
         self._had_record = True
         self._parts.confirmations.watch()
+        self._parts.deliveries.start()
         self._parts.evaluations.start()
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:

@@ -17,6 +17,7 @@ from claimspan_tracing.dispatch.first_look import first_look_of
 from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
+from claimspan_tracing.engine.deliveries import Deliveries
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
 from claimspan_tracing.engine.reading import Reading
@@ -34,7 +35,6 @@ from claimspan_tracing.write.open_records import OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.signals import EvaluationMetrics, ScoreHistogram
-from claimspan_tracing.write.sinks import SuppressedSink
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Parts"]
@@ -79,6 +79,8 @@ class Parts:
             None if settings.redaction is None else self._redact_spans,
         )
         """Keeps the spool in step with the records."""
+        self.deliveries: Final = Deliveries(settings, guard)
+        """The sinks of the application, and what of them delivers on threads of its own."""
         self.writer: Final = self._make_writer()
         """Ends records in their state."""
         self.worker: Final = Worker(self.queue.take, self._process, guard)
@@ -93,7 +95,12 @@ class Parts:
     def stats(self) -> Stats:
         """Return the counts of records by state."""
         stats = self.ledger.stats(self._guard.faults, self.confirmations.failures)
-        return replace(stats, queued=len(self.queue), queued_bytes=self.queue.n_bytes)
+        return replace(
+            stats,
+            queued=len(self.queue),
+            queued_bytes=self.queue.n_bytes,
+            undelivered=self.deliveries.lost,
+        )
 
     def _tracer(self) -> Tracer:
         """The tracer for evaluation spans and carriers."""
@@ -114,7 +121,7 @@ class Parts:
             self._guard,
             Scores(self._tracer),
             # Ours start spans and emit events, which a suppressed tracer would not.
-            (*sinks, *map(SuppressedSink, self._settings.sinks)),
+            (*sinks, *self.deliveries.sinks),
             capture_content=self._settings.capture_content,
             is_shut_down=lambda: self._settings.source.is_shut_down,
         )

@@ -8,7 +8,10 @@ from pathlib import Path
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
+from claimspan_tracing.alert.alert import Alert
+from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.sampling import Sampler
+from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.export.providers import TracerSource
@@ -46,6 +49,15 @@ class Settings:
 
     sinks: tuple[Sink, ...] = ()
     """The user's own sinks, called after ours."""
+
+    on_result: OnResult | None = None
+    """Gets every record that was evaluated."""
+
+    alerts: tuple[Alert, ...] = ()
+    """What is watched."""
+
+    on_alert: OnAlert | None = None
+    """Gets what the alerts say."""
 
     redaction: Redaction | None = None
     """What is taken out of texts, and who may see them raw; None leaves them as they are."""

@@ -1,4 +1,4 @@
-"""Means of weighted samples with their 95 % intervals."""
+"""Means of weighted samples with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
-__all__ = ["Estimate", "Observation", "estimate_mean"]
+__all__ = ["CONFIDENCE", "Estimate", "Observation", "effective_size", "estimate_mean"]
 
-_Z: Final = 1.959964
-"""97.5 % of a normal distribution lie below it."""
-
-_ALPHA: Final = 0.05
+CONFIDENCE: Final = 0.95
+"""Share of the intervals that hold the true mean, unless another is asked for."""
 
 FEWEST_CLUSTERS: Final = 4
 """With fewer there is no interval: it would be wider than the scale, or a guess."""
@@ -43,13 +42,13 @@ class Estimate:
     """The weighted mean."""
 
     low: float | None
-    """Lower bound of the 95 % interval; None where there is too little to tell."""
+    """Lower bound of the interval; None where there is too little to tell."""
 
     high: float | None
-    """Upper bound of the 95 % interval; None where there is too little to tell."""
+    """Upper bound of the interval; None where there is too little to tell."""
 
 
-def estimate_mean(observations: Sequence[Observation]) -> Estimate:
+def estimate_mean(observations: Sequence[Observation], confidence: float = CONFIDENCE) -> Estimate:
     """Estimate the mean of the records that a weighted sample was drawn from.
 
     The mean is Hajek's: the weighted sum over the sum of the weights. Its variance is linearised,
@@ -59,6 +58,7 @@ def estimate_mean(observations: Sequence[Observation]) -> Estimate:
 
     Args:
         observations: At least one.
+        confidence: Share of such intervals that hold the true mean, above 0 and below 1.
     """
     total = math.fsum(each.weight for each in observations)
     mean = math.fsum(each.weight * each.value for each in observations) / total
@@ -67,12 +67,12 @@ def estimate_mean(observations: Sequence[Observation]) -> Estimate:
     for cluster, weight, value in observations:
         residuals[cluster] += weight * (value - mean) / total
         weights[cluster] += weight
-    low, high = _interval(mean, list(residuals.values()), list(weights.values()))
+    low, high = _interval(mean, list(residuals.values()), list(weights.values()), 1 - confidence)
     return Estimate(len(observations), mean, low, high)
 
 
 def _interval(
-    mean: float, residuals: Sequence[float], weights: Sequence[float]
+    mean: float, residuals: Sequence[float], weights: Sequence[float], alpha: float
 ) -> tuple[float | None, float | None]:
     clusters = len(residuals)
     if clusters < FEWEST_CLUSTERS:
@@ -80,25 +80,35 @@ def _interval(
     variance = math.fsum(r * r for r in residuals) * clusters / (clusters - 1)
     # Rounding leaves about 1e-17 where all values are the same.
     if variance < 1e-24:
-        return _without_spread(mean, weights)
-    half = _t_quantile(clusters - 1) * math.sqrt(variance)
+        return _without_spread(mean, weights, alpha)
+    half = _t_quantile(clusters - 1, alpha) * math.sqrt(variance)
     return max(0.0, mean - half), min(1.0, mean + half)
 
 
-def _without_spread(mean: float, weights: Sequence[float]) -> tuple[float | None, float | None]:
+def _without_spread(mean: float, weights: Sequence[float], alpha: float) -> tuple[float, float]:
     """The interval where all values are the same: ten times 1.0 does not prove that all are."""
-    # Clopper and Pearson's for all or none of n, with Kish's effective number of clusters for n.
-    effective = math.fsum(weights) ** 2 / math.fsum(w * w for w in weights)
-    least = (_ALPHA / 2) ** (1 / effective)
-    if math.isclose(mean, 1.0):
-        return least, 1.0
-    return (0.0, 1.0 - least) if math.isclose(mean, 0.0, abs_tol=1e-12) else (None, None)
+    # Clopper and Pearson's for all of n, with Kish's effective number of clusters for n: at least
+    # this share has the value, and the others may have any. All 1.0 gives (least, 1.0).
+    least = (alpha / 2) ** (1 / effective_size(weights))
+    return max(0.0, mean * least), min(1.0, mean * least + 1.0 - least)
 
 
-def _t_quantile(degrees: int) -> float:
-    """97.5 % of Student's t lie below it, to three digits from three degrees of freedom on."""
+def effective_size(weights: Sequence[float]) -> float:
+    """Return Kish's effective size: a sample of so many equal weights would be as exact.
+
+    Args:
+        weights: At least one, above 0.
+    """
+    return math.fsum(weights) ** 2 / math.fsum(weight * weight for weight in weights)
+
+
+def _t_quantile(degrees: int, alpha: float) -> float:
+    """``1 - alpha / 2`` of Student's t lie below it.
+
+    To three digits from three degrees of freedom on, for an ``alpha`` of 0.05.
+    """
     # The expansion of Cornish and Fisher (Abramowitz and Stegun, 26.7.5), which needs no library.
-    z, v = _Z, float(degrees)
+    z, v = NormalDist().inv_cdf(1 - alpha / 2), float(degrees)
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,

@@ -100,7 +100,9 @@ def _otlp_exporter(endpoint: str | None) -> SpanExporter:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
         raise MissingExtraError("opentelemetry-exporter-otlp-proto-http", "otlp") from error
-    return OTLPSpanExporter(endpoint=endpoint)
+    from claimspan_tracing.export.bounded_requests import BoundedRequests
+
+    return BoundedRequests(OTLPSpanExporter(endpoint=endpoint))
 
 
 def _configure_or_warn() -> TracerProvider:

@@ -177,6 +177,12 @@ _COUNTERS: Final[tuple[tuple[str, str, Callable[[Stats], int], str], ...]] = (
         lambda stats: stats.recovered,
         "RAG queries taken over from a process that is dead.",
     ),
+    (
+        semconv.DELIVERIES_LOST,
+        "{result}",
+        lambda stats: stats.undelivered,
+        "Results that could not be delivered.",
+    ),
 )
 """Counters that are read from ``Stats``: name, unit, value, description."""
 

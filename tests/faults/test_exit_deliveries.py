@@ -1,0 +1,155 @@
+"""The end of the process, and forks, while results are still to be delivered.
+
+Each case is a process of its own, with the real hooks of the interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from processes import run_python
+
+SET_UP: Final = """
+import threading, time
+from opentelemetry.sdk.trace import TracerProvider
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Alert, Monitor
+from claimspan_tracing.adapters import Delivery
+from lc_pipelines import rag_chain
+from support import ScriptedJudge
+
+class Writer:
+    def __init__(self, send):
+        self.delivery = Delivery("writer", send)
+        self.start, self.flush = self.delivery.start, self.delivery.flush
+    @property
+    def lost(self):
+        return self.delivery.lost
+    def write(self, finished):
+        self.delivery.put(finished.job.record.query)
+
+def monitor_with(**options):
+    provider = TracerProvider(shutdown_on_exit=False)
+    return Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider, **options)
+
+def ask(monitor, query):
+    rag_chain().invoke(query, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+"""
+
+
+def test_the_end_of_the_process_delivers_what_is_left(tmp_path: Path) -> None:
+    code = """
+def send(items):
+    time.sleep(0.3)
+    print("sent", *items, flush=True)
+    return ()
+
+async def on_result(finished):
+    print("result", finished.job.record.query, flush=True)
+
+monitor = monitor_with(
+    sinks=[Writer(send)],
+    on_result=on_result,
+    alerts=[Alert("faithfulness", below=0.8, min_records=10)],
+    on_alert=lambda event: print(event.state.value, flush=True),
+)
+for _ in range(12):
+    ask(monitor, "q")
+"""
+    ended = run_python(SET_UP + code, tmp_path)
+
+    assert ended.code == 0
+    assert ended.stdout.split().count("result") == 12
+    words = ended.stdout.split()
+    assert words.count("q") == 24
+    assert words.count("firing") == 1
+
+
+@pytest.mark.parametrize("option", ["sinks", "on_result", "on_alert"])
+def test_what_hangs_adds_nothing_to_the_time_of_the_exit(tmp_path: Path, option: str) -> None:
+    code = f"""
+hang = lambda *_: threading.Event().wait()
+alerts = [Alert("faithfulness", below=0.8, min_records=10)]
+options = {{
+    "sinks": {{"sinks": [Writer(hang), Writer(hang)]}},
+    "on_result": {{"on_result": hang}},
+    "on_alert": {{"alerts": alerts, "on_alert": hang}},
+}}["{option}"]
+monitor = monitor_with(exit_timeout=2.0, **options)
+for _ in range(12):
+    ask(monitor, "q")
+while monitor.stats.evaluated < 12:
+    time.sleep(0.01)
+print(time.time(), flush=True)
+"""
+    ended = run_python(SET_UP + code, tmp_path)
+    took = time.time() - float(ended.stdout)
+
+    assert ended.code == 0
+    # The one deadline of 2 s, and what a busy machine needs to take the interpreter apart.
+    assert took < 2.0 + 4.0
+
+
+def test_a_backend_that_refuses_at_the_end_is_not_waited_for_longer(tmp_path: Path) -> None:
+    code = """
+def send(items):
+    raise ConnectionError
+
+monitor = monitor_with(exit_timeout=2.0, sinks=[Writer(send)])
+ask(monitor, "q")
+while monitor.stats.evaluated < 1:
+    time.sleep(0.01)
+print(time.time(), flush=True)
+"""
+    ended = run_python(SET_UP + code, tmp_path)
+    took = time.time() - float(ended.stdout)
+
+    assert ended.code == 0
+    assert took < 2.0 + 4.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_delivers_its_own_results_alone(tmp_path: Path) -> None:
+    code = """
+import os
+gate, took = threading.Event(), []
+
+def say(*words):  # in one write, so that no other comes in between
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def on_result(finished):
+    gate.wait(60)
+    say(os.getpid() == parent, finished.job.record.query)
+
+def send(items):
+    gate.wait(60)
+    say("sent", os.getpid() == parent, *items)
+    return ()
+
+parent = os.getpid()
+monitor = monitor_with(sinks=[Writer(send)], on_result=on_result)
+ask(monitor, "parent")
+while monitor.stats.evaluated < 1:
+    time.sleep(0.01)
+pid = os.fork()
+gate.set()
+if pid == 0:
+    ask(monitor, "child")
+    os._exit(0 if monitor.flush(30) and monitor.stats.undelivered == 0 else 1)
+_, status = os.waitpid(pid, 0)
+say("status", os.waitstatus_to_exitcode(status), monitor.flush(30))
+"""
+    ended = run_python(SET_UP + code, tmp_path)
+
+    assert sorted(ended.stdout.splitlines()) == [
+        "False child",
+        "True parent",
+        "sent False child",
+        "sent True parent",
+        "status 0 True",
+    ]

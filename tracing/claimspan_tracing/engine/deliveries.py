@@ -1,0 +1,98 @@
+"""Deliveries: the sinks that deliver on threads of their own, in the life of an engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from claimspan_tracing.alert.sink import AlertSink
+from claimspan_tracing.deliver.results import ResultSink
+from claimspan_tracing.engine.settings import Settings
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.lifecycle import seconds_left
+from claimspan_tracing.suppression import run_suppressed
+from claimspan_tracing.write.sinks import DeliveringSink, Sink, SuppressedSink
+
+__all__ = ["Deliveries"]
+
+END_SHARE: Final = 0.75
+"""Share of the time that is left at the end which deliveries may take. The end itself has to be
+over in time, or the provider would be taken for one that hangs."""
+
+
+class Deliveries:
+    """Starts, flushes and ends what delivers results.
+
+    The sinks that ``on_result`` and ``alerts`` stand for belong to the monitor, and end with it.
+    Those of the application may serve other monitors as well, and are flushed alone.
+    """
+
+    def __init__(self, settings: Settings, guard: Guard) -> None:
+        """Make the sinks; no thread starts yet.
+
+        Args:
+            settings: The options of the monitor.
+            guard: Counts what a sink of the application's raises.
+        """
+        self._guard = guard
+        self._own: Final = _own_sinks(settings, guard)
+        others = [sink for sink in settings.sinks if isinstance(sink, DeliveringSink)]
+        self._all: Final[Sequence[DeliveringSink]] = [*others, *self._own]
+        self.sinks: Final[Sequence[Sink]] = [*map(SuppressedSink, settings.sinks), *self._own]
+        """All sinks of the application, in order, as the writer calls them."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing delivers on a thread of its own."""
+        return not self._all
+
+    @property
+    def lost(self) -> int:
+        """Number of results that could not be delivered."""
+        lost = 0
+        for sink in self._all:
+            with self._guard:
+                lost += sink.lost
+        return lost
+
+    def start(self) -> None:
+        """Start the threads: from Python 3.12 on none can be started when the process ends."""
+        for sink in self._all:
+            with self._guard:
+                run_suppressed(sink.start)
+
+    def flush(self, deadline: float) -> bool:
+        """Deliver what is waiting; False where something is left at the deadline, or one raises."""
+        if len(self._all) > 1:
+            # All are woken first: while one is waited for, the others deliver as well.
+            self._flush_each(time.monotonic())
+        return self._flush_each(deadline)
+
+    def end(self, deadline: float) -> bool:
+        """As ``flush``, within a part of the time; then the monitor's own threads end."""
+        try:
+            return self.flush(time.monotonic() + END_SHARE * seconds_left(deadline))
+        finally:
+            for sink in self._own:
+                sink.stop()
+
+    def _flush_each(self, deadline: float) -> bool:
+        are_flushed = True
+        for sink in self._all:
+            is_flushed = False
+            try:
+                is_flushed = run_suppressed(sink.flush, seconds_left(deadline))
+            except BaseException as error:  # noqa: BLE001 - the other sinks have to be flushed all the same
+                self._guard.swallow(error)
+            are_flushed = are_flushed and is_flushed
+        return are_flushed
+
+
+def _own_sinks(settings: Settings, guard: Guard) -> list[ResultSink | AlertSink]:
+    sinks: list[ResultSink | AlertSink] = []
+    if settings.on_result is not None:
+        sinks.append(ResultSink(settings.on_result))
+    if settings.alerts:
+        sinks.append(AlertSink(settings.alerts, settings.on_alert, guard))
+    return sinks
