@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from claimspan_demo.phoenix_environment import make_environment
 from claimspan_demo.phoenix_server import Phoenix, serve_phoenix
+from claimspan_phoenix import PhoenixWriter
 
+from backend_queries import DRIVERS, QUERIES, ask_all, monitor_on, provider_to
 from environments import ROOT
+from phoenix_api import PhoenixApi, eventually
+from pipelines import Driver
 
 CACHE = ROOT / ".venv-phoenix"
-"""Git ignores it. The demo of a test finds its environment there too."""
+"""Git ignores it."""
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +24,23 @@ def phoenix() -> Iterator[Phoenix]:
     """A Phoenix with an empty database, for all tests; each uses projects of its own."""
     with serve_phoenix(make_environment(CACHE, print)) as served:
         yield served
+
+
+@pytest.fixture(scope="session", params=DRIVERS, ids=lambda make: make().name)
+def project(request: pytest.FixtureRequest, phoenix: Phoenix) -> PhoenixApi:
+    """The project of one framework's pipeline, which was asked all queries."""
+    make: Callable[[], Driver] = request.param
+    driver = make()
+    name = f"rag on {driver.name}"
+    provider = provider_to(f"{phoenix.url}/v1/traces", openinference__project__name=name)
+    monitor = monitor_on(provider, sinks=[PhoenixWriter(phoenix.url)])
+    ask_all(driver, monitor, f"a talk: {name}")
+    assert monitor.shutdown(timeout=60)
+    provider.shutdown()
+    api = PhoenixApi(phoenix.url, name)
+    assert len(eventually(api.roots, lambda roots: len(roots) == len(QUERIES))) == len(QUERIES)
+    # Annotations are attached some time after the spans that they are about.
+    judged = sum(query.faithfulness is not None for query in QUERIES)
+    eventually(api.annotated, lambda spans: len(spans) == judged)
+    eventually(api.document_annotations, any)
+    return api
