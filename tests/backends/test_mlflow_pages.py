@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.runnables import RunnableConfig
 from playwright.sync_api import expect
 
-from claimspan_langchain import ClaimspanCallbackHandler
 from mlflow_pages import (
     filter_feedback,
     open_feedback,
@@ -18,16 +16,15 @@ from mlflow_pages import (
 
 from backend_queries import PASSAGES, QUERIES
 from browser import open_page, picture
-from lc_pipelines import rag_chain
 from mlflow_api import Experiment
-from mlflow_queries import monitor_to
+from mlflow_queries import SESSION
 
 QUERY = next(query for query in QUERIES if query.is_bad and not query.streamed)
 WIDE = 2400
 """Pixels that show all columns in a picture."""
 
 
-def test_the_table_shows_question_answer_state_and_the_scores_as_columns(
+def test_the_table_shows_question_answer_session_state_and_scores_in_columns(
     asked: Experiment, request: pytest.FixtureRequest
 ) -> None:
     with open_page(WIDE) as page:
@@ -39,6 +36,7 @@ def test_the_table_shows_question_answer_state_and_the_scores_as_columns(
     for query in QUERIES:
         row = shown[query.text]
         assert row["Output"].strip() == (query.answer or "-")
+        assert row["Session"] == (SESSION if query.in_session else "-")
         assert row["State"] == ("Error" if query.fails else "OK")
         if query.faithfulness is None:
             assert row["faithfulness"] == ""
@@ -75,21 +73,3 @@ def test_a_trace_shows_question_answer_documents_and_why_scores_are_low(
         open_span(panel, "claimspan.evaluate")
         expect(panel.get_by_text("2 of 3 claims are in no chunk").first).to_be_visible()
         picture(page, f"mlflow-evaluation-{framework}")
-
-
-def test_session_and_user_of_a_query_are_those_of_its_trace(mlflow: str) -> None:
-    experiment = Experiment(mlflow)
-    attached = {"session_id": "session one", "user_id": "user one"}
-    with monitor_to(experiment) as monitor:
-        config: RunnableConfig = {
-            "callbacks": [ClaimspanCallbackHandler(monitor)],
-            "metadata": attached,
-        }
-        rag_chain().invoke("Whose is it?", config)
-
-    (trace,) = experiment.traces("metadata.`mlflow.trace.session` = 'session one'")
-    assert trace.metadata["mlflow.trace.user"] == "user one"
-    with open_page() as page:
-        open_table(page, experiment, 1)
-        picture(page, "mlflow-session")
-        assert rows(page)["Whose is it?"]["Session"] == "session one"
