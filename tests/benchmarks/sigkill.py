@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from spool_runs import kill_and_restart, read_aftermath
 
-WHOLE = {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate"}
+WHOLE = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
 
 
 def main(kills: int, seed: int) -> int:

@@ -32,7 +32,7 @@ from claimspan_tracing.guard import LOG_INTERVAL, MAX_KINDS, Guard
 from lc_pipelines import answer_to, rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
 
-NAMES: Final = ("invoke_workflow", "retrieval", "chat", "claimspan.evaluate")
+NAMES: Final = ("invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate")
 KINDS: Final = (ZeroDivisionError, SystemExit, KeyboardInterrupt, GeneratorExit)
 SUPPORT: Final = Path(__file__).parents[1] / "support"
 
@@ -147,7 +147,7 @@ def test_a_root_that_cannot_start_is_counted_and_makes_no_records_of_its_parts(
 def test_a_flush_after_the_fault_is_over_is_clean_again(
     make_monitor: MonitorFactory, provider: TracerProvider
 ) -> None:
-    broken = Broken("on_end", "invoke_workflow", ZeroDivisionError)
+    broken = Broken("on_end", NAMES[0], ZeroDivisionError)
     provider.add_span_processor(broken)
     monitor = make_monitor()
     make_monitor.expected_faults = 1

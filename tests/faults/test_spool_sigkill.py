@@ -14,7 +14,7 @@ from pathlib import Path
 from spool_runs import Aftermath, Victim, kill_and_restart, read_aftermath
 
 KILLS = 8
-WHOLE = {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate"}
+WHOLE = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
 
 
 def assert_whole(aftermath: Aftermath, acknowledged: set[tuple[str, str]]) -> None:

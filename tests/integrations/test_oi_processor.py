@@ -121,7 +121,7 @@ def test_our_callback_and_openinference_on_one_chain_both_keep_working(
     instrumentor.uninstrument()
     assert monitor.flush()
 
-    ours = [s for s in spans.all if s.name == "invoke_workflow"]
+    ours = [s for s in spans.all if s.name == "invoke_workflow RunnableSequence"]
     theirs = [s for s in spans.all if s.name == "RunnableSequence" and s.parent is None]
     assert len(ours) == len(theirs) == 1
     assert attributes(ours[0])["output.value"] == attributes(theirs[0])["output.value"]

@@ -129,7 +129,7 @@ def test_when_the_judge_takes_too_long_the_spans_go_first_and_the_scores_follow_
     before = {span.name for span in spans.all}
     monitor.flush()
 
-    assert before == {"invoke_workflow", "retrieval", "chat"}
+    assert before == {"invoke_workflow RunnableSequence", "retrieval", "chat"}
     root, carrier = spans.root, spans.one("EVALUATOR")
     assert attributes(root)["claimspan.evaluation.status"] == "timeout"
     assert score_names(root) == set()
@@ -153,7 +153,11 @@ def test_shutdown_ends_what_is_left_with_its_true_time(
 
     assert time.monotonic() - started < 3
     assert statuses(spans) == ["shutdown", "shutdown"]
-    assert {span.name for span in spans.all} == {"invoke_workflow", "retrieval", "chat"}
+    assert {span.name for span in spans.all} == {
+        "invoke_workflow RunnableSequence",
+        "retrieval",
+        "chat",
+    }
     for root in spans.roots:
         assert root.end_time is not None
         assert root.start_time is not None

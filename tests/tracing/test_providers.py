@@ -54,7 +54,7 @@ def names_in(file: Path) -> set[str]:
     return {span["name"] for scope in scopes for span in scope["spans"]}
 
 
-OURS = {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate"}
+OURS = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
 
 
 def test_without_any_provider_spans_go_to_a_file_and_the_process_ends_with_all_of_them(
@@ -109,7 +109,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, ConsoleSpanExporter
 provider = TracerProvider()
-console = ConsoleSpanExporter(formatter=lambda span: span.name + " ")
+console = ConsoleSpanExporter(formatter=lambda span: span.name + "\\n")
 provider.add_span_processor(SimpleSpanProcessor(console))
 trace.set_tracer_provider(provider)
 """
@@ -119,7 +119,7 @@ trace.set_tracer_provider(provider)
 
     printed = python(code + "\nassert trace.get_tracer_provider() is provider", tmp_path)
 
-    assert set(printed.split()) == OURS
+    assert set(printed.splitlines()) == OURS
     assert list(tmp_path.iterdir()) == []
 
 
@@ -189,7 +189,7 @@ print(os.waitstatus_to_exitcode(status), flushed, monitor.stats.evaluated)
 
     assert python(code, tmp_path).split() == ["0", "True", "2"]
     lines = (tmp_path / "claimspan-traces.jsonl").read_text(encoding="utf-8")
-    assert lines.count('"name":"invoke_workflow"') == 3
+    assert lines.count('"name":"invoke_workflow RunnableSequence"') == 3
 
 
 def test_file_and_endpoint_together_get_both(tmp_path: Path) -> None:

@@ -216,7 +216,11 @@ def test_what_is_not_sampled_is_traced_whole_with_weight_zero_and_no_judge_is_as
     rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
     assert monitor.flush()
 
-    assert {span.name for span in spans.all} == {"invoke_workflow", "retrieval", "chat"}
+    assert {span.name for span in spans.all} == {
+        "invoke_workflow RunnableSequence",
+        "retrieval",
+        "chat",
+    }
     root = attributes(spans.root)
     assert root["claimspan.evaluation.status"] == "not_sampled"
     assert root["claimspan.sample.weight"] == 0.0

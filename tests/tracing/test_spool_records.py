@@ -356,7 +356,7 @@ def test_a_span_that_is_made_again_is_the_span_that_was_lost(
 
     first, again = by_name(spans), by_name(elsewhere[1])
     del first["request"]
-    assert again.keys() == first.keys() == {"invoke_workflow", "retrieval", "chat"}
+    assert again.keys() == first.keys() == {"invoke_workflow RunnableSequence", "retrieval", "chat"}
     for name, made in again.items():
         ours, theirs = json.loads(made.to_json()), json.loads(first[name].to_json())
         for written_at_the_end in ("claimspan.evaluation", "claimspan.sample"):

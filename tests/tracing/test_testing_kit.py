@@ -154,8 +154,13 @@ def test_the_spans_are_those_that_a_backend_would_get(monitor: InMemoryMonitor) 
     ask(monitor, "q")
 
     by_name = {span.name: attributes(span) for span in monitor.spans()}
-    assert set(by_name) == {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate"}
-    assert by_name["invoke_workflow"]["claimspan.score.faithfulness"] == 0.5
+    assert set(by_name) == {
+        "invoke_workflow RunnableSequence",
+        "retrieval",
+        "chat",
+        "claimspan.evaluate",
+    }
+    assert by_name["invoke_workflow RunnableSequence"]["claimspan.score.faithfulness"] == 0.5
 
 
 def test_the_global_provider_is_left_alone_and_its_spans_are_not_ours(

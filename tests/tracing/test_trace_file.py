@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from claimspan import Label
 from claimspan.errors import ConfigError
+from claimspan.metrics import METRICS
 from claimspan_tracing import semconv
 from claimspan_tracing.export.commands import report
 from claimspan_tracing.export.skipped import Skipped
@@ -121,6 +122,24 @@ def test_a_root_span_becomes_an_entry(tmp_path: Path) -> None:
     assert entry.started == datetime(2026, 3, 1, 12, tzinfo=UTC)
     assert entry.seconds == 2.0
     assert entry.ground_truth is None
+
+
+def test_a_reason_may_be_that_of_several_metrics(tmp_path: Path) -> None:
+    listed = {semconv.EVALUATION_UNDEFINED: ["precision, f1: no claims", "faithfulness: scored"]}
+
+    (entry,) = read_trace_file(write(tmp_path, line(root(extra=listed))))
+
+    assert entry.undefined == {"precision": "no claims", "f1": "no claims"}
+
+
+def test_a_reason_alone_is_that_of_every_metric_without_score_or_reason(tmp_path: Path) -> None:
+    listed = {semconv.EVALUATION_UNDEFINED: ["precision: no claims", "no ground truth"]}
+
+    (entry,) = read_trace_file(write(tmp_path, line(root(extra=listed))))
+
+    assert entry.undefined.keys() == set(METRICS) - {"faithfulness"}
+    assert entry.undefined["precision"] == "no claims"
+    assert entry.undefined["recall"] == "no ground truth"
 
 
 def test_chunks_of_several_retrievers_are_joined_by_id(tmp_path: Path) -> None:

@@ -92,23 +92,25 @@ def _document(chunk: Chunk, text: str, room: int) -> str:
     """A document in MLflow's form, as JSON of at most ``room`` bytes, of which a text has half."""
     # ``room`` is 400 bytes at least, as a span has 20 documents.
     metadata: dict[str, JsonValue] = dict(chunk.metadata)
-    if len(encode_json(metadata).encode("utf-8")) > room // 4:
+    if _size(metadata) > room // 4:
         metadata = {}
     shown: dict[str, JsonValue] = {
-        "page_content": text,
+        "page_content": "",
         "metadata": metadata,
         "id": _fitting(chunk.id, room // 4),
     }
-    encoded = encode_json(shown)
-    over = len(encoded.encode("utf-8")) - room
-    if over > 0:
-        # Each byte of the text takes one of the JSON at least.
-        shown["page_content"] = cut(text, len(text.encode("utf-8")) - over)
-        encoded = encode_json(shown)
-    return encoded
+    shown["page_content"] = _fitting(text, room - _size(shown) + _size(""))
+    return encode_json(shown)
 
 
 def _fitting(text: str, room: int) -> str:
-    """The text, cut so that its JSON takes at most ``room`` bytes."""
-    over = len(encode_json(text).encode("utf-8")) - room
-    return text if over <= 0 else cut(text, len(text.encode("utf-8")) - over)
+    """The start of a text whose JSON takes at most ``room`` bytes."""
+    text = cut(text, room)
+    while (over := _size(text) - room) > 0:
+        # A byte of the text takes one or two of the JSON.
+        text = cut(text, len(text.encode("utf-8")) - (over + 1) // 2)
+    return text
+
+
+def _size(value: JsonValue) -> int:
+    return len(encode_json(value).encode("utf-8"))

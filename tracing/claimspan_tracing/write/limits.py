@@ -17,6 +17,7 @@ __all__ = [
     "WITHHELD",
     "Attributes",
     "text_attributes",
+    "types_of",
 ]
 
 MAX_ATTRIBUTES: Final = 100
@@ -41,10 +42,9 @@ _MIME_TYPES: Final = {
 
 def text_attributes(texts: Mapping[str, str]) -> Attributes:
     """Return plain texts as they are written, without those that were not captured."""
-    written: Attributes = {}
-    for name, text in texts.items():
-        if text != WITHHELD:
-            if text and name in _MIME_TYPES:
-                written[_MIME_TYPES[name]] = semconv.MIME_TEXT
-            written[name] = cut(text, MAX_VALUE_BYTES)
-    return written
+    return {n: cut(text, MAX_VALUE_BYTES) for n, text in texts.items() if text != WITHHELD}
+
+
+def types_of(texts: Attributes) -> Attributes:
+    """Return that the input and the output among the texts are plain ones."""
+    return {kind: semconv.MIME_TEXT for name, kind in _MIME_TYPES.items() if texts.get(name)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from claimspan_tracing import semconv
 from claimspan_tracing.job import MAX_MESSAGE_BYTES, GeneratorRun, Message
@@ -10,6 +11,9 @@ from claimspan_tracing.text import cut
 from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
 
 __all__ = ["message_attributes"]
+
+EACH: Final = 2
+"""Attributes of one message: its role and its text."""
 
 
 def message_attributes(run: GeneratorRun, room: int) -> Attributes:
@@ -21,17 +25,9 @@ def message_attributes(run: GeneratorRun, room: int) -> Attributes:
     """
     if not run.messages:
         return {}
-    answer: Attributes = {}
-    if run.completion and run.completion != WITHHELD:
-        answer = {
-            semconv.output_message(0, semconv.MESSAGE_ROLE): "assistant",
-            semconv.output_message(0, semconv.MESSAGE_CONTENT): cut(
-                run.completion, MAX_VALUE_BYTES
-            ),
-        }
-    kept = max(0, (room - len(answer)) // 2)
+    answer = _answer(run.completion) if room >= EACH else {}
     attributes: Attributes = {}
-    for index, message in enumerate(_last(run.messages, kept)):
+    for index, message in enumerate(_last(run.messages, (room - len(answer)) // EACH)):
         if message.role:
             attributes[semconv.input_message(index, semconv.MESSAGE_ROLE)] = message.role
         if message.text != WITHHELD:
@@ -40,5 +36,14 @@ def message_attributes(run: GeneratorRun, room: int) -> Attributes:
     return attributes | answer
 
 
+def _answer(completion: str) -> Attributes:
+    if not completion or completion == WITHHELD:
+        return {}
+    return {
+        semconv.output_message(0, semconv.MESSAGE_ROLE): "assistant",
+        semconv.output_message(0, semconv.MESSAGE_CONTENT): cut(completion, MAX_VALUE_BYTES),
+    }
+
+
 def _last(messages: Sequence[Message], count: int) -> Sequence[Message]:
-    return messages[-count:] if count else ()
+    return messages[-count:] if count > 0 else ()

@@ -35,6 +35,7 @@ from claimspan_tracing.write.limits import (
     WITHHELD,
     Attributes,
     text_attributes,
+    types_of,
 )
 from claimspan_tracing.write.messages import message_attributes
 from claimspan_tracing.write.span_names import name_of_root, name_of_run
@@ -51,9 +52,9 @@ __all__ = [
     "with_span_ids",
 ]
 
-LATER_ATTRIBUTES: Final = 12
-"""Attributes that a generator span gets after it was built: its six scores, its error, what the
-chunks on it were worth, and some that a later version may add."""
+LATER_ATTRIBUTES: Final = 9
+"""Attributes that a generator span gets besides: six scores, its error, and two lists of what the
+chunks on it were worth."""
 
 BARE_ROOT: Final[Attributes] = {
     semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_WORKFLOW,
@@ -194,7 +195,9 @@ def _set_status(span: Span, error_type: str, *, completed: bool) -> None:
 
 def _root_attributes(job: Job) -> Attributes:
     record = job.record
-    texts = {semconv.OUTPUT_VALUE: record.response, semconv.INPUT_VALUE: record.query}
+    texts = text_attributes(
+        {semconv.OUTPUT_VALUE: record.response, semconv.INPUT_VALUE: record.query}
+    )
     abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
     record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
     dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
@@ -213,7 +216,8 @@ def _root_attributes(job: Job) -> Attributes:
             semconv.CHUNKS_RECORDED: len(record.chunks),
         }
         | attached_attributes(record.metadata)
-        | text_attributes(texts)
+        | types_of(texts)
+        | texts
     )
 
 
@@ -229,10 +233,12 @@ def _retriever_attributes(run: RetrieverRun) -> Attributes:
         semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
     }
-    asked = {semconv.GEN_AI_RETRIEVAL_QUERY: run.query, semconv.INPUT_VALUE: run.query}
+    asked = text_attributes(
+        {semconv.GEN_AI_RETRIEVAL_QUERY: run.query, semconv.INPUT_VALUE: run.query}
+    )
     if run.source:
         attributes[semconv.GEN_AI_DATA_SOURCE_ID] = cut(run.source, MAX_METADATA_BYTES)
-    return attributes | text_attributes(asked)
+    return attributes | types_of(asked) | asked
 
 
 def _generator_attributes(run: GeneratorRun, documents: Attributes) -> Attributes:

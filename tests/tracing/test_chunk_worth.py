@@ -1,0 +1,91 @@
+"""What each chunk was worth, in two lists of numbers on the span that shows the chunks."""
+
+from __future__ import annotations
+
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+
+from claimspan.testing import ScriptedJudge
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+from claimspan_tracing.adapters import is_list
+from claimspan_tracing.testing import InMemoryMonitor
+
+from lc_pipelines import Shelf, rag_chain
+from support import attributes
+
+RELEVANCE, USED = "claimspan.chunks.relevance", "claimspan.chunks.used"
+TRUTH = {"q": "Answer to q. Nobody knows q."}
+
+
+def documents(*texts: str) -> list[Document]:
+    return [Document(id=f"d{n}", page_content=text) for n, text in enumerate(texts)]
+
+
+def ask(monitor: Monitor, *texts: str) -> None:
+    chain = rag_chain(retriever=Shelf(documents=documents(*texts)))
+    chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+
+def lists_on(monitor: InMemoryMonitor, operation: str) -> list[dict[str, object]]:
+    spans = [span for span in monitor.spans() if span.name.split()[0] == operation]
+    shown = [attributes(span) for span in spans]
+    return [{name: each[name] for name in (RELEVANCE, USED) if name in each} for each in shown]
+
+
+def test_each_chunk_has_the_share_of_the_claims_that_it_entails() -> None:
+    with InMemoryMonitor(ground_truth=TRUTH) as monitor:
+        ask(monitor, "Answer to q", "Invented for q. Answer to q", "nothing", "Nobody knows q")
+
+        (found,) = lists_on(monitor, "retrieval")
+    assert found[RELEVANCE] == (0.5, 0.5, 0.0, 0.5)
+    assert found[USED] == (0.5, 1.0, 0.0, 0.0)
+
+
+def test_without_a_ground_truth_nobody_knows_what_is_relevant() -> None:
+    with InMemoryMonitor() as monitor:
+        ask(monitor, "Answer to q", "nothing")
+
+        assert lists_on(monitor, "retrieval") == [{USED: (0.5, 0.0)}]
+
+
+def test_a_chunk_without_any_decided_verdict_leaves_out_the_list() -> None:
+    judge = ScriptedJudge(lambda claim, text: None if text == "unclear" else "entailed")
+    with InMemoryMonitor(judge=judge) as monitor:
+        ask(monitor, "clear", "unclear")
+
+        assert lists_on(monitor, "retrieval") == [{}]
+
+
+def test_a_verdict_that_is_open_counts_neither_for_nor_against() -> None:
+    judge = ScriptedJudge(lambda claim, text: None if claim == "Invented for q" else "entailed")
+    with InMemoryMonitor(judge=judge) as monitor:
+        ask(monitor, "a", "b")
+
+        assert lists_on(monitor, "retrieval") == [{USED: (1.0, 1.0)}]
+
+
+def test_the_lists_are_as_long_as_the_documents_on_the_span() -> None:
+    with InMemoryMonitor() as monitor:
+        ask(monitor, *(f"text {n}" for n in range(30)))
+
+        ((_, used),) = lists_on(monitor, "retrieval")[0].items()
+    assert is_list(used)
+    assert len(used) == 20
+
+
+def test_chunks_that_were_dropped_before_the_model_are_judged_where_the_model_read_them() -> None:
+    shelf = Shelf(documents=documents("dropped", "Answer to q", "Invented for q. Answer to q"))
+    model = rag_chain(retriever=shelf)
+
+    def answer(query: str, config: RunnableConfig) -> dict[str, object]:
+        said = model.invoke(query, config)
+        return {"context": shelf.invoke(query, config)[1:], "answer": said}
+
+    with InMemoryMonitor() as monitor:
+        chain = RunnableLambda(answer)
+        chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+        retrieved, read = lists_on(monitor, "retrieval"), lists_on(monitor, "chat")
+    assert retrieved == [{}, {}]
+    assert read == [{USED: (0.5, 1.0)}]
