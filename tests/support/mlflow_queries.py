@@ -30,7 +30,8 @@ def monitor_to(
 ) -> Generator[Monitor]:
     """A monitor whose spans and scores go to an experiment; all of them are there at the end."""
     provider, writer = provider or experiment.provider(), MLflowWriter(experiment.url)
-    monitor = monitor_on(provider, **({"sinks": [writer]} | options))
+    defaults: MonitorOptions = {"sinks": [writer]}
+    monitor = monitor_on(provider, **(defaults | options))
     try:
         yield monitor
         monitor.flush(timeout=60)
