@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableConfig
 from playwright.sync_api import expect
 
+from claimspan_langchain import ClaimspanCallbackHandler
 from mlflow_pages import (
     filter_feedback,
     open_feedback,
@@ -16,8 +19,9 @@ from mlflow_pages import (
 
 from backend_queries import PASSAGES, QUERIES
 from browser import open_page, picture
+from lc_pipelines import Echo
 from mlflow_api import Experiment
-from mlflow_queries import SESSION
+from mlflow_queries import SESSION, monitor_to
 
 QUERY = next(query for query in QUERIES if query.is_bad and not query.streamed)
 WIDE = 2400
@@ -73,3 +77,20 @@ def test_a_trace_shows_question_answer_documents_and_why_scores_are_low(
         open_span(panel, "claimspan.evaluate")
         expect(panel.get_by_text("2 of 3 claims are in no chunk").first).to_be_visible()
         picture(page, f"mlflow-evaluation-{framework}")
+
+
+def test_a_model_shows_its_messages_with_their_roles(mlflow: str) -> None:
+    experiment = Experiment(mlflow)
+    prompt = ChatPromptTemplate([("system", "You are a librarian."), ("human", "{question}")])
+    with monitor_to(experiment) as monitor:
+        config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+        (prompt | Echo()).invoke({"question": "Who speaks?"}, config)
+
+    with open_page() as page:
+        open_table(page, experiment, 1)
+        panel = open_trace(page, "Who speaks?")
+        open_span(panel, "chat")
+        for role in ("System", "User", "Assistant"):
+            expect(panel.get_by_text(role, exact=True)).to_be_visible()
+        expect(panel.get_by_text("You are a librarian.", exact=True)).to_be_visible()
+        picture(page, "mlflow-messages")
