@@ -1,4 +1,4 @@
-"""Real backends, on loopback, in environments of their own."""
+"""Fixtures of the tests with a real Phoenix: its server, and projects that hold known queries."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from backend_queries import DRIVERS, QUERIES, ask_all, monitor_on, provider_to
 from environments import ROOT
 from phoenix_api import PhoenixApi, eventually
 from pipelines import Driver
+
+__all__ = ["phoenix", "project", "project_of"]
 
 CACHE = ROOT / ".venv-phoenix"
 """Git ignores it."""
