@@ -20,8 +20,6 @@ from phoenix_pages import (
     tree,
 )
 
-pytest_plugins = ["phoenix_fixtures"]
-
 BAD = {query.text for query in QUERIES if query.is_bad}
 one_framework = pytest.mark.parametrize("project", DRIVERS[:1], indirect=True, ids=["langchain"])
 """Opening a page takes seconds, and these pages do not depend on who made the spans."""

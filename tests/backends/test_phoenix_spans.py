@@ -17,8 +17,6 @@ from lc_driver import LangChainDriver
 from phoenix_api import Annotation, PhoenixApi, StoredSpan, eventually
 from support import ScriptedJudge
 
-pytest_plugins = ["phoenix_fixtures"]
-
 BAD = {query.text for query in QUERIES if query.is_bad}
 FAITHFULNESS = {query.text: query.faithfulness for query in QUERIES}
 JUDGED = [query for query in QUERIES if query.faithfulness is not None]

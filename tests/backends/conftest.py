@@ -1,4 +1,4 @@
-"""Fixtures of the tests with a real Phoenix: its server, and projects that hold known queries."""
+"""Real backends, on loopback, in environments of their own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from environments import ROOT
 from phoenix_api import PhoenixApi, eventually
 from pipelines import Driver
 
-__all__ = ["phoenix", "project", "project_of"]
-
 CACHE = ROOT / ".venv-phoenix"
 """Git ignores it."""
 
@@ -32,7 +30,7 @@ def phoenix() -> Iterator[Phoenix]:
 @pytest.fixture(scope="session")
 def project_of(phoenix: Phoenix) -> Callable[[Callable[[], Driver]], PhoenixApi]:
     """Returns the project of one framework's pipeline, which is asked all queries only once."""
-    return cache(partial(asked, phoenix))
+    return cache(partial(_asked_project, phoenix))
 
 
 @pytest.fixture(params=DRIVERS, ids=lambda make: make().name)
@@ -44,7 +42,7 @@ def project(
     return project_of(make)
 
 
-def asked(phoenix: Phoenix, make: Callable[[], Driver]) -> PhoenixApi:
+def _asked_project(phoenix: Phoenix, make: Callable[[], Driver]) -> PhoenixApi:
     """Ask a framework's pipeline all queries, and wait until Phoenix has stored everything."""
     driver = make()
     name = f"rag on {driver.name}"
