@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 import pytest
 
@@ -29,10 +30,23 @@ def phoenix() -> Iterator[Phoenix]:
         yield served
 
 
-@pytest.fixture(scope="session", params=DRIVERS, ids=lambda make: make().name)
-def project(request: pytest.FixtureRequest, phoenix: Phoenix) -> PhoenixApi:
-    """The project of one framework's pipeline, which was asked all queries."""
+@pytest.fixture(scope="session")
+def project_of(phoenix: Phoenix) -> Callable[[Callable[[], Driver]], PhoenixApi]:
+    """Returns the project of one framework's pipeline, which is asked all queries only once."""
+    return cache(partial(_asked_project, phoenix))
+
+
+@pytest.fixture(params=DRIVERS, ids=lambda make: make().name)
+def project(
+    request: pytest.FixtureRequest, project_of: Callable[[Callable[[], Driver]], PhoenixApi]
+) -> PhoenixApi:
+    """The project of each framework's pipeline in turn."""
     make: Callable[[], Driver] = request.param
+    return project_of(make)
+
+
+def _asked_project(phoenix: Phoenix, make: Callable[[], Driver]) -> PhoenixApi:
+    """Ask a framework's pipeline all queries, and wait until Phoenix has stored everything."""
     driver = make()
     name = f"rag on {driver.name}"
     provider = provider_to(f"{phoenix.url}/v1/traces", openinference__project__name=name)
