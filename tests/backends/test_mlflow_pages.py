@@ -8,6 +8,11 @@ from langchain_core.runnables import RunnableConfig
 from playwright.sync_api import expect
 
 from claimspan_langchain import ClaimspanCallbackHandler
+
+from backend_queries import PASSAGES, QUERIES
+from browser import open_page, picture
+from lc_pipelines import Echo
+from mlflow_api import Experiment
 from mlflow_pages import (
     filter_feedback,
     open_feedback,
@@ -16,11 +21,6 @@ from mlflow_pages import (
     open_trace,
     rows,
 )
-
-from backend_queries import PASSAGES, QUERIES
-from browser import open_page, picture
-from lc_pipelines import Echo
-from mlflow_api import Experiment
 from mlflow_queries import SESSION, monitor_to
 
 QUERY = next(query for query in QUERIES if query.is_bad and not query.streamed)
