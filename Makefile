@@ -71,6 +71,7 @@ lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
 	$(LOCK) pyproject.toml --extra all --extra demo --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
+	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt
 	$(LOCK) requirements/phoenix.in --output-file examples/claimspan_demo/phoenix.txt
 
 clean: ## Remove the virtual environments
