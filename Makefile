@@ -27,7 +27,7 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade
 
-.PHONY: help demo test test-oldest lint format bench soak lock clean
+.PHONY: help demo test test-oldest test-backends lint format bench soak lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,11 @@ test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to
 # Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
 test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
+
+# Each backend has an environment of its own below .venv-NAME; a Chromium is installed where none is
+# there. Screenshots are kept in test-results/backends.
+test-backends: .venv/installed-dev ## Run the tests with real tracing backends, in a real browser
+	@$(PY) -m pytest tests/backends $(ARGS)
 
 lint: .venv/installed-dev ## Check style and types, and change nothing
 	@$(PY) -m ruff check
@@ -66,9 +71,11 @@ lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
 	$(LOCK) pyproject.toml --extra all --extra demo --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
+	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt
+	$(LOCK) requirements/phoenix.in --output-file examples/claimspan_demo/phoenix.txt
 
 clean: ## Remove the virtual environments
-	rm -rf .venv .venv-oldest
+	rm -rf .venv .venv-* test-results
 
 .venv/bin/python:
 	@$(MAKE_VENV) .venv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -14,6 +15,9 @@ from support import MonitorFactory, Spans
 
 ABSENT_DATA = "shared data"
 """The one reason to skip that a continuous integration may have: data that stays outside."""
+
+BACKENDS = Path(__file__).parent / "backends"
+"""Tests that install servers of hundreds of megabytes; they run where somebody names them."""
 
 _skipped: list[str] = []
 
@@ -49,6 +53,11 @@ def make_monitor(provider: TracerProvider) -> Iterator[MonitorFactory]:
     for monitor in factory.made:
         monitor.shutdown(timeout=2.0)
         assert monitor.stats.faults == factory.expected_faults
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    named = any("backends" in argument for argument in config.args)
+    return True if collection_path == BACKENDS and not named else None
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

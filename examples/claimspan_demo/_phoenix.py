@@ -15,7 +15,9 @@ import threading
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Without a buffer, whose lock would break the end of an interpreter that fails to start.
+    while os.read(0, 1024):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

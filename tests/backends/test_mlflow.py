@@ -8,6 +8,7 @@ import pytest
 
 from backend_queries import QUERIES
 from mlflow_api import Experiment, StoredSpan
+from mlflow_queries import SESSION
 
 SCORE = "claimspan.score."
 ANSWERED = [query for query in QUERIES if not query.fails]
@@ -24,6 +25,12 @@ def test_each_query_is_one_trace_with_its_question_as_request(asked: Experiment)
 def test_the_answer_stands_under_response_also_where_it_was_streamed(asked: Experiment) -> None:
     for query in ANSWERED:
         assert asked.trace(query.text).response.strip() == query.answer
+
+
+def test_the_turns_of_a_talk_are_traces_of_one_session(asked: Experiment) -> None:
+    turns = {query.text for query in QUERIES if query.in_session}
+
+    assert asked.asked(f"metadata.`mlflow.trace.session` = '{SESSION}'") == turns
 
 
 def test_a_query_that_failed_has_the_state_error_and_all_others_ok(asked: Experiment) -> None:

@@ -181,6 +181,6 @@ def _plain(value: Mapping[str, Any]) -> Any:
         case {"array_value": items}:
             return [_plain(each) for each in items.get("values", [])]
         case {"kvlist_value": items}:
-            return {each["key"]: _plain(each["value"]) for each in items.get("values", [])}
+            return {each["key"]: _plain(each.get("value", {})) for each in items.get("values", [])}
         case _:
             return next(iter(value.values()), None)

@@ -121,14 +121,24 @@ class PhoenixApi:
     def annotations(self) -> list[Annotation]:
         """The annotations of all root spans."""
         ids = [("span_ids", span.id) for span in self.roots()]
+        if not ids:
+            return []
         query = urlencode([*ids, ("limit", "1000")])
         found = self._get(f"projects/{quote(self.project)}/span_annotations?{query}")
         return [Annotation.model_validate(each) for each in found["data"]]
 
-    def document_annotations(self) -> dict[str, list[dict[str, Any]]]:
-        """From the id of each retriever span to the annotations of its documents."""
+    def annotated(self) -> set[str]:
+        """The ids of the root spans that have annotations."""
+        return {annotation.span_id for annotation in self.annotations()}
+
+    def document_annotations(self) -> list[dict[str, Any]]:
+        """The annotations of the documents of all retriever spans, each with its span's id."""
         edges = self._graphql(DOCUMENTS)["spans"]["edges"]
-        return {e["node"]["spanId"]: e["node"]["documentEvaluations"] for e in edges}
+        return [
+            {"spanId": edge["node"]["spanId"], **annotation}
+            for edge in edges
+            for annotation in edge["node"]["documentEvaluations"]
+        ]
 
     def filtered(self, condition: str) -> list[str]:
         """Ids of the spans that the filter box of the project's page would let through."""

@@ -219,7 +219,38 @@ def test_a_prompt_has_its_messages_with_roles_beside_its_text() -> None:
     assert shown["llm.input_messages.1.message.content"] == "why?"
     assert shown["llm.output_messages.0.message.role"] == "assistant"
     assert shown["llm.output_messages.0.message.content"] == "said"
-    assert shown["input.value"] == "p"
+
+
+def test_the_input_of_a_model_is_its_messages_as_json_which_mlflow_shows_as_a_chat() -> None:
+    _, span = built(job_of(generator(*ASKED)))
+
+    shown = attributes(span)
+    assert shown["input.mime_type"] == "application/json"
+    assert json.loads(str(shown["input.value"])) == {
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "why?"},
+        ]
+    }
+
+
+def test_the_input_of_a_model_stays_whole_json_where_its_messages_do_not_fit() -> None:
+    long = [Message(role="user", text='"\n' * 3_000), Message(role="user", text="é" * 6_000)]
+    _, span = built(job_of(generator(ASKED[0], *long)))
+
+    value = str(attributes(span)["input.value"])
+    first, *said = [message["content"] for message in json.loads(value)["messages"]]
+    assert len(value.encode()) <= 8 * 1024
+    assert first == "be brief"
+    assert all(full.text.startswith(text) for text, full in zip(said, long, strict=True))
+    assert all(len(text.encode()) > 1_900 for text in said)
+
+
+def test_the_input_of_a_model_is_its_prompt_where_nobody_knows_who_said_what() -> None:
+    _, span = built(job_of(generator(ASKED[0], Message(role="", text="why?"))))
+
+    assert attributes(span)["input.value"] == "p"
+    assert "input.mime_type" not in attributes(span)
 
 
 def test_a_model_that_takes_a_plain_text_has_no_messages() -> None:

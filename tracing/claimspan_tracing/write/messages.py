@@ -1,4 +1,4 @@
-"""The messages of a chat with a model as attributes, beside the prompt as one text."""
+"""The messages of a chat with a model as attributes: each by itself, and all as one value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from typing import Final
 
 from claimspan_tracing import semconv
 from claimspan_tracing.job import MAX_MESSAGE_BYTES, GeneratorRun, Message
-from claimspan_tracing.text import cut
-from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
+from claimspan_tracing.text import cut, encode_json
+from claimspan_tracing.write.limits import (
+    MAX_VALUE_BYTES,
+    WITHHELD,
+    Attributes,
+    text_attributes,
+)
 
-__all__ = ["message_attributes"]
+__all__ = ["message_attributes", "prompt_attributes"]
 
 EACH: Final = 2
 """Attributes of one message: its role and its text."""
+
+TYPED: Final = 2
+"""Attributes of a value that is not a plain text: its type and itself."""
 
 
 def message_attributes(run: GeneratorRun, room: int) -> Attributes:
@@ -34,6 +42,51 @@ def message_attributes(run: GeneratorRun, room: int) -> Attributes:
             text = cut(message.text, MAX_MESSAGE_BYTES)
             attributes[semconv.input_message(index, semconv.MESSAGE_CONTENT)] = text
     return attributes | answer
+
+
+def prompt_attributes(run: GeneratorRun, room: int) -> Attributes:
+    """Return what a model read as one value: its messages as JSON, or else the prompt as a text.
+
+    The JSON is that of OpenInference's own instrumentors, and the only form in which MLflow shows
+    who said what: it reads no other messages where there is an input.
+
+    Args:
+        run: A generator run.
+        room: Attributes that there is room for. The JSON takes two, with its type.
+    """
+    is_withheld = any(message.text == WITHHELD for message in run.messages)
+    has_roles = bool(run.messages) and all(message.role for message in run.messages)
+    if is_withheld or not has_roles or room < TYPED:
+        return text_attributes({semconv.INPUT_VALUE: run.prompt})
+    return {
+        semconv.INPUT_MIME_TYPE: semconv.MIME_JSON,
+        semconv.INPUT_VALUE: _as_json(run.messages),
+    }
+
+
+def _as_json(messages: Sequence[Message]) -> str:
+    """All messages, with their texts cut so that the JSON fits on a span and is whole."""
+    room = MAX_VALUE_BYTES - len('{"messages":[]}')
+    written: list[str] = []
+    for message in messages:
+        # What short messages leave over goes to those behind them: the last one has the question.
+        share = room // (len(messages) - len(written))
+        encoded = _fitting(message, share - len(","))
+        room -= len(encoded.encode("utf-8")) + len(",")
+        written.append(encoded)
+    return f'{{"messages":[{",".join(written)}]}}'
+
+
+def _fitting(message: Message, room: int) -> str:
+    # ``room`` is 800 bytes at least, as ten messages of a prompt are kept: it has the role as well.
+    text = message.text
+    while True:
+        encoded = encode_json({"role": message.role, "content": text})
+        size = len(encoded.encode("utf-8"))
+        if size <= room:
+            return encoded
+        # In proportion, as nobody knows how many of the characters are escaped in JSON.
+        text = cut(text, len(text.encode("utf-8")) * room // size)
 
 
 def _answer(completion: str) -> Attributes:

@@ -36,7 +36,7 @@ from claimspan_tracing.write.limits import (
     text_attributes,
     types_of,
 )
-from claimspan_tracing.write.messages import message_attributes
+from claimspan_tracing.write.messages import message_attributes, prompt_attributes
 from claimspan_tracing.write.span_names import name_of_root, name_of_run
 
 __all__ = [
@@ -250,8 +250,9 @@ def _generator_attributes(run: GeneratorRun, documents: Attributes) -> Attribute
     known |= {
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_CHAT,
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
-        **text_attributes({semconv.INPUT_VALUE: run.prompt, semconv.OUTPUT_VALUE: run.completion}),
+        **text_attributes({semconv.OUTPUT_VALUE: run.completion}),
     }
-    # The prompt has the messages as one text, so they give way to the chunks.
     room = MAX_ATTRIBUTES - LATER_ATTRIBUTES - len(documents) - len(known)
-    return documents | message_attributes(run, room) | known
+    prompt = prompt_attributes(run, room)
+    # The prompt has the messages as one value, so they give way to the chunks.
+    return documents | message_attributes(run, room - len(prompt)) | known | prompt
