@@ -33,7 +33,7 @@ from claimspan_tracing.job import Job, JobKey, KeptSpan
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.write.evaluation_span import root_context
 from claimspan_tracing.write.open_records import OpenRecord
-from claimspan_tracing.write.spans import build_spans
+from claimspan_tracing.write.spans import BARE_ROOT, build_spans
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
@@ -130,6 +130,7 @@ class RemadeSpans:
                 semconv.SPAN_ROOT,
                 _above(job, context),
                 kind=SpanKind.INTERNAL,
+                attributes=BARE_ROOT,
                 start_time=job.started,
             )
             spans = build_spans(self._shown(job), root, tracer, guard)
