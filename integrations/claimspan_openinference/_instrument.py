@@ -73,14 +73,10 @@ def instrument(
 def _attach(processor: ClaimspanSpanProcessor, provider: TracerProvider) -> Callable[[], None]:
     with _lock:  # two threads may attach the same monitor at once
         there = processors_of(chain_of(provider))
-        known = next((each for each in there if _is_same(each, processor)), None)
-        if isinstance(known, ClaimspanSpanProcessor):
-            return known.detach
+        ours = [each for each in there if isinstance(each, ClaimspanSpanProcessor)]
+        for known in ours:
+            if known.monitor is processor.monitor and not known.is_detached:
+                return known.detach
         # The method of the SDK itself: Phoenix's takes what is added in place of its own exporter.
         TracerProvider.add_span_processor(provider, processor)
     return processor.detach
-
-
-def _is_same(there: object, processor: ClaimspanSpanProcessor) -> bool:
-    is_ours = isinstance(there, ClaimspanSpanProcessor) and not there.is_detached
-    return is_ours and there.monitor is processor.monitor
