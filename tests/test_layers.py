@@ -95,7 +95,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "job", "monitor", "options", "redact", "remote", "write"},
+    | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}
+    | {"remote", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"decide", "deliver", "export", "job", "lifecycle", "monitor", "redact", "sigterm", "write"}

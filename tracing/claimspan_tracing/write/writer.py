@@ -155,10 +155,9 @@ class Writer:
             _write_state(record.root, outcome)
         if finished is not None:
             self._try(self._claims, finished)
-        is_written = record.root.is_recording() or outcome.status is Status.EVALUATED
         for span, ended in record.ends():
             self._end(span, ended)
-        if is_written and not self._exports():
+        if not self._exports() and outcome.status is Status.EVALUATED:
             self._ledger.span_lost()
         if finished is not None:
             for sink in sinks:
