@@ -135,8 +135,11 @@ def test_late_scores_that_mlflows_processor_refuses_are_no_success(tmp_path: Pat
     assert "claimspan.evaluate" not in arrived.ours
 
 
-def test_langfuse_takes_our_root_for_the_root_of_the_application(tmp_path: Path) -> None:
-    arrived = run_app(query("langfuse"), tmp_path)
+@pytest.mark.parametrize("options", ["", LATE], ids=["inline", "late"])
+def test_langfuse_takes_our_root_alone_for_the_root_of_the_application(
+    options: str, tmp_path: Path
+) -> None:
+    arrived = run_app(query("langfuse", options), tmp_path)
 
     marked = [s.name for s in arrived.spans if "langfuse.internal.is_app_root" in values(s)]
     assert marked == ["invoke_workflow"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from opentelemetry.baggage import set_baggage
 from opentelemetry.trace import (
     Link,
     NonRecordingSpan,
@@ -102,9 +103,10 @@ def root_context(job: Job) -> SpanContext:
 
 def _start(job: Job, tracer: Tracer) -> Span:
     root = root_context(job)
+    parent = set_span_in_context(NonRecordingSpan(root))
     return tracer.start_span(
         semconv.SPAN_EVALUATE,
-        set_span_in_context(NonRecordingSpan(root)),
+        set_baggage(semconv.LANGFUSE_TRACE_ID, job.trace_id, parent),
         kind=SpanKind.INTERNAL,
         links=[Link(root)],
         # Starts and ends where the root ended: a longer span would stretch the trace's duration.
