@@ -143,3 +143,22 @@ def test_langfuse_takes_our_root_alone_for_the_root_of_the_application(
 
     marked = [s.name for s in arrived.spans if "langfuse.internal.is_app_root" in values(s)]
     assert marked == ["invoke_workflow"]
+
+
+@pytest.mark.parametrize("options", ["", LATE], ids=["inline", "late"])
+def test_logfire_gets_an_event_for_each_score_tied_to_the_root(
+    options: str, tmp_path: Path
+) -> None:
+    arrived = run_app(query("logfire", options), tmp_path)
+
+    events = [log for log in arrived.logs if log.event_name == "gen_ai.evaluation.result"]
+    root = arrived.ours["invoke_workflow"]
+    names = {
+        item.value.string_value
+        for event in events
+        for item in event.attributes
+        if item.key == "gen_ai.evaluation.name"
+    }
+    assert {"faithfulness", "contradicted_by_chunks"} <= names
+    assert {event.span_id for event in events} == {root.span_id}
+    assert {event.trace_id for event in events} == {root.trace_id}

@@ -8,18 +8,21 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 __all__ = ["Receiver", "receiver"]
 
 
 class Receiver:
-    """Keeps the spans that arrive."""
+    """Keeps the spans that arrive, and the log records."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.spans: list[Span] = []
+        self.logs: list[LogRecord] = []
 
 
 @contextmanager
@@ -31,11 +34,15 @@ def receiver() -> Generator[Receiver]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            # Metrics and logs may come here as well, and are of another form.
-            spans = body if self.path.endswith("/v1/traces") else b""
-            for resource in ExportTraceServiceRequest.FromString(spans).resource_spans:
-                for scope in resource.scope_spans:
-                    received.spans.extend(scope.spans)
+            # Metrics may come here as well, and are of another form.
+            if self.path.endswith("/v1/traces"):
+                for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                    for scope in resource.scope_spans:
+                        received.spans.extend(scope.spans)
+            elif self.path.endswith("/v1/logs"):
+                for logs in ExportLogsServiceRequest.FromString(body).resource_logs:
+                    for each in logs.scope_logs:
+                        received.logs.extend(each.log_records)
             self.send_response(200)
             self.end_headers()
 

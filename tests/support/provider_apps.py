@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from environments import ROOT, SOURCES, environment
@@ -68,6 +69,9 @@ class Arrived:
     spans: Sequence[Span]
     """What its backend has received."""
 
+    logs: Sequence[LogRecord]
+    """Log records that it has received."""
+
     told: tuple[str, ...]
     """What it has seen: result of ``flush``, records evaluated, late, and faults."""
 
@@ -117,11 +121,10 @@ def run_app(code: str, cwd: Path, *before: str, **variables: str) -> Arrived:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        spans = list(backend.spans)
     told = " ".join(line for line in done.stdout.splitlines() if line.startswith("told "))
     files = [path.name for path in folder.iterdir()]
     words = tuple(word for word in told.split() if word != "told")
-    return Arrived(spans, words, done.stdout + done.stderr, files)
+    return Arrived(backend.spans, backend.logs, words, done.stdout + done.stderr, files)
 
 
 def values(span: Span) -> Mapping[str, AnyValue]:
