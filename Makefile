@@ -27,7 +27,7 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade
 
-.PHONY: help demo test test-oldest test-backends lint format bench soak lock clean
+.PHONY: help demo test test-oldest test-providers test-backends lint format bench soak lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,11 +36,14 @@ demo: .venv/installed-demo ## Run a RAG pipeline with a local model, evaluate it
 	@$(PY) -m claimspan demo $(ARGS)
 
 test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to pytest
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest --ignore=tests/providers $(ARGS)
 
 # Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
 test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
+
+test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others
+	@$(PY) -m pytest tests/providers $(ARGS)
 
 # Each backend has an environment of its own below .venv-NAME; a Chromium is installed where none is
 # there. Screenshots are kept in test-results/backends.
@@ -71,6 +74,7 @@ lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
 	$(LOCK) pyproject.toml --extra all --extra demo --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
+	$(LOCK) requirements/providers.in --output-file requirements/providers.txt
 	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt
 	$(LOCK) requirements/phoenix.in --output-file examples/claimspan_demo/phoenix.txt
 

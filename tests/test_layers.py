@@ -123,7 +123,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "job", "monitor", "options", "redact", "remote", "write"},
+    | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}
+    | {"remote", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "job", "lifecycle", "monitor", "redact"}

@@ -1,8 +1,8 @@
 """Evaluates the spans that another instrumentation makes, without a second set of spans.
 
-One line, on the tracer provider that the other instrumentation uses:
+One line, with the tracer provider that the other instrumentation uses:
 
-    provider.add_span_processor(ClaimspanSpanProcessor())
+    claimspan_openinference.instrument(tracer_provider=provider)
 
 Reads the spans of OpenInference's instrumentors, and of others that write
 ``gen_ai.retrieval.documents`` with content. Those spans have ended when they are read, and nothing
@@ -11,6 +11,7 @@ can be written to an ended span: the scores go to a carrier span of their own.
 
 from __future__ import annotations
 
+from claimspan_openinference._instrument import instrument
 from claimspan_openinference._processor import ClaimspanSpanProcessor
 
-__all__ = ["ClaimspanSpanProcessor"]
+__all__ = ["ClaimspanSpanProcessor", "instrument"]

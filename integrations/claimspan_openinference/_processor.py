@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -24,13 +25,20 @@ from claimspan_tracing.adapters import (
     RunKind,
     RunTree,
     default_monitor,
+    exports,
     guard_of,
     is_suppressed,
+    is_suppressed_by_us,
+    processors_of,
     submit_ended,
     wait_until_idle,
+    warn_of_no_exporter,
+    write_beside,
 )
 
 __all__ = ["ClaimspanSpanProcessor"]
+
+_logger: Final = logging.getLogger("claimspan")
 
 MAX_TRACES: Final = 10_000
 """Traces kept while their root is open; the oldest are dropped beyond it."""
@@ -53,7 +61,13 @@ class ClaimspanSpanProcessor(SpanProcessor):
     EVALUATOR spans in the same trace: children of the root, with one link each, to the root. Spans
     that end while instrumentation is suppressed, such as those of a judge, are ignored, and so are
     claimspan's own.
+
+    ``instrument`` attaches one to any provider. ``provider.add_span_processor`` does so too, but
+    with the provider of Phoenix's ``register()`` it removes Phoenix's exporter.
     """
+
+    exports_spans: Final = False
+    """Not what brings spans out of the process: a provider with nothing else exports nothing."""
 
     def __init__(
         self,
@@ -80,10 +94,28 @@ class ClaimspanSpanProcessor(SpanProcessor):
         self._reader = SpanReader(query_key, response_key)
         self._traces: dict[int, OpenTrace] = {}
         self._lock = threading.RLock()
+        self._chain: object = None
+        self._is_wrapped = False
+        self._has_looked = False
+        self.is_detached = False
+        """Whether ``detach`` was called."""
+
+    def detach(self) -> None:
+        """Evaluate nothing that has not ended yet; safe to call twice.
+
+        The processor stays where it is: a provider of the SDK cannot remove one.
+        """
+        self.is_detached = True
+        with self._lock:
+            self._traces.clear()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Note the query that the span belongs to; it has its attributes when it ends."""
+        if self.is_detached:
+            return
         with guard_of(self.monitor):
+            if self._chain is None:
+                self._look_around(span)
             context = span.get_span_context()
             if not _is_ours(span):
                 with self._lock:
@@ -91,10 +123,14 @@ class ClaimspanSpanProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Keep the span; when it is the root, submit the trace."""
+        if self.is_detached:
+            return
         with guard_of(self.monitor):
             context = span.get_span_context()
-            if context is None or _is_ignored(span):
+            if context is None or self._is_ignored(span):
                 return
+            if not self._has_looked:
+                self._look_for_exporter()
             family = self._gather(context, span)
             # A provider carries spans of everything: HTTP requests, database calls, tasks.
             if any(_kind(member) is RunKind.RETRIEVER for member in family):
@@ -107,6 +143,34 @@ class ClaimspanSpanProcessor(SpanProcessor):
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for open records; the other processors flush what they have written."""
         return wait_until_idle(self.monitor, timeout_millis / 1e3)
+
+    def _look_around(self, span: Span) -> None:
+        """Find the provider that this processor was added to, which no method tells it."""
+        self._chain = getattr(span, "_span_processor", None)
+        self._is_wrapped = all(each is not self for each in processors_of(self._chain))
+        if not write_beside(self.monitor, span):
+            _logger.warning(
+                "the scores of a ClaimspanSpanProcessor go to another tracer provider than the one "
+                "that it was added to: make a monitor for each provider"
+            )
+
+    def _look_for_exporter(self) -> None:
+        """Warn where this processor has taken the place of the provider's exporter."""
+        # Once, as the first span ends: the provider is set up by then.
+        self._has_looked = True
+        if not exports(self._chain):
+            warn_of_no_exporter()
+
+    def _is_ignored(self, span: ReadableSpan) -> bool:
+        """Whether a span is claimspan's own, or ended where instrumentation is suppressed.
+
+        Most instrumentations make no span there, but some do: OpenInference's asynchronous
+        wrappers of Haystack do not look at the switch, and neither does a tracer used by hand.
+        """
+        # Whoever wraps this processor may suppress instrumentation around it, as Logfire does, and
+        # has then looked at the switch itself.
+        is_off = is_suppressed_by_us() if self._is_wrapped else is_suppressed()
+        return is_off or _is_ours(span)
 
     def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
         """Keep a span; returns all spans of a query whose root has ended, else none."""
@@ -137,15 +201,6 @@ class ClaimspanSpanProcessor(SpanProcessor):
             if len(self._traces) <= MAX_TRACES and trace.began > too_old:
                 return
             del self._traces[trace_id]
-
-
-def _is_ignored(span: ReadableSpan) -> bool:
-    """Whether a span is claimspan's own, or ended where instrumentation is suppressed.
-
-    Most instrumentations make no span there, but some do: OpenInference's asynchronous wrappers
-    of Haystack do not look at the switch, and neither does a tracer that is used by hand.
-    """
-    return is_suppressed() or _is_ours(span)
 
 
 def _is_ours(span: ReadableSpan) -> bool:

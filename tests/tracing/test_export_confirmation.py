@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import (
     BatchSpanProcessor,
     SimpleSpanProcessor,
@@ -214,6 +214,7 @@ def test_where_no_exporter_can_be_asked_a_written_record_counts_as_exported(
     tmp_path: Path,
 ) -> None:
     provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SpanProcessor())  # it may export by itself, and does not say so
     monitor = Monitor(
         ScriptedJudge(), sample=1.0, tracer_provider=provider, spool=tmp_path / "spool.db"
     )

@@ -259,7 +259,7 @@ def test_a_shutdown_ends_the_threads_of_look_ups_too(make_monitor: MonitorFactor
 def test_a_judge_that_hangs_on_a_thread_does_not_keep_the_process(tmp_path: Path) -> None:
     code = """
 import asyncio, time
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from lc_pipelines import rag_chain
@@ -267,7 +267,9 @@ from support import ScriptedJudge
 class Hangs(ScriptedJudge):
     async def extract_claims(self, text, *, question=None):
         await asyncio.to_thread(time.sleep, 600)
-monitor = Monitor(judge=Hangs(), sample=1.0, tracer_provider=TracerProvider())
+provider = TracerProvider()
+provider.add_span_processor(SpanProcessor())
+monitor = Monitor(judge=Hangs(), sample=1.0, tracer_provider=provider)
 rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
 time.sleep(0.5)
 monitor.shutdown(0.2)
@@ -451,13 +453,15 @@ def test_after_a_shutdown_with_waiting_jobs_flush_returns_at_once(
 def test_a_shutdown_begins_no_evaluation_and_leaves_no_task_behind(tmp_path: Path) -> None:
     code = """
 import threading, time
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from lc_pipelines import rag_chain
 from test_overload import Counting
 judge = Counting(delay=60)
-monitor = Monitor(judge=judge, sample=1.0, tracer_provider=TracerProvider())
+provider = TracerProvider()
+provider.add_span_processor(SpanProcessor())
+monitor = Monitor(judge=judge, sample=1.0, tracer_provider=provider)
 chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
 for i in range(20):
     chain.invoke(f"q{i}")

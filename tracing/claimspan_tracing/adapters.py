@@ -7,7 +7,9 @@ that reads the framework's objects afterwards, on the worker.
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry.trace import TracerProvider
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.capture.hooks import Capture
@@ -25,6 +27,8 @@ from claimspan_tracing.deliver.http import (
 )
 from claimspan_tracing.deliver.scored import ScoredChunk, ScoredRecord
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
+from claimspan_tracing.export.exporting import exports, processors_of, warn_of_no_exporter
+from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
@@ -32,9 +36,13 @@ from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.suppression import is_suppressed, run_suppressed
+from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import Span as SdkSpan
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
 __all__ = [
     "EXIT_TIMEOUT",
@@ -66,18 +74,26 @@ __all__ = [
     "RunTree",
     "ScoredChunk",
     "ScoredRecord",
+    "chain_of",
     "checked_address",
     "default_monitor",
+    "exports",
     "guard_of",
     "is_list",
     "is_mapping",
     "is_suppressed",
+    "is_suppressed_by_us",
     "join_bounded",
     "open_capture",
+    "processors_of",
     "run_suppressed",
+    "sdk_provider",
     "submit_ended",
     "value_at",
     "wait_until_idle",
+    "warn_of_no_exporter",
+    "write_beside",
+    "write_to",
 ]
 
 
@@ -116,6 +132,45 @@ def wait_until_idle(monitor: Monitor, timeout: float) -> bool:
     left after ``timeout`` seconds.
     """
     return monitor.engine.wait_until_idle(timeout)
+
+
+def sdk_provider(provider: TracerProvider | None) -> SdkTracerProvider:
+    """Return the provider of the OpenTelemetry SDK that span processors can be added to.
+
+    Args:
+        provider: One of the SDK's, or one that passes everything on to it, as Logfire's does; None
+            for the application's global one.
+
+    Raises:
+        ConfigError: There is none, or it is not the SDK's.
+    """
+    found = provider or global_provider()
+    if found is None:
+        raise ConfigError(
+            "the application has set no tracer provider: set one first, or give tracer_provider"
+        )
+    sdk = sdk_of(found)
+    if sdk is None:
+        raise ConfigError(
+            f"the tracer provider is a {type(found).__module__}.{type(found).__qualname__}, which "
+            "takes no span processors: give a provider of the OpenTelemetry SDK, or use the "
+            "integration of your framework, which writes to any provider"
+        )
+    return sdk
+
+
+def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
+    """Have a monitor write to a provider, where it was given none.
+
+    Returns:
+        Whether it does; False where it writes to another.
+    """
+    return monitor.engine.write_to(provider)
+
+
+def write_beside(monitor: Monitor, span: SdkSpan) -> bool:
+    """As ``write_to``, with the provider that has started a span."""
+    return monitor.engine.write_beside(span)
 
 
 _shared: list[Monitor] = []

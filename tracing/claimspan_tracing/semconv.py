@@ -258,6 +258,10 @@ SAMPLE_REASON: Final = "claimspan.sample.reason"
 SAMPLE_REQUEST: Final = "claimspan.sample"
 """Key in the metadata of a run, not on a span: True, False, or a rate for this one request."""
 
+LANGFUSE_TRACE_ID: Final = "langfuse_trace_id"
+"""Key of Langfuse's in the baggage, not on a span: the trace has its root already.
+Langfuse's span processor would take a carrier for another root, as the first has ended before."""
+
 CLAIM_PREFIX: Final = "claimspan.claim."
 GROUND_TRUTH_CLAIM_PREFIX: Final = "claimspan.ground_truth.claim."
 

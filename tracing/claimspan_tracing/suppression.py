@@ -16,9 +16,13 @@ from opentelemetry.context import (
     _SUPPRESS_INSTRUMENTATION_KEY,  # pyright: ignore[reportPrivateUsage] - the API exports no other name for it
 )
 
-__all__ = ["is_suppressed", "run_suppressed", "suppress"]
+__all__ = ["is_suppressed", "is_suppressed_by_us", "run_suppressed", "run_unsuppressed", "suppress"]
 
 _KEYS: Final = (_SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
+
+_OURS: Final = otel_context.create_key("claimspan-suppressed")
+"""Set beside the two: Logfire suppresses instrumentation around the span processors given to it, so
+that there the two keys say nothing about the code that has ended a span."""
 
 
 _T = TypeVar("_T")
@@ -31,17 +35,18 @@ def is_suppressed() -> bool:
     return any(current.get(key) for key in _KEYS)
 
 
+def is_suppressed_by_us() -> bool:
+    """Whether ``suppress`` was called in the current context, or in one that it is a copy of."""
+    return bool(otel_context.get_value(_OURS))
+
+
 def suppress() -> None:
     """Switch instrumentation off for the rest of the current context.
 
     Nothing switches it on again: call this only in a context that ends with the work, such as
     that of a task or of a ``Context.run``.
     """
-    # Never detached, as the docstring says: a token would have to outlive the task.
-    current = otel_context.get_current()
-    for key in _KEYS:
-        current = otel_context.set_value(key, True, current)
-    otel_context.attach(current)
+    _set_all(True)
 
 
 def run_suppressed(function: Callable[[*_Ts], _T], *args: *_Ts) -> _T:
@@ -56,3 +61,28 @@ def run_suppressed(function: Callable[[*_Ts], _T], *args: *_Ts) -> _T:
         return function(*args)
 
     return Context().run(call)
+
+
+def run_unsuppressed(context: Context, function: Callable[[*_Ts], _T], *args: *_Ts) -> _T:
+    """Call a function in a copy of a request's context, with instrumentation switched on.
+
+    For spans and events of ours. The context may have been taken where instrumentation was
+    suppressed, such as in a span processor that Logfire calls; tracers and processors that heed
+    the switch would drop what we write.
+    """
+
+    def call() -> _T:
+        if is_suppressed():
+            _set_all(False)
+        return function(*args)
+
+    # A copy, since a context can be entered only once at a time.
+    return context.copy().run(call)
+
+
+def _set_all(value: bool) -> None:
+    # Never detached: a token would have to outlive the task, or the call.
+    current = otel_context.get_current()
+    for key in (*_KEYS, _OURS):
+        current = otel_context.set_value(key, value, current)
+    otel_context.attach(current)

@@ -41,7 +41,7 @@ class Stats:
 
     spans_lost: int = 0
     """Spans that a span processor, sampler or provider did not let start or end: exporters behind
-    it have not seen them."""
+    it have not seen them. Of an evaluated record whose provider has no exporter, the root."""
 
     queued: int = 0
     """Records that have a place in the queue, from the end of their root to that of their

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import Span, SpanKind, TracerProvider
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import RunTree
@@ -32,9 +32,11 @@ from claimspan_tracing.lifecycle import (
     wait_at_exit,
 )
 from claimspan_tracing.write.open_records import OpenRecord
-from claimspan_tracing.write.signals import (
-    watch,
-)
+from claimspan_tracing.write.signals import watch
+from claimspan_tracing.write.spans import BARE_ROOT
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import Span as SdkSpan
 
 __all__ = ["Engine"]
 
@@ -89,12 +91,23 @@ class Engine:
         """Counts of records by state."""
         return self._parts.stats()
 
+    def write_to(self, provider: TracerProvider) -> bool:
+        """Have spans written to a provider, where none was given; False where another is used."""
+        return self._settings.source.adopt(provider)
+
+    def write_beside(self, span: SdkSpan) -> bool:
+        """As ``write_to``, with the provider that has started a span."""
+        return self._settings.source.adopt_of(span)
+
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
         tracer = self._settings.source.tracer()
         if not self._is_ready:
             self._get_ready()
-        span = tracer.start_span(semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, start_time=started)
+        # Langfuse's processor decides by the first attributes what the root of an application is.
+        span = tracer.start_span(
+            semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, attributes=BARE_ROOT, start_time=started
+        )
         span.get_span_context()  # a provider that is not the SDK's may return what is no span
         return span
 

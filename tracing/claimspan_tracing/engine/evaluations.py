@@ -24,6 +24,7 @@ from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.spool import Row
+from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.writer import Writer
 
@@ -368,7 +369,7 @@ class Evaluations:
             if kept.row is not None:
                 late = self._recovery.write(kept.row, outcome)
             elif outcome.status is Status.EVALUATED:
-                late = kept.context.copy().run(self._writer.write_late, kept.shown, outcome)
+                late = run_unsuppressed(kept.context, self._writer.write_late, kept.shown, outcome)
         self._spooling.complete(key)
         return late
 

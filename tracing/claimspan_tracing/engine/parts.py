@@ -109,21 +109,18 @@ class Parts:
         return remade or self._settings.source.tracer()
 
     def _make_writer(self) -> Writer:
-        sinks = (
-            EvaluationSpan(self._tracer),
-            EvaluationEvents(),
-            ScoreHistogram(),
-            EvaluationMetrics(),
-        )
+        sinks = (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics())
         return Writer(
             self.records,
             self.ledger,
             self._guard,
             Scores(self._tracer),
+            EvaluationSpan(self._tracer),
             # Ours start spans and emit events, which a suppressed tracer would not.
             (*sinks, *self.deliveries.sinks),
             capture_content=self._settings.capture_content,
             is_shut_down=lambda: self._settings.source.is_shut_down,
+            exports=lambda: self._settings.source.exports,
         )
 
     def _make_evaluations(self) -> Evaluations:
@@ -147,7 +144,6 @@ class Parts:
             self.confirmations,
             self.records,
             self.writer,
-            self._tracer,
             self.ledger,
             self._guard,
             self._settings.redaction,

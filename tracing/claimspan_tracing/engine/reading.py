@@ -18,7 +18,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
-from claimspan_tracing.suppression import run_suppressed
+from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
 from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.spans import build_spans, with_span_ids
@@ -95,7 +95,7 @@ class Reading:
             tracer = self._settings.source.tracer()
             written = shown if self._settings.capture_content else without_content(shown)
             build = partial(build_spans, written, record.root, tracer, self._guard)
-            record.spans = record.context.copy().run(build)
+            record.spans = run_unsuppressed(record.context, build)
             # Who writes to a backend's API names each span by its id.
             shown, job = with_span_ids(shown, record.spans), with_span_ids(job, record.spans)
             record.job = shown

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
-
-from opentelemetry.trace import Tracer
 
 from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
@@ -17,7 +14,6 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey, Outcome
 from claimspan_tracing.redact import Redaction
 from claimspan_tracing.spool import Root, Row, Spool
-from claimspan_tracing.write.evaluation_span import EvaluationSpan
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.writer import Writer
@@ -55,7 +51,6 @@ class Recovery:
         confirmations: Confirmations,
         records: OpenRecords,
         writer: Writer,
-        tracer: Callable[[], Tracer],
         ledger: Ledger,
         guard: Guard,
         redaction: Redaction | None,
@@ -69,7 +64,6 @@ class Recovery:
             confirmations: Tells how many records wait for their export.
             records: Where a record is open while it is written.
             writer: Writes records.
-            tracer: Returns the tracer for carriers.
             ledger: Counts.
             guard: Counts what fails.
             redaction: What is taken out of texts.
@@ -81,7 +75,6 @@ class Recovery:
         self._confirmations = confirmations
         self._records = records
         self._writer = writer
-        self._claims = EvaluationSpan(tracer)
         self._ledger = ledger
         self._guard = guard
         # Rows of other processes that no state was counted for yet.
@@ -161,7 +154,7 @@ class Recovery:
             self._records.add(record)
             self._writer.finish(record.key, outcome)
         else:
-            self._writer.write_again(record, outcome, self._claims)
+            self._writer.write_again(record, outcome)
         return True
 
     def _made_again(self, row: Row) -> OpenRecord | None:
@@ -177,7 +170,7 @@ class Recovery:
             record = self._made_again(row)
             if record is not None:
                 self._spooling.expect(record)
-                self._writer.write_again(record, row.root_outcome, self._claims)
+                self._writer.write_again(record, row.root_outcome)
         if outcome.evaluation is None:
             return
         if row.outcome is None or is_new:

@@ -20,6 +20,9 @@ class ProviderWatch(SpanProcessor):
     thrown away when they end. Its span processors are told, so one of ours is added.
     """
 
+    exports_spans: Final = False
+    """Not what brings spans out of the process; see ``exporting``."""
+
     def __init__(self, provider: TracerProvider) -> None:
         """Watch a provider; it is not kept alive."""
         self.is_shut_down = False

@@ -1,7 +1,7 @@
 """Chooses the tracer provider that spans go to, and makes one for applications without.
 
-The order is: the provider given to the monitor, the application's global one, one of our own. A
-global provider is never set or replaced.
+The order is: the provider given to the monitor, the one that a span processor of ours sits on, the
+application's global one, one of our own. A global provider is never set or replaced.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError, MissingExtraError
 from claimspan_tracing import lifecycle, semconv
+from claimspan_tracing.export.exporting import exports, warn_of_no_exporter
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import Span as SdkSpan
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from claimspan_tracing.export.provider_watch import ProviderWatch
 
-__all__ = ["TracerSource", "configure", "span_exporters"]
+__all__ = ["TracerSource", "chain_of", "configure", "global_provider", "sdk_of", "span_exporters"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -149,10 +151,45 @@ class TracerSource:
         """Return a tracer of the provider that is in force now."""
         provider = self._used = self._provider()
         if self._cached is None or self._cached[0] is not provider:
-            self._watch = _watch(_sdk_of(provider))
+            self._watch = _watch(sdk_of(provider))
             self._cached = (provider, provider.get_tracer(semconv.SCOPE))
             lifecycle.ends_last()
         return self._cached[1]
+
+    def adopt(self, provider: TracerProvider) -> bool:
+        """Use a provider from now on, where the application has given none.
+
+        Args:
+            provider: One that a span processor of this monitor was added to. Scores belong where
+                the spans are that they are about.
+
+        Returns:
+            Whether spans go to it: False where another was given or adopted before.
+        """
+        wanted = chain_of(sdk_of(provider))
+        with self._lock:
+            if self._given is None:
+                self._given = provider
+            return self._given is provider or chain_of(sdk_of(self._given)) is wanted
+
+    def adopt_of(self, span: SdkSpan) -> bool:
+        """As ``adopt``, with the provider that has started a span."""
+        current = self._given or global_provider()
+        chain: object = getattr(span, "_span_processor", None)
+        if chain is None or (current is not None and chain_of(sdk_of(current)) is chain):
+            return True
+        return self.adopt(_provider_of(span))
+
+    @property
+    def exports(self) -> bool:
+        """Whether spans may leave the process; where not, a warning has said so."""
+        provider = None if self._used is None else sdk_of(self._used)
+        if provider is None or provider is self._own:
+            return True  # nobody knows, or the reason was said as it was made
+        is_exporting = exports(chain_of(provider))
+        if not is_exporting:
+            warn_of_no_exporter()
+        return is_exporting
 
     @property
     def is_shut_down(self) -> bool:
@@ -167,7 +204,7 @@ class TracerSource:
     def sdk_provider(self) -> SdkTracerProvider | None:
         """Return the provider in force where it is one of the SDK; None where it is another's."""
         provider = self._used = self._provider()
-        return _sdk_of(provider)
+        return sdk_of(provider)
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.
@@ -184,8 +221,8 @@ class TracerSource:
         """Return the provider given; else the global one once it is set; else one of our own."""
         if self._given is not None:
             return self._given
-        current = trace.get_tracer_provider()
-        if not isinstance(current, ProxyTracerProvider):
+        current = global_provider()
+        if current is not None:
             return current
         with self._lock:
             if self._own is None:
@@ -193,7 +230,36 @@ class TracerSource:
             return self._own
 
 
-def _sdk_of(provider: TracerProvider) -> SdkTracerProvider | None:
+def chain_of(provider: SdkTracerProvider | None) -> object:
+    """Return what a provider passes its spans to; None without one, and where names have moved."""
+    return getattr(provider, "_active_span_processor", None)
+
+
+def _provider_of(span: SdkSpan) -> SdkTracerProvider:
+    """Return a provider whose spans go where those of a span's own provider go.
+
+    A span does not know its provider, but processors, resource and limits.
+    """
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+    from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
+
+    return SdkTracerProvider(
+        # Not the environment's: whether a trace is exported was decided where it began.
+        sampler=ParentBased(ALWAYS_ON),
+        resource=span.resource,
+        shutdown_on_exit=False,
+        active_span_processor=span._span_processor,  # type: ignore[arg-type] # pyright: ignore[reportPrivateUsage, reportArgumentType] - no public name, and typed more widely than it is; in the list of what we lean on
+        span_limits=span._limits,  # pyright: ignore[reportPrivateUsage] - as above
+    )
+
+
+def global_provider() -> TracerProvider | None:
+    """Return the provider that the application has set for the process; None where it has not."""
+    current = trace.get_tracer_provider()
+    return None if isinstance(current, ProxyTracerProvider) else current
+
+
+def sdk_of(provider: TracerProvider) -> SdkTracerProvider | None:
     """Return the SDK's provider that a provider is, or passes everything on to; else None."""
     # Whoever has a provider of the SDK has loaded it; nobody else needs to.
     if "opentelemetry.sdk.trace" not in sys.modules:

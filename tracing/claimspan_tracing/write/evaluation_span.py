@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from opentelemetry.baggage import set_baggage
 from opentelemetry.trace import Link, Span, SpanKind, Tracer
 from pydantic import JsonValue
 
@@ -109,7 +110,7 @@ def _span(name: str, job: Job, tracer: Tracer) -> Generator[Span]:
     root = root_context(job)
     span = tracer.start_span(
         name,
-        context_of(job),
+        set_baggage(semconv.LANGFUSE_TRACE_ID, job.trace_id, context_of(job)),
         kind=SpanKind.INTERNAL,
         links=[Link(root)],
         start_time=job.ended,

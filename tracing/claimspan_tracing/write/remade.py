@@ -32,7 +32,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, KeptSpan
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.write.open_records import OpenRecord
-from claimspan_tracing.write.spans import build_spans
+from claimspan_tracing.write.spans import BARE_ROOT, build_spans
 from claimspan_tracing.write.targets import root_context
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ class RemadeSpans:
                 semconv.SPAN_ROOT,
                 _above(job, context),
                 kind=SpanKind.INTERNAL,
+                attributes=BARE_ROOT,
                 start_time=job.started,
             )
             spans = build_spans(self._shown(job), root, tracer, guard)

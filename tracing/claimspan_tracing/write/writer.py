@@ -14,6 +14,7 @@ from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
 from claimspan_tracing.write.content import finished_without_content
@@ -31,8 +32,9 @@ MAX_REASON_BYTES: Final = 256
 class Writer:
     """Writes records whose state is known.
 
-    The order is: scores, state, end of the spans, the other sinks, the ledger. So ``evaluated`` on
-    a span or in the ledger means that the scores are there.
+    The order is: scores, state, claims, end of the spans, the other sinks, the ledger. So
+    ``evaluated`` on a span or in the ledger means that the scores are there. The span of the claims
+    ends before its root does: MLflow's and Langfuse's processors take a trace for over with it.
     """
 
     def __init__(
@@ -41,10 +43,12 @@ class Writer:
         ledger: Ledger,
         guard: Guard,
         scores: Sink,
+        claims: Sink,
         sinks: Sequence[Sink],
         *,
         capture_content: bool = True,
         is_shut_down: Callable[[], bool] = lambda: False,
+        exports: Callable[[], bool] = lambda: True,
     ) -> None:
         """Connect the writer.
 
@@ -53,16 +57,20 @@ class Writer:
             ledger: Counts the states.
             guard: Swallows and counts what a sink or a span processor raises.
             scores: The first sink; the state depends on it.
+            claims: The second sink, called while the root is open.
             sinks: The other sinks, in order; none of them changes the state.
             capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
             is_shut_down: Whether the tracer provider was shut down, and exports nothing any more.
+            exports: Whether the tracer provider has anything that exports spans.
         """
         self._records = records
         self._ledger = ledger
         self._guard = guard
         self._scores = scores
+        self._claims = claims
         self._sinks = tuple(sinks)
         self._is_shut_down = is_shut_down
+        self._exports = exports
         self._counter = RecordCounter()
         self._capture_content = capture_content
 
@@ -93,10 +101,10 @@ class Writer:
             if record is not None:
                 self._settle(record, outcome, ())
 
-    def write_again(self, record: OpenRecord, outcome: Outcome, claims: Sink) -> None:
+    def write_again(self, record: OpenRecord, outcome: Outcome) -> None:
         """Write a record whose state was counted before, because its spans were not exported."""
         with self._guard:
-            record.context.copy().run(self._write, record, outcome, (claims,))
+            run_unsuppressed(record.context, self._write, record, outcome, ())
 
     def write_late(self, job: Job, outcome: Outcome) -> bool:
         """Write scores that came after the record had reached another state.
@@ -120,8 +128,7 @@ class Writer:
         """Write a record in a copy of its request's context, and count the state written."""
         status = Status.JUDGE_ERROR  # should writing fail altogether, the record is counted still
         try:
-            # A copy, since a context can be entered only once at a time.
-            status = record.context.copy().run(self._write, record, outcome, sinks)
+            status = run_unsuppressed(record.context, self._write, record, outcome, sinks)
         finally:
             with self._guard:
                 self._counter.count(status, time.monotonic() - record.accepted_at)
@@ -146,8 +153,12 @@ class Writer:
                 record.root.set_attributes(sample_of(decision))
         with self._guard:
             _write_state(record.root, outcome)
+        if finished is not None:
+            self._try(self._claims, finished)
         for span, ended in record.ends():
             self._end(span, ended)
+        if not self._exports() and outcome.status is Status.EVALUATED:
+            self._ledger.span_lost()
         if finished is not None:
             for sink in sinks:
                 self._try(sink, finished)
