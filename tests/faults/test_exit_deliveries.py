@@ -15,13 +15,16 @@ import pytest
 from processes import run_python
 
 SET_UP: Final = """
-import threading, time
+import os, threading, time
 from opentelemetry.sdk.trace import TracerProvider
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Alert, Monitor
 from claimspan_tracing.adapters import Delivery
 from lc_pipelines import rag_chain
 from support import ScriptedJudge
+
+def say(*words):  # in one write, so that no other comes in between
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 
 class Writer:
     def __init__(self, send):
@@ -46,17 +49,17 @@ def test_the_end_of_the_process_delivers_what_is_left(tmp_path: Path) -> None:
     code = """
 def send(items):
     time.sleep(0.3)
-    print("sent", *items, flush=True)
+    say("sent", *items)
     return ()
 
 async def on_result(finished):
-    print("result", finished.job.record.query, flush=True)
+    say("result", finished.job.record.query)
 
 monitor = monitor_with(
     sinks=[Writer(send)],
     on_result=on_result,
     alerts=[Alert("faithfulness", below=0.8, min_records=10)],
-    on_alert=lambda event: print(event.state.value, flush=True),
+    on_alert=lambda event: say(event.state.value),
 )
 for _ in range(12):
     ask(monitor, "q")
@@ -116,11 +119,7 @@ print(time.time(), flush=True)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_delivers_its_own_results_alone(tmp_path: Path) -> None:
     code = """
-import os
 gate, took = threading.Event(), []
-
-def say(*words):  # in one write, so that no other comes in between
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 
 def on_result(finished):
     gate.wait(60)

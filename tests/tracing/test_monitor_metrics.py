@@ -281,3 +281,15 @@ print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 """
 
     assert json.loads(python(SET_UP + code, tmp_path)) == 0
+
+
+def test_results_that_could_not_be_delivered_are_a_metric(tmp_path: Path) -> None:
+    code = """
+metrics.set_meter_provider(late)
+monitor = monitor_with(sample=1.0, on_result=lambda finished: 1 / 0)
+Paid.gate.set()
+ask(monitor, 3)
+is_flushed = monitor.flush(20)
+print(json.dumps([is_flushed, monitor.stats.undelivered, read()["claimspan.deliveries.lost"]]))
+"""
+    assert json.loads(python(SET_UP + code, tmp_path)) == [False, 3, [3, "{result}"]]

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import cast
 
 import pytest
 from opentelemetry import _logs
@@ -17,13 +16,11 @@ from opentelemetry import context as otel_context
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
-from claimspan.errors import ConfigError, DeliveryError, JudgeError
+from claimspan.errors import DeliveryError, JudgeError
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Alert, AlertEvent, Finished, Job, Monitor
+from claimspan_tracing import Alert, AlertEvent, Finished, Monitor
 from claimspan_tracing.adapters import Delivery
 from claimspan_tracing.deliver.calls import Calls
-from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
-from claimspan_tracing.job import JobKey
 from claimspan_tracing.suppression import is_suppressed
 
 from lc_pipelines import rag_chain
@@ -244,6 +241,21 @@ def test_a_function_gets_no_text_where_none_may_be_written(make_monitor: Monitor
     assert "Invented" not in str(results)
 
 
+def test_a_serverless_call_returns_after_its_result_was_handed_over(
+    make_monitor: MonitorFactory,
+) -> None:
+    results: list[Finished] = []
+
+    async def on_result(finished: Finished) -> None:
+        await asyncio.sleep(0.3)
+        results.append(finished)
+
+    monitor = make_monitor(serverless=True, on_result=on_result)
+    ask(monitor, "a")
+
+    assert len(results) == 1
+
+
 @pytest.mark.usefixtures("no_threads")
 def test_a_monitor_that_is_let_go_delivers_its_results_and_ends_its_threads(
     make_monitor: MonitorFactory,
@@ -451,46 +463,3 @@ def _names(logs: InMemoryLogRecordExporter) -> set[str]:
         for each in found
         if each.event_name == "claimspan.alert"
     }
-
-
-# --- what cannot work ---
-
-
-class Elsewhere:
-    """A dispatcher whose jobs are evaluated in other processes."""
-
-    def start(self, deliver: Deliver) -> None: ...
-
-    def dispatch(self, job: Job) -> bool:
-        return True
-
-    def withdraw(self, key: JobKey) -> bool:
-        return False
-
-    def stop(self, timeout: float) -> None: ...
-
-
-def generator(finished: object) -> Iterator[None]:
-    yield
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"on_result": "print"}, "on_result is a str: give a function"),
-        ({"on_result": generator}, "use no yield"),
-        ({"on_alert": print}, "without alerts"),
-        ({"alerts": [Alert("f1", below=0.5)], "on_alert": 3}, "on_alert is a int"),
-        ({"alerts": Alert("f1", below=0.5)}, "alerts is a Alert: give a list"),
-        ({"alerts": ["f1"]}, "alerts has a str"),
-        ({"alerts": [Alert("f1", below=0.5), Alert("f1", below=0.5)]}, "two alerts are called"),
-        ({"on_result": print, "dispatch": Elsewhere()}, "cannot go with dispatch"),
-        ({"alerts": [Alert("f1", below=0.5)], "dispatch": Elsewhere()}, "cannot go with dispatch"),
-    ],
-)
-def test_what_cannot_work_is_refused_at_set_up(options: dict[str, object], says: str) -> None:
-    assert isinstance(Elsewhere(), Dispatcher)
-    make = cast("Callable[..., Monitor]", Monitor)
-
-    with pytest.raises(ConfigError, match=says):
-        make(ScriptedJudge(), **options)

@@ -256,6 +256,20 @@ def test_a_shutdown_ends_the_threads_of_look_ups_too(make_monitor: MonitorFactor
     wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
 
 
+def test_a_shutdown_leaves_as_many_threads_as_before_while_another_monitor_goes_on(
+    make_monitor: MonitorFactory,
+) -> None:
+    other = make_monitor()
+    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(other)]})
+    assert other.flush(10)
+    before = threading.enumerate()
+    monitor = make_monitor()
+    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    monitor.shutdown(5)
+
+    wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
+
+
 def test_a_judge_that_hangs_on_a_thread_does_not_keep_the_process(tmp_path: Path) -> None:
     code = """
 import asyncio, time
