@@ -262,7 +262,7 @@ def test_a_shutdown_leaves_as_many_threads_as_before_while_another_monitor_goes_
     other = make_monitor()
     rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(other)]})
     assert other.flush(10)
-    before = threading.enumerate()
+    before = our_threads()
     monitor = make_monitor()
     rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
     monitor.shutdown(5)

@@ -30,6 +30,7 @@ __all__ = [
     "seconds_left",
     "shut_down_at_exit",
     "wait_at_exit",
+    "within",
 ]
 
 EXIT_TIMEOUT: Final = 5.0
@@ -298,6 +299,20 @@ def reserve(timeout: float) -> float:
 def seconds_left(deadline: float) -> float:
     """Seconds to a time on the monotonic clock; at least 0."""
     return max(0.0, deadline - time.monotonic())
+
+
+def within(deadline: float, call: Callable[[], bool]) -> bool:
+    """Run a call that may not heed its own timeout; False where it has not returned in time."""
+    outcome: list[bool] = []
+    thread = threading.Thread(
+        target=lambda: outcome.append(call()), name="claimspan-flush", daemon=True
+    )
+    try:
+        thread.start()
+    except RuntimeError:  # no thread can be started: the interpreter is shutting down
+        return call()
+    thread.join(seconds_left(deadline))
+    return outcome == [True]
 
 
 def _after_fork() -> None:

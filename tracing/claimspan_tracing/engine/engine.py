@@ -6,7 +6,6 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -30,6 +29,7 @@ from claimspan_tracing.lifecycle import (
     reserve,
     seconds_left,
     wait_at_exit,
+    within,
 )
 from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.signals import watch
@@ -160,7 +160,7 @@ class Engine:
             with suppress(RuntimeError):  # the interpreter is shutting down
                 self._start()
         is_idle = self._parts.ledger.wait_until_idle(timeout)
-        is_exported = _within(deadline, self._export)
+        is_exported = within(deadline, self._export)
         is_delivered = self._deliver(deadline)
         return self._has_dropped_none() and is_idle and is_exported and is_delivered
 
@@ -190,7 +190,7 @@ class Engine:
         """Have results delivered; a sink of the application's may not heed its timeout."""
         if not self._had_record or self._parts.deliveries.is_empty:
             return True
-        return _within(deadline, partial(self._parts.deliveries.flush, deadline))
+        return within(deadline, partial(self._parts.deliveries.flush, deadline))
 
     def _force_flush(self) -> bool:
         """Have the provider export; False where a span processor or exporter raises."""
@@ -271,7 +271,7 @@ class Engine:
             self._parts.writer.finish_all(
                 Outcome(status=Status.SHUTDOWN), keys[start : start + BATCH]
             )
-            if not _within(deadline, self._force_flush):
+            if not within(deadline, self._force_flush):
                 break
         self._abandon_all()
 
@@ -334,7 +334,7 @@ class Engine:
         # The grace: spans that end with their hold have to be exported before the process freezes.
         deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
         if safe.wait(seconds_left(deadline)):
-            _within(deadline, self._force_flush)
+            within(deadline, self._force_flush)
             self._deliver(deadline)
 
     def _warn_of_event_loop(self) -> None:
@@ -388,17 +388,3 @@ class Engine:
 def _open_record(tree: RunTree) -> OpenRecord:
     # Of a run that was given up no end was seen; the wall clock may have been set since it began.
     return OpenRecord(key_of(tree), tree.span, tree.root.end or tree.now(), tree.context)
-
-
-def _within(deadline: float, call: Callable[[], bool]) -> bool:
-    """Run a call that may not heed its own timeout; False where it has not returned in time."""
-    outcome: list[bool] = []
-    thread = threading.Thread(
-        target=lambda: outcome.append(call()), name="claimspan-flush", daemon=True
-    )
-    try:
-        thread.start()
-    except RuntimeError:  # no thread can be started: the interpreter is shutting down
-        return call()
-    thread.join(seconds_left(deadline))
-    return outcome == [True]
