@@ -3,6 +3,7 @@
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
