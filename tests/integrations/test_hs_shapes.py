@@ -3,6 +3,7 @@
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -111,7 +112,9 @@ def test_the_generators_prompt_model_and_tokens(monitor: Monitor, spans: Spans) 
     assert monitor.flush()
 
     generator = attributes(spans.one("LLM"))
-    assert str(generator["input.value"]).endswith(QUERY)
+    (message,) = json.loads(str(generator["input.value"]))["messages"]
+    assert message["role"] == "user"
+    assert message["content"].endswith(QUERY)
     assert generator["output.value"] == answer_to(QUERY)
     assert generator["gen_ai.request.model"] == "echo"
     assert generator["gen_ai.usage.input_tokens"] == 11
