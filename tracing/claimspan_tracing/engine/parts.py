@@ -120,8 +120,12 @@ class Parts:
             (*sinks, *self.deliveries.sinks),
             capture_content=self._settings.capture_content,
             is_shut_down=lambda: self._settings.source.is_shut_down,
-            exports=lambda: self._settings.source.exports,
+            exports=self._goes_anywhere,
         )
+
+    def _goes_anywhere(self) -> bool:
+        """Whether scores leave the process: with the spans, or by a sink of the application."""
+        return bool(self.deliveries.sinks) or self._settings.source.exports
 
     def _make_evaluations(self) -> Evaluations:
         return Evaluations(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from claimspan import Evaluation
+from claimspan.evaluation import Assessment, summary_of
+from claimspan.evaluation.assessment import GOOD, LOW
 from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
@@ -12,7 +14,7 @@ from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
 
-__all__ = ["about", "ground_truth_of", "left_out", "metric_scores", "sample_of"]
+__all__ = ["about", "ground_truth_of", "in_words", "left_out", "metric_scores", "sample_of"]
 
 
 def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = None) -> Attributes:
@@ -54,6 +56,15 @@ def about(evaluation: Evaluation) -> Attributes:
         semconv.JUDGE_SECONDS: usage.seconds,
         semconv.EVALUATION_UNDEFINED: _undefined(evaluation.undefined),
     }
+
+
+def in_words(assessments: Sequence[Assessment]) -> Attributes:
+    """Return what the scores say in one word, and in one line where one of them is low."""
+    if not assessments:
+        return {}
+    summary = summary_of(assessments)
+    line: Attributes = {semconv.EVALUATION_SUMMARY: summary} if summary else {}
+    return line | {semconv.EVALUATION_LABEL: LOW if summary else GOOD}
 
 
 def ground_truth_of(outcome: Outcome) -> Attributes:

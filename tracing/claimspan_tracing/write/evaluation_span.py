@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import Final
 
 from opentelemetry.baggage import set_baggage
-from opentelemetry.trace import Link, Span, SpanKind, Tracer
+from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from pydantic import JsonValue
 
 from claimspan import Claim, Evaluation, Label, VerdictMatrix
-from claimspan.evaluation import Assessment, summary_of
+from claimspan.evaluation import Assessment
 from claimspan.evaluation.assessment import LOW
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
@@ -24,6 +24,7 @@ from claimspan_tracing.write.annotations import annotation_attributes
 from claimspan_tracing.write.attributes import (
     about,
     ground_truth_of,
+    in_words,
     left_out,
     metric_scores,
     sample_of,
@@ -77,8 +78,7 @@ def write_carrier(finished: Finished, tracer: Tracer) -> None:
         return
     scores = about(evaluation) | ground_truth_of(finished.outcome)
     scores |= left_out(finished.job, finished.outcome)
-    if summary := summary_of(finished.assessments):
-        scores[semconv.EVALUATION_SUMMARY] = summary
+    scores |= in_words(finished.assessments)
     scores |= metric_scores(evaluation.metrics)
     if finished.job.decision is not None:
         scores |= sample_of(finished.job.decision)
@@ -121,6 +121,7 @@ def _span(name: str, job: Job, tracer: Tracer) -> Generator[Span]:
     )
     try:
         yield span
+        span.set_status(StatusCode.OK)
     finally:
         span.end(end_time=job.ended)
 
@@ -143,11 +144,11 @@ def _texts(finished: Finished, evaluation: Evaluation) -> Attributes:
 
 
 def _result(assessments: Sequence[Assessment]) -> str:
-    """The reasons of the low scores, and all scores, as JSON of at most 8 KiB."""
+    """The reasons of the low scores, which people read first, and all scores: JSON, 8 KiB."""
     scores = encode_json({each.name: round(each.value, 4) for each in assessments})
     room = MAX_VALUE_BYTES - len(scores.encode("utf-8")) - len('{"scores":,"low":}')
     low = json_list([str(each) for each in assessments if each.label == LOW], room)
-    return f'{{"scores":{scores},"low":{low}}}'
+    return f'{{"low":{low},"scores":{scores}}}'
 
 
 # --- claims -------------------------------------------------------------------------------------

@@ -8,11 +8,15 @@ from typing import Final
 from opentelemetry.trace import Span, Tracer
 
 from claimspan import Evaluation
-from claimspan.evaluation import summary_of
 from claimspan.metrics import compute_metrics
-from claimspan_tracing import semconv
 from claimspan_tracing.job import Outcome, RetrieverRun
-from claimspan_tracing.write.attributes import about, ground_truth_of, left_out, metric_scores
+from claimspan_tracing.write.attributes import (
+    about,
+    ground_truth_of,
+    in_words,
+    left_out,
+    metric_scores,
+)
 from claimspan_tracing.write.chunk_worth import worth_of_chunks
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.limits import Attributes
@@ -52,10 +56,9 @@ class Scores:
             write_carrier(finished, self._tracer())
             return
         # All attributes are computed before the first is set: what fails leaves no score behind.
-        summary = summary_of(finished.assessments)
+        words = in_words(finished.assessments)
         placed = _placed(finished.spans, evaluation, finished.outcome)
-        if summary:
-            finished.spans.root.set_attribute(semconv.EVALUATION_SUMMARY, summary)
+        finished.spans.root.set_attributes(words)
         for span, attributes in placed:
             span.set_attributes(attributes)
 
