@@ -83,10 +83,11 @@ class Arrived:
 
     @property
     def ours(self) -> dict[str, Span]:
-        """The spans of claimspan by their names; each is there once."""
+        """The spans of claimspan by the first word of their names; each is there once."""
         ours = [span for span in self.spans if _is_ours(span)]
-        assert len({span.name for span in ours}) == len(ours)
-        return {span.name: span for span in ours}
+        by_name = {span.name.split()[0]: span for span in ours}
+        assert len(by_name) == len(ours)
+        return by_name
 
     @property
     def theirs(self) -> list[Span]:
