@@ -247,3 +247,8 @@ def test_the_summary_of_one_low_score_is_its_reason() -> None:
 
 def test_good_scores_have_no_summary() -> None:
     assert summary_of(assess(Labels([E], [E], [[E]], [[E]]).evaluation())) == ""
+
+
+def test_an_answer_is_good_where_only_the_chunks_have_a_low_score() -> None:
+    assert verdict_of(assess(Labels([E], [E], [[E, N]], [[E, N]]).evaluation())) == "good"
+    assert verdict_of(assess(RIVERS.evaluation())) == "low"

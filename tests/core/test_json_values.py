@@ -144,3 +144,9 @@ def test_what_json_cannot_hold_is_replaced_when_the_record_is_made() -> None:
 
 def test_a_record_without_metadata_has_an_empty_one() -> None:
     assert RagRecord(query="q", response="r").metadata == {}
+
+
+def test_a_claim_with_half_a_character_is_taken_as_it_can_be_written() -> None:
+    claim = Claim(text="\ud800", sentence="a\udfff")
+
+    assert (claim.text, claim.sentence) == ("\ufffd", "a\ufffd")

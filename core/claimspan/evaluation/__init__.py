@@ -8,7 +8,7 @@ one is low.
 
 from __future__ import annotations
 
-from claimspan.evaluation.assessment import Assessment, assess, summary_of
+from claimspan.evaluation.assessment import Assessment, assess, summary_of, verdict_of
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.evaluation.result import Evaluation
 
@@ -21,4 +21,5 @@ __all__ = [
     "evaluate",
     "evaluate_many",
     "summary_of",
+    "verdict_of",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "Assessment",
     "assess",
     "summary_of",
+    "verdict_of",
 ]
 
 GOOD: Final = "good"
@@ -117,6 +118,16 @@ def summary_of(assessments: Sequence[Assessment]) -> str:
     named = (each for each in low if each is not first and each.name not in DERIVED)
     others = ", ".join(each.named for each in named)
     return f"{first} (also low: {others})" if others else str(first)
+
+
+def verdict_of(assessments: Sequence[Assessment]) -> str:
+    """Return one word about a record: ``low`` where one of its main scores is, else ``good``.
+
+    Shares of the chunks do not count: a retriever that returns five chunks for one fact has a low
+    ``context_precision``, whatever the answer is worth.
+    """
+    is_low = any(each.label == LOW and each.name in MAIN for each in assessments)
+    return LOW if is_low else GOOD
 
 
 def _label(metric: str, value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import BeforeValidator
 
 __all__ = ["EncodableText", "encodable"]
 
@@ -20,5 +20,10 @@ def encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-EncodableText = Annotated[str, AfterValidator(encodable)]
+def _encodable_value(value: object) -> object:
+    return encodable(value) if isinstance(value, str) else value
+
+
+# Before pydantic looks at it: to check a length, it refuses a text with such a half.
+EncodableText = Annotated[str, BeforeValidator(_encodable_value)]
 """The type of a pydantic field that holds any text and can always be written as JSON."""
