@@ -91,6 +91,15 @@ def test_a_filter_on_an_attribute_finds_the_records_of_a_state(asked: Experiment
     assert asked.asked(condition) == FAILED
 
 
+def test_a_filter_on_the_summary_finds_the_answers_that_chunks_do_not_hold(
+    asked: Experiment,
+) -> None:
+    condition = "span.attributes.claimspan.evaluation.summary LIKE '%in no chunk%'"
+
+    expected = {q.text for q in ANSWERED if q.faithfulness is not None and q.faithfulness < 1}
+    assert asked.asked(condition) == expected
+
+
 def test_the_evaluation_stretches_no_duration(asked: Experiment) -> None:
     for trace in asked.traces():
         spans = asked.spans(trace)

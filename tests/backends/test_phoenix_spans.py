@@ -19,6 +19,10 @@ from support import ScriptedJudge
 
 BAD = {query.text for query in QUERIES if query.is_bad}
 FAITHFULNESS = {query.text: query.faithfulness for query in QUERIES}
+FAILED = {query.text for query in QUERIES if query.fails}
+NOT_GROUNDED = {text for text, score in FAITHFULNESS.items() if score is not None and score < 1}
+# The ground truth leaves out a claim of its answer.
+LOW = NOT_GROUNDED | {query.text for query in QUERIES if query.ground_truth}
 JUDGED = [query for query in QUERIES if query.faithfulness is not None]
 
 
@@ -139,6 +143,26 @@ def test_a_filter_on_an_annotation_finds_exactly_the_bad_ones(project: PhoenixAp
 
     assert questions([roots[each] for each in found]) == BAD
     assert len(found) == len(BAD)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("claimspan.evaluation.label == 'low' and parent_id is None", LOW),
+        ("'in no chunk' in claimspan.evaluation.summary", NOT_GROUNDED),
+        ("claimspan.evaluation.status == 'app_error'", FAILED),
+        ("claimspan.score.faithfulness < 0.5 and span_kind == 'CHAIN'", BAD),
+    ],
+)
+def test_the_filters_of_the_page_about_backends_find_what_they_say(
+    project: PhoenixApi, condition: str, expected: set[str]
+) -> None:
+    roots = {span.id: span for span in project.roots()}
+
+    found = project.filtered(condition)
+
+    assert questions([roots[each] for each in found]) == expected
+    assert len(found) == len(expected)
 
 
 def test_every_score_is_one_annotation_and_a_low_one_says_why(project: PhoenixApi) -> None:

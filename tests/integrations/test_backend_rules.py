@@ -18,6 +18,7 @@ from pipelines import Driver
 from sent_ways import DRIVERS, QUERY, WAYS, Way, late, sending
 
 SCORE = "claimspan.score.faithfulness"
+LABEL = "claimspan.evaluation.label"
 KIND = "openinference.span.kind"
 WHOLE = Counter({"CHAIN": 1, "RETRIEVER": 1, "LLM": 1, "EVALUATOR": 1})
 SENT = [
@@ -87,6 +88,9 @@ def test_the_scores_are_there_once_and_are_numbers(
     value = span.attributes[SCORE]
     assert not isinstance(value, list)
     assert float(value) == 0.5
+    # The one exact tag by which backends without a comparison of numbers are searched.
+    assert [s.attributes.get(LABEL) for s in shown if LABEL in s.attributes] == ["low"]
+    assert span.attributes[LABEL] == "low"
     status = root_of(shown).attributes["claimspan.evaluation.status"]
     assert status == ("timeout" if is_late else "evaluated")
 

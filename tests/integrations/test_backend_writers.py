@@ -1,6 +1,7 @@
 """What holds for each writer to a backend: faults of the backend, keys, threads and processes.
 
 The servers hold every request to the backend's contract; ``contracts`` says where it comes from.
+Row F15 of docs/reliability.md.
 """
 
 from __future__ import annotations

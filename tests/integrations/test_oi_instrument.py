@@ -1,4 +1,7 @@
-"""Attaching to a tracer provider: which one, what is said where it cannot work, and its end."""
+"""Attaching to a tracer provider: which one, what is said where it cannot work, and its end.
+
+Row F16 of docs/reliability.md.
+"""
 
 from __future__ import annotations
 
