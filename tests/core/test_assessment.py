@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimspan.evaluation import Assessment, Evaluation, assess, summary_of
+from claimspan.evaluation import Assessment, Evaluation, assess, summary_of, verdict_of
 from claimspan.evaluation.assessment import GOOD, LOW, LOW_AT_LEAST, LOW_AT_MOST, NEUTRAL
 from claimspan.evaluation.reasons import MAX_REASON_BYTES, MEANS, REASONS
 from claimspan.metrics import METRICS, Undefined, measure
