@@ -37,6 +37,8 @@ from opentelemetry import metrics
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from prometheus_client import start_http_server
 from claimspan.cost.usage import Usage, add_usage
 from lc_pipelines import rag_chain
@@ -47,7 +49,9 @@ class Paid(ScriptedJudge):
         return await super().extract_claims(text, question=question)
 
 metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()]))
-monitor = Monitor(Paid(), sample=1.0, tracer_provider=TracerProvider(shutdown_on_exit=False))
+provider = TracerProvider(shutdown_on_exit=False)
+provider.add_span_processor(BatchSpanProcessor(OtlpFileExporter("traces.jsonl")))
+monitor = Monitor(Paid(), sample=1.0, tracer_provider=provider)
 server, _ = start_http_server(0, "127.0.0.1")
 chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
 print(server.server_port, flush=True)

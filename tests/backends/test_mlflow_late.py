@@ -38,8 +38,8 @@ def experiment(mlflow: str) -> Experiment:
 def test_late_scores_change_neither_state_nor_duration_of_their_trace(
     experiment: Experiment,
 ) -> None:
-    judge = ScriptedJudge(delay=1.0)
-    with monitor_to(experiment, judge=judge, hold_seconds=0.1) as monitor:
+    judge = ScriptedJudge(delay=2.0)
+    with monitor_to(experiment, judge=judge, hold_seconds=1.0) as monitor:
         ask(monitor)
 
     trace = experiment.trace(QUERY)

@@ -28,7 +28,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[
     """The demo, which stays up after its results as in a terminal."""
     cache = tmp_path_factory.mktemp("cache")
     # The environment of these tests was made by the same code, and is used again.
-    (cache / "claimspan").symlink_to(ROOT / ".venv-phoenix")
+    environments = ROOT / ".venv-phoenix"
+    environments.mkdir(exist_ok=True)
+    (cache / "claimspan").symlink_to(environments)
     arguments = f"demo --phoenix --wait --json --questions {QUESTIONS}".split()
     with subprocess.Popen(
         [sys.executable, "-m", "claimspan", *arguments],

@@ -209,9 +209,13 @@ def test_the_turns_of_a_session_are_together(project: PhoenixApi) -> None:
 
 def test_scores_that_come_late_stretch_no_trace(phoenix: Phoenix) -> None:
     provider = provider_to(f"{phoenix.url}/v1/traces", openinference__project__name="late")
-    judge = ScriptedJudge(delay=1.0)
+    judge = ScriptedJudge(delay=2.0)
     monitor = monitor_on(
-        provider, judge=judge, hold_seconds=0.05, sinks=[PhoenixWriter(phoenix.url)]
+        # Time enough for the judge to begin, also on a busy machine, and too little to end.
+        provider,
+        judge=judge,
+        hold_seconds=1.0,
+        sinks=[PhoenixWriter(phoenix.url)],
     )
     ask_all(LangChainDriver(), monitor, "a late talk")
     assert monitor.stats.late == len(JUDGED)
