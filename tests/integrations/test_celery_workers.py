@@ -113,7 +113,7 @@ def scene(shared_scene: Scene) -> Scene:
     """The shared scene, without what earlier tests have left."""
     shared_scene.outage.unlink(missing_ok=True)
     shared_scene.redis.client.delete("claimspan:jobs", "claimspan:dead")
-    shared_scene.backend.spans.clear()
+    shared_scene.backend.clear()
     return shared_scene
 
 

@@ -71,6 +71,10 @@ class Receiver:
         """All spans, in the order of their arrival."""
         return [span for request in list(self.requests) for span in spans_in(request.message)]
 
+    def clear(self) -> None:
+        """Forget the spans that have arrived."""
+        self.requests.clear()
+
     def take(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Keep what a request has, and return status and body of the answer."""
         if path == "/v1/metrics":

@@ -62,7 +62,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
 def ask(monitor: InMemoryMonitor) -> SpanContext:
     """Ask once, and return the context of the root span."""
     rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
-    (root,) = [span for span in monitor.spans() if span.name == "invoke_workflow"]
+    (root,) = [span for span in monitor.spans() if span.name.startswith("invoke_workflow")]
     return ids(root)
 
 
@@ -282,7 +282,7 @@ def test_a_logger_that_raises_keeps_back_no_span_no_metric_and_no_sink(
         root = ask(monitor)
         monitor.feedback(0.0, trace_id=root)
         monitor.flush()
-        names = {span.name for span in monitor.spans()}
+        names = {span.name.split()[0] for span in monitor.spans()}
         assert monitor.stats.evaluated == 1
         assert monitor.stats.faults == 2  # the events of the scores, and that of the feedback
 
@@ -337,7 +337,7 @@ def test_a_processor_that_raises_on_one_late_span_keeps_back_nothing_else(
     with InMemoryMonitor(judge=judge, hold_seconds=0.1, sinks=[sink]) as monitor:
         monitor.provider.add_span_processor(RaisingSpans(name, at))
         ask(monitor)
-        names = {span.name for span in monitor.spans()}
+        names = {span.name.split()[0] for span in monitor.spans()}
         assert monitor.stats.faults == 1
 
     lost = {name} if at == "start" else set[str]()  # the exporter stands before the processor

@@ -260,7 +260,8 @@ class Delivery(Generic[_T]):
                 self._lose(late, STOPPED if self._is_stopped else why)
             for entry in kept:
                 entry.tries += 1
-                entry.due = now + self._backoff(entry.tries)
+                # Where all failed, it is the pause of all that counts.
+                entry.due = now if has_failed else now + self._backoff(entry.tries)
             self._again += kept
             self._failures = self._failures + 1 if has_failed else 0
             self._next_try = now + self._backoff(self._failures) if has_failed else 0.0
