@@ -49,8 +49,8 @@ def instrument(
             instrumentation uses. None takes the application's global one.
 
     Returns:
-        A callable that ends the evaluation of what has not ended yet, unless the monitor is attached
-        by another call as well. Calling it twice is safe.
+        A callable that ends the evaluation of what has not ended yet, unless another call has
+        attached the monitor as well. Calling it twice is safe.
 
     Raises:
         ConfigError: There is no provider, it is not of the OpenTelemetry SDK, the monitor writes to
