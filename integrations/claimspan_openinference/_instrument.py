@@ -36,7 +36,8 @@ def instrument(
 
     Other than ``provider.add_span_processor(ClaimspanSpanProcessor())`` it never takes the place of
     the provider's exporter, as it would with the provider of Phoenix's ``register()``, and it works
-    with Logfire's. Attached twice with the same monitor, it evaluates each trace once.
+    with Logfire's. Attached twice with the same monitor, it evaluates each trace once, until both
+    are undone; question and answer are then where the first of the two says.
 
     Args:
         monitor: Evaluates the records and writes the scores; None uses a monitor of its own where
@@ -48,7 +49,8 @@ def instrument(
             instrumentation uses. None takes the application's global one.
 
     Returns:
-        A callable that ends the evaluation of what has not ended yet. Calling it twice is safe.
+        A callable that ends the evaluation of what has not ended yet, unless another call has
+        attached the monitor as well. Calling it twice is safe.
 
     Raises:
         ConfigError: There is no provider, it is not of the OpenTelemetry SDK, the monitor writes to
@@ -74,9 +76,22 @@ def _attach(processor: ClaimspanSpanProcessor, provider: TracerProvider) -> Call
     with _lock:  # two threads may attach the same monitor at once
         there = processors_of(chain_of(provider))
         ours = [each for each in there if isinstance(each, ClaimspanSpanProcessor)]
-        for known in ours:
-            if known.monitor is processor.monitor and not known.is_detached:
-                return known.detach
+        known = next((each for each in ours if each.stands_for(processor)), None)
+        if known is not None:
+            known.attach()
+            return _once(known.release)
         # The method of the SDK itself: Phoenix's takes what is added in place of its own exporter.
         TracerProvider.add_span_processor(provider, processor)
-    return processor.detach
+    return _once(processor.release)
+
+
+def _once(release: Callable[[], None]) -> Callable[[], None]:
+    """Make a callable that ends one attachment, however often it is called."""
+    left = [release]
+
+    def undo() -> None:
+        with _lock:
+            if left:
+                left.pop()()
+
+    return undo

@@ -97,16 +97,42 @@ class ClaimspanSpanProcessor(SpanProcessor):
         self._chain: object = None
         self._is_wrapped = False
         self._has_looked = False
-        self.is_detached = False
-        """Whether ``detach`` was called."""
+        self._attached = 1
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether nothing is evaluated any more."""
+        return not self._attached
+
+    def stands_for(self, other: ClaimspanSpanProcessor) -> bool:
+        """Whether another processor on the same provider would do no more than this one.
+
+        One that is detached stands for those alone that read the same keys.
+        """
+        if self.monitor is not other.monitor:
+            return False
+        return not self.is_detached or self._reader.keys == other._reader.keys
+
+    def attach(self) -> None:
+        """Evaluate until ``release`` was called once more, also where it was called before."""
+        with self._lock:
+            self._attached += 1
+
+    def release(self) -> None:
+        """End one attachment; with the last one, ``detach``."""
+        with self._lock:
+            if self._attached > 1:
+                self._attached -= 1
+                return
+        self.detach()
 
     def detach(self) -> None:
         """Evaluate nothing that has not ended yet; safe to call twice.
 
         The processor stays where it is: a provider of the SDK cannot remove one.
         """
-        self.is_detached = True
         with self._lock:
+            self._attached = 0
             self._traces.clear()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:

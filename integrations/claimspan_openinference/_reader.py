@@ -37,8 +37,9 @@ class SpanReader:
     """Finds query, response, chunks and model in OpenInference's and OpenTelemetry's attributes."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
-        self._query_key = query_key
-        self._response_key = response_key
+        self.keys: Final = (query_key, response_key)
+        """Where question and answer are, as the application says."""
+        self._query_key, self._response_key = self.keys
 
     def query(self, root: Run) -> object:
         """Return the question in the root's input, which is a text or JSON."""

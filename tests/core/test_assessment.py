@@ -217,6 +217,17 @@ def test_a_score_that_stands_for_none_says_so() -> None:
     assert found["alignment"] == "without a value, counted as 0: no ground truth claims"
 
 
+def test_a_score_of_undecided_verdicts_that_counts_as_0_says_so() -> None:
+    undecided = Labels([None], [None], [[None, None]], [[None, None]])
+
+    assessments = assess(undecided.evaluation("zero"))
+
+    low = {each.name: each.explanation for each in assessments if each.label == LOW}
+    assert "faithfulness" in low
+    why = "without a value, counted as 0: every verdict is undecided"
+    assert low == dict.fromkeys(low, why)
+
+
 def test_scores_without_their_verdicts_have_no_reason() -> None:
     assert explanations(Evaluation(metrics={"faithfulness": 0.1, "f1": 0.1})) == {
         "faithfulness": "",

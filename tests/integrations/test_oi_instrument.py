@@ -21,7 +21,7 @@ from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_openinference import ClaimspanSpanProcessor
 from claimspan_tracing import Monitor
-from claimspan_tracing.adapters import run_suppressed
+from claimspan_tracing.adapters import chain_of, processors_of, run_suppressed
 from claimspan_tracing.export import exporting
 
 from lc_pipelines import rag_chain
@@ -155,6 +155,36 @@ def test_undone_and_attached_again_each_trace_is_scored_once(
     assert monitor.flush()
     assert len(spans.evaluations) == 1
     assert monitor.stats.produced == monitor.stats.evaluated == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_attached_twice_it_evaluates_until_both_are_undone(
+    elsewhere: tuple[TracerProvider, Spans], order: tuple[int, int]
+) -> None:
+    provider, _ = elsewhere
+    monitor = monitor_of()
+    undo = [claimspan_openinference.instrument(monitor, tracer_provider=provider) for _ in range(2)]
+    evaluated: list[int] = []
+    for each in (undo[order[0]], undo[order[0]], undo[order[1]]):
+        each()
+        trace_of(provider)
+        assert monitor.flush()
+        evaluated.append(monitor.stats.evaluated)
+
+    assert evaluated == [1, 2, 2]
+
+
+def test_attached_again_and_again_a_provider_gets_no_further_processor(
+    elsewhere: tuple[TracerProvider, Spans],
+) -> None:
+    provider, _ = elsewhere
+    monitor = monitor_of()
+    sizes: set[int] = set()
+    for _ in range(3):
+        claimspan_openinference.instrument(monitor, tracer_provider=provider)()
+        sizes.add(len(processors_of(chain_of(provider))))
+
+    assert len(sizes) == 1
 
 
 def test_openinferences_tracer_writes_scores_of_a_span_that_ended_in_a_suppressed_processor(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provider_apps import CALLBACK, Arrived, run_app, values
+from provider_apps import CALLBACK, Arrived, operation_of, run_app, values
 
 SETUPS = {
     "sdk": """
@@ -107,8 +107,10 @@ def assert_late(arrived: Arrived) -> None:
     root, carrier = arrived.ours["invoke_workflow"], arrived.ours["claimspan.evaluate"]
     assert values(root)["claimspan.evaluation.status"].string_value == "timeout"
     assert values(carrier)["claimspan.score.faithfulness"].double_value == 0.5
-    assert [link.span_id for link in carrier.links] == [root.span_id]
-    assert carrier.trace_id == root.trace_id
+    assert "evaluations.0.evaluation.name" in values(arrived.ours["claimspan.annotations"])
+    for each in (carrier, arrived.ours["claimspan.annotations"]):
+        assert [link.span_id for link in each.links] == [root.span_id]
+        assert each.trace_id == root.trace_id
     assert arrived.files == []
 
 
@@ -132,7 +134,7 @@ def test_late_scores_that_mlflows_processor_refuses_are_no_success(tmp_path: Pat
     # MLflow forgets a trace as its root ends, and raises at each span that comes later.
     assert arrived.told == ("False", "0", "0", "1")
     assert "claimspan failed inside with KeyError" in arrived.printed
-    assert "claimspan.evaluate" not in arrived.ours
+    assert {"claimspan.evaluate", "claimspan.annotations"}.isdisjoint(arrived.ours)
 
 
 @pytest.mark.parametrize("options", ["", LATE], ids=["inline", "late"])
@@ -141,8 +143,10 @@ def test_langfuse_takes_our_root_alone_for_the_root_of_the_application(
 ) -> None:
     arrived = run_app(query("langfuse", options), tmp_path)
 
-    marked = [s.name for s in arrived.spans if "langfuse.internal.is_app_root" in values(s)]
-    assert [name.split()[0] for name in marked] == ["invoke_workflow"]
+    marked = [
+        operation_of(s) for s in arrived.spans if "langfuse.internal.is_app_root" in values(s)
+    ]
+    assert marked == ["invoke_workflow"]
 
 
 @pytest.mark.parametrize("options", ["", LATE], ids=["inline", "late"])

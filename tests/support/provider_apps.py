@@ -19,7 +19,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from environments import ROOT, SOURCES, environment
 from otlp_receiver import receiver
 
-__all__ = ["CALLBACK", "OPENINFERENCE", "Arrived", "run_app", "values"]
+__all__ = ["CALLBACK", "OPENINFERENCE", "Arrived", "operation_of", "run_app", "values"]
+
+OPERATIONS = frozenset(
+    {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate", "claimspan.annotations"}
+)
 
 WATCHDOG_SECONDS = 180.0
 """No application runs longer, however busy the machine is."""
@@ -83,11 +87,11 @@ class Arrived:
 
     @property
     def ours(self) -> dict[str, Span]:
-        """The spans of claimspan by the first word of their names; each is there once."""
+        """The spans of claimspan by their operation; each is there once."""
         ours = [span for span in self.spans if _is_ours(span)]
-        by_name = {span.name.split()[0]: span for span in ours}
-        assert len(by_name) == len(ours)
-        return by_name
+        by_operation = {operation_of(span): span for span in ours}
+        assert len(by_operation) == len(ours)
+        return by_operation
 
     @property
     def theirs(self) -> list[Span]:
@@ -148,5 +152,10 @@ def _variables() -> dict[str, str]:
     }
 
 
+def operation_of(span: Span) -> str:
+    """The operation that a span of claimspan has in its name, before what it works with."""
+    return span.name.partition(" ")[0]
+
+
 def _is_ours(span: Span) -> bool:
-    return span.name in {"invoke_workflow", "retrieval", "chat", "claimspan.evaluate"}
+    return operation_of(span) in OPERATIONS

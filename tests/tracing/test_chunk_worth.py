@@ -11,9 +11,10 @@ from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import is_list
 from claimspan_tracing.testing import InMemoryMonitor
 
-from lc_pipelines import Shelf, rag_chain
+from lc_pipelines import Echo, Shelf, rag_chain
 from support import attributes
 
+RECALL = "claimspan.score.claim_recall"
 RELEVANCE, USED = "claimspan.chunks.relevance", "claimspan.chunks.used"
 TRUTH = {"q": "Answer to q. Nobody knows q."}
 
@@ -89,3 +90,30 @@ def test_chunks_that_were_dropped_before_the_model_are_judged_where_the_model_re
         retrieved, read = lists_on(monitor, "retrieval"), lists_on(monitor, "chat")
     assert retrieved == [{}, {}]
     assert read == [{USED: (0.5, 1.0)}]
+
+
+def test_chunks_of_one_id_are_not_taken_for_one_another_where_texts_are_not_captured() -> None:
+    shelves = [
+        Shelf(documents=[Document(id="0", page_content=text)])
+        for text in ("Answer to q. Nobody knows q.", "nothing")
+    ]
+
+    def answer(query: str, config: RunnableConfig) -> str:
+        chunks = [chunk for shelf in shelves for chunk in shelf.invoke(query, config)]
+        read = "\n".join([*(chunk.page_content for chunk in chunks), query])
+        return Echo().invoke(read, config).text
+
+    found: dict[bool, list[dict[str, object]]] = {}
+    for is_captured in (True, False):
+        with InMemoryMonitor(ground_truth=TRUTH, capture_content=is_captured) as monitor:
+            chain = RunnableLambda(answer)
+            chain.invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+            spans = [s for s in monitor.spans() if s.name.split()[0] == "retrieval"]
+            found[is_captured] = [
+                {n: v for n, v in attributes(span).items() if n in (RECALL, RELEVANCE, USED)}
+                for span in spans
+            ]
+
+    assert [each[RECALL] for each in found[True]] == [1.0, 0.0]
+    assert [each[RELEVANCE] for each in found[True]] == [(1.0,), (0.0,)]
+    assert found[False] == [{}, {}]

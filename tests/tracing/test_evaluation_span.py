@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 
-from claimspan import Claim, Evaluation
-from claimspan.cost.usage import Usage
+from claimspan import Claim, Evaluation, VerdictMatrix
+from claimspan.cost.usage import Usage, add_note
 from claimspan.evaluation import Assessment
 from claimspan.metrics import METRICS
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing.adapters import is_list
 from claimspan_tracing.testing import InMemoryMonitor
 from claimspan_tracing.write.annotations import annotation_attributes, identifier_of
 
@@ -160,6 +161,29 @@ def test_what_a_judge_writes_into_its_claims_is_cleaned_like_every_other_text() 
 
     assert "'red\ufffd[31m and \ufffd nothing'" in written
     assert re.findall(r"[\0\x1b\u202e]|\\u0000|\\u001b", written) == []
+
+
+class Talkative(ScriptedJudge):
+    """A judge that notes something else about each of many verdicts."""
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        for n in range(100):
+            add_note(f"{n} \x1b[31m\ud800 {'x' * 10_000}", n)
+        return await super().check(claims, references, question=question)
+
+
+def test_a_judge_that_notes_a_lot_fills_no_span() -> None:
+    with InMemoryMonitor(judge=Talkative()) as monitor:
+        ask(monitor)
+        notes = attributes(named(monitor, "invoke_workflow"))["claimspan.judge.notes"]
+
+    assert is_list(notes)
+    texts = [str(note) for note in notes]
+    assert [text.split()[0] for text in texts] == [str(n) for n in range(99, 83, -1)]
+    assert max(len(text.encode()) for text in texts) < 270
+    assert not any(mark in text for text in texts for mark in ("\x1b", "\ud800"))
 
 
 # --- late scores, by OpenInference's rules for annotations ---

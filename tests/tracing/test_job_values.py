@@ -184,6 +184,21 @@ def test_a_job_of_another_version_or_with_a_field_too_many_is_refused(finished: 
             Job.from_json(json.dumps(fields | change))
 
 
+def test_a_job_that_was_written_before_runs_had_messages_and_span_ids_is_still_one(
+    finished: Finished,
+) -> None:
+    fields = json.loads(finished.job.to_json())
+    for run in fields["runs"]:
+        for name in ("messages", "span_id", "completed"):
+            run.pop(name, None)
+
+    older = Job.from_json(json.dumps(fields))
+
+    assert older.record == finished.job.record
+    assert [(run.span_id, run.completed) for run in older.runs] == [("", True)] * 2
+    assert not any(run.messages for run in older.runs if isinstance(run, GeneratorRun))
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

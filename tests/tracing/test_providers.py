@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -231,3 +234,37 @@ def test_a_provider_that_replaces_its_exporter_by_what_is_added_keeps_it(spans: 
     assert monitor.shutdown()
     assert monitor.stats.evaluated == 1
     assert attributes(spans.root)["claimspan.evaluation.status"] == "evaluated"
+
+
+class Waiting(ScriptedJudge):
+    """A judge that answers once a gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    async def _act(self) -> None:
+        while not self.gate.is_set():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("fault", ["shut down", "no exporter"])
+def test_late_scores_that_nothing_exports_are_counted_as_lost(spans: Spans, fault: str) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    if fault == "shut down":
+        provider.add_span_processor(SimpleSpanProcessor(spans.exporter))
+    judge = Waiting()
+    monitor = Monitor(judge, sample=1.0, tracer_provider=provider, hold_seconds=0.1)
+
+    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    deadline = time.monotonic() + 30
+    while not monitor.stats.dropped and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if fault == "shut down":
+        provider.shutdown()
+    judge.gate.set()
+    monitor.flush(30)
+
+    stats = monitor.stats
+    assert stats.dropped == {"timeout": 1}
+    assert (stats.late, stats.spans_lost) == (0, 1)

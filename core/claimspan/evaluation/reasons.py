@@ -9,7 +9,7 @@ from typing import Final
 
 from claimspan.evaluation.result import Evaluation
 from claimspan.metrics import counted
-from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError
+from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
 from claimspan.verdicts import Label
 
 __all__ = ["MAX_REASON_BYTES", "MEANS", "REASONS", "Evidence", "reason_for"]
@@ -142,6 +142,7 @@ def _counts(metric: str, truths: Truths, evidence: Evidence) -> tuple[str, list[
     reason = REASONS[metric]
     try:
         values = reason.truths(truths)
+        share(values)  # raises where every verdict is undecided
     except UndefinedMetricError as error:
         # ``undefined="zero"`` makes a score of what has none.
         return ("" if error.not_given else f"without a value, counted as 0: {error}"), []

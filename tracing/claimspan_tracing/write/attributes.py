@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+from operator import itemgetter
+from typing import Final
 
 from claimspan import Evaluation
 from claimspan.evaluation import Assessment, summary_of, verdict_of
@@ -14,6 +17,12 @@ from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
 
 __all__ = ["about", "ground_truth_of", "in_words", "left_out", "metric_scores", "sample_of"]
+
+MAX_COUNTS: Final = 16
+"""Notes of a judge, or reasons of undecided verdicts, on one span."""
+
+MAX_COUNTED_BYTES: Final = 256
+"""Bytes of one of them, as of the reason of a state; 4 KiB in all."""
 
 
 def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = None) -> Attributes:
@@ -110,4 +119,6 @@ def _undefined(undefined: Mapping[str, str]) -> list[str]:
 
 
 def _counts(counts: Mapping[str, int]) -> list[str]:
-    return [f"{name}: {count}" for name, count in counts.items()]
+    """The most frequent ones; they are a judge's own words, of which there may be any number."""
+    most = nlargest(MAX_COUNTS, counts.items(), key=itemgetter(1))
+    return [f"{cut(clean(name), MAX_COUNTED_BYTES)}: {count}" for name, count in most]

@@ -42,7 +42,10 @@ def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
 
 
 def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:
-    """Return chunks as OpenInference's documents.
+    """Return chunks as OpenInference's documents, the first one last.
+
+    The SDK drops the oldest attributes where the application allows fewer, and a list of documents
+    that does not begin with the first one is not read at all.
 
     Args:
         chunks: The chunks of a retriever or a generator.
@@ -59,7 +62,7 @@ def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attrib
             metadata = encode_json(dict(chunk.metadata))
             if len(metadata.encode("utf-8")) <= MAX_METADATA_BYTES:
                 attributes[semconv.document(index, "metadata")] = metadata
-    return attributes
+    return dict(reversed(attributes.items()))
 
 
 def documents_output(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:

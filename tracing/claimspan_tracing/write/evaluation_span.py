@@ -87,7 +87,8 @@ def write_carrier(finished: Finished, tracer: Tracer) -> None:
         _write_evidence(finished, evaluation, tracer, scores)
     finally:  # a fault of the one must not keep back the other
         with _span(semconv.SPAN_ANNOTATIONS, finished.job, tracer) as span:
-            span.set_attributes(annotations)
+            # The first ones last: where others allow fewer attributes, the SDK drops the oldest.
+            span.set_attributes(dict(reversed(annotations.items())))
 
 
 def _write_evidence(
@@ -121,6 +122,8 @@ def _span(name: str, job: Job, tracer: Tracer) -> Generator[Span]:
     )
     try:
         yield span
+        # Once more, since it was the oldest: a span of no kind is shown as no evaluation.
+        span.set_attribute(semconv.OPENINFERENCE_SPAN_KIND, semconv.KIND_EVALUATOR)
         span.set_status(StatusCode.OK)
     finally:
         span.end(end_time=job.ended)
@@ -158,14 +161,15 @@ def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None
     """Write as many whole claims as there is room for, those of the response first."""
     # Whole claims only: a claim without its label would read as undecided.
     ids = [chunk.id for chunk in job.record.chunks]
-    recorded = 0
+    recorded: list[Attributes] = []
     for claim in _response_claims(ids, evaluation) + _ground_truth_claims(ids, evaluation):
         if len(claim) > room:
             break
         room -= len(claim)
-        recorded += 1
+        recorded.append(claim)
+    for claim in reversed(recorded):  # the first one last: the SDK drops the oldest attributes
         span.set_attributes(claim)
-    span.set_attribute(semconv.CLAIMS_RECORDED, recorded)
+    span.set_attribute(semconv.CLAIMS_RECORDED, len(recorded))
 
 
 def _response_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attributes]:

@@ -17,7 +17,7 @@ from claimspan_tracing.write.attributes import (
     left_out,
     metric_scores,
 )
-from claimspan_tracing.write.chunk_worth import worth_of_chunks
+from claimspan_tracing.write.chunk_worth import are_told_apart, worth_of_chunks
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.limits import Attributes
 from claimspan_tracing.write.sinks import Finished
@@ -92,6 +92,8 @@ def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> 
     # With one retriever its own chunks are all chunks, also after a reranker.
     if matrix is None or len(spans.retrievers) == 1:
         return evaluation.metrics if matrix is not None else {}
+    if not are_told_apart(spans.job.record.chunks):
+        return {}
     own = {(chunk.id, chunk.text) for chunk in run.chunks}
     columns = [i for i, c in enumerate(spans.job.record.chunks) if (c.id, c.text) in own]
     labels = [[row[i] for i in columns] for row in matrix.labels]

@@ -110,11 +110,14 @@ class Writer:
         """Write scores that came after the record had reached another state.
 
         Returns:
-            Whether the scores were written.
+            Whether the scores were written to where something exports them.
         """
         late = replace(outcome, late=True)
         finished = self._shown(Finished(_decided(job, outcome), late))
         written = self._try(self._scores, finished)
+        if written and (self._is_shut_down() or not self._exports()):
+            self._ledger.span_lost()
+            written = False
         for sink in self._sinks:
             self._try(sink, finished)
         return written
