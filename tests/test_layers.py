@@ -120,7 +120,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "redact",
     }
     | {"write"},
-    "remote": SHARED | {"decide", "dispatch", "export", "job", "options", "redact", "write"},
+    "remote": SHARED
+    | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}

@@ -94,7 +94,8 @@ def make_worker_app(
         ground_truth: As for ``Monitor``.
         tracer_provider: Where carriers go. None sends them where ``configure`` would: to
             ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
-        sinks: Write finished records to further places.
+        sinks: Write finished records to further places. What waits to be delivered when a process
+            of the worker ends gets 5 s; it is lost where the process is killed.
         redact: Takes out of ground truths and of what the judge says what nobody may see, as for
             ``Monitor``; the application redacts the records.
         budget: What judging may cost. ``Budget(..., store=RedisBudgetStore(url))`` is shared by
@@ -125,8 +126,12 @@ def make_worker_app(
     app = Celery("claimspan", broker=broker, set_as_current=False)
     app.conf.update(_settings(options))
     store = _store_of(options)
-    _Tasks(app, options, store).register()
+    tasks = _Tasks(app, options, store)
+    tasks.register()
     signals.task_revoked.connect(_count_expired(app, store), weak=False)
+    # The one in a process of the pool, the other where there are none: solo, or threads.
+    signals.worker_process_shutdown.connect(tasks.close, weak=False)
+    signals.worker_shutdown.connect(tasks.close, weak=False)
     return app
 
 
@@ -185,6 +190,19 @@ class _Tasks:
         @self._app.task(name=EVALUATE_RECORD, bind=True)
         def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate_record(task, *args)
+
+    def close(self, **of_signal: object) -> None:
+        """Have the sinks deliver what waits, where this process has evaluated anything."""
+        made, self._made = self._made, None
+        if made is None or made[0] != os.getpid():
+            return
+        remote = made[1].remote
+        if not remote.close() or remote.lost:
+            _logger.warning(
+                "claimspan: a worker ends, and sinks have not delivered all of its results; "
+                "%d are lost for sure",
+                remote.lost,
+            )
 
     def _processing(self) -> Processing:
         """What this process evaluates with: made with its first job, and never inherited."""

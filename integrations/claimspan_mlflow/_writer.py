@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError, DeliveryError
-from claimspan.evaluation.assessment import Assessment
+from claimspan.evaluation.assessment import GOOD, LOW, summary_of
 from claimspan_tracing.adapters import (
     Backend,
     BackendWriter,
@@ -35,12 +36,38 @@ AT_ONCE: Final = 4
 
 _NOT_FOUND: Final = 404
 
-_Key = tuple[str, str, str, str]
-"""Name, span, judge and its version: one score."""
+LABEL: Final = "claimspan"
+"""Feedback that is ``low`` where any score is, else ``good``: MLflow's page filters feedback by
+equality alone, so this one word finds the bad answers."""
+
+CHUNK_RELEVANCE: Final = "chunk_relevance"
+"""Feedback on a chunk: MLflow's page shows it beside the document of the retriever's span."""
+
+# The page of a trace looks for the place of a document in the first of these, then in the second.
+OUTPUT_KEY: Final = "span_output_key"
+CHUNK_INDEX: Final = "chunk_index"
+
+_Key = tuple[str, str, str, str, str]
+"""Name, span, place of the chunk, judge and its version: one piece of feedback."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Feedback:
+    """What is said of a span, or of one chunk on it."""
+
+    name: str
+    span_id: str
+    value: float | str
+    rationale: str = ""
+    place: str = ""
+    """Of the chunk among the documents of the span, from 0."""
 
 
 class MLflowWriter(BackendWriter):
     """Adds each score to its trace as feedback, with the explanation as its rationale.
+
+    One more, ``claimspan``, says in a word whether any score is low: filter by it. Where there is a
+    ground truth, each document of a retriever gets ``chunk_relevance``, yes or no.
 
     MLflow stores what it is given twice as two assessments. So what a trace has is looked up
     first, and only what is missing is added. A trace that is not stored yet is asked for again,
@@ -54,6 +81,7 @@ class MLflowWriter(BackendWriter):
         token: str | None = None,
         username: str | None = None,
         password: str | None = None,
+        documents: bool = True,
     ) -> None:
         """Set where MLflow is; what is not given is looked up as MLflow's own client does.
 
@@ -62,6 +90,8 @@ class MLflowWriter(BackendWriter):
             token: Otherwise ``MLFLOW_TRACKING_TOKEN``.
             username: Otherwise ``MLFLOW_TRACKING_USERNAME``; wins over a token.
             password: Otherwise ``MLFLOW_TRACKING_PASSWORD``.
+            documents: Whether to say of each chunk whether it is relevant, where there is a
+                ground truth. MLflow takes one request for each.
 
         Raises:
             ConfigError: There is no address of a server, or only half of name and password.
@@ -79,6 +109,7 @@ class MLflowWriter(BackendWriter):
                 user=user,
             )
         )
+        self._documents = documents
 
     async def _write(
         self, connection: Connection, records: Sequence[ScoredRecord]
@@ -88,7 +119,7 @@ class MLflowWriter(BackendWriter):
         async def write(record: ScoredRecord) -> DeliveryError | None:
             async with turns:
                 try:
-                    await _add_missing(connection, record)
+                    await self._add_missing(connection, record)
                 except DeliveryError as error:
                     return error
             return None
@@ -96,11 +127,27 @@ class MLflowWriter(BackendWriter):
         found = await asyncio.gather(*map(write, records))
         return {index: error for index, error in enumerate(found) if error is not None}
 
+    async def _add_missing(self, connection: Connection, record: ScoredRecord) -> None:
+        path = f"/api/3.0/mlflow/traces/tr-{record.trace_id}"
+        stored = await _stored_in(connection, path)
+        refusal: DeliveryError | None = None
+        for feedback in (*_all_of(record), *(_of_chunks(record) if self._documents else ())):
+            if _key(record, feedback) in stored:
+                continue
+            try:
+                await connection.post(f"{path}/assessments", _body(record, feedback))
+            except DeliveryError as error:
+                if not error.final:
+                    raise
+                refusal = error  # of this one; the others may be taken
+        if refusal is not None:
+            raise refusal
 
-async def _add_missing(connection: Connection, record: ScoredRecord) -> None:
-    path = f"/api/3.0/mlflow/traces/tr-{record.trace_id}"
+
+async def _stored_in(connection: Connection, path: str) -> set[_Key]:
+    """The feedback that a trace has."""
     try:
-        stored = _stored(await connection.get(path))
+        return _stored(await connection.get(path))
     except RefusalError as error:
         if error.status != _NOT_FOUND:
             raise
@@ -108,26 +155,35 @@ async def _add_missing(connection: Connection, record: ScoredRecord) -> None:
             f"MLflow has no trace yet that scores are for: if it never comes, check {URI}, and "
             "where the spans are exported to"
         ) from None
-    refusal: DeliveryError | None = None
-    for assessment in record.assessments:
-        if _key(record, assessment) in stored:
-            continue
-        try:
-            await connection.post(f"{path}/assessments", _feedback(record, assessment))
-        except DeliveryError as error:
-            if not error.final:
-                raise
-            refusal = error  # of this one; the others may be taken
-    if refusal is not None:
-        raise refusal
 
 
-def _key(record: ScoredRecord, assessment: Assessment) -> _Key:
-    return assessment.name, record.span_id, record.judge_name, record.judge_version
+def _all_of(record: ScoredRecord) -> Iterator[_Feedback]:
+    """The feedback on a record as a whole: the word first, by which people look for it."""
+    span_id, summary = record.span_id, summary_of(record.assessments)
+    yield _Feedback(name=LABEL, span_id=span_id, value=LOW if summary else GOOD, rationale=summary)
+    for each in record.assessments:
+        yield _Feedback(
+            name=each.name, span_id=span_id, value=each.value, rationale=each.explanation
+        )
+
+
+def _of_chunks(record: ScoredRecord) -> Iterator[_Feedback]:
+    for chunk in record.chunks:
+        yield _Feedback(
+            name=CHUNK_RELEVANCE,
+            span_id=chunk.span_id,
+            value="yes" if chunk.is_relevant else "no",
+            place=str(chunk.position),
+        )
+
+
+def _key(record: ScoredRecord, feedback: _Feedback) -> _Key:
+    judge = record.judge_name, record.judge_version
+    return feedback.name, feedback.span_id, feedback.place, *judge
 
 
 def _stored(trace: JsonValue) -> set[_Key]:
-    """The scores that a trace has, by what ``_feedback`` writes."""
+    """The feedback that a trace has, by what ``_body`` writes."""
     info = _value(_value(trace, "trace"), "trace_info")
     if not is_mapping(info):
         raise DeliveryError(f"MLflow's answer holds no trace: check {URI}", final=True)
@@ -137,8 +193,9 @@ def _stored(trace: JsonValue) -> set[_Key]:
         metadata = _value(each, "metadata")
         fields = _value(each, "assessment_name"), _value(each, "span_id")
         judge = _value(metadata, JUDGE_NAME), _value(metadata, JUDGE_VERSION)
-        name, span_id, judge_name, version = (str(part or "") for part in (*fields, *judge))
-        found.add((name, span_id, judge_name, version))
+        parts = (*fields, _value(metadata, CHUNK_INDEX), *judge)
+        name, span_id, place, judge_name, version = (str(part or "") for part in parts)
+        found.add((name, span_id, place, judge_name, version))
     return found
 
 
@@ -146,21 +203,26 @@ def _value(value: object, key: str) -> object:
     return value.get(key) if is_mapping(value) else None
 
 
-def _feedback(record: ScoredRecord, assessment: Assessment) -> JsonValue:
+def _body(record: ScoredRecord, feedback: _Feedback) -> JsonValue:
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     source: JsonValue = {
         "source_type": "LLM_JUDGE" if record.is_by_model else "CODE",
         "source_id": record.judge,
     }
-    metadata: JsonValue = {JUDGE_NAME: record.judge_name, JUDGE_VERSION: record.judge_version}
+    metadata: dict[str, JsonValue] = {
+        JUDGE_NAME: record.judge_name,
+        JUDGE_VERSION: record.judge_version,
+    }
+    if feedback.place:
+        metadata |= {CHUNK_INDEX: feedback.place, OUTPUT_KEY: feedback.place}
     return {
         "assessment": {
-            "assessment_name": assessment.name,
+            "assessment_name": feedback.name,
             "trace_id": f"tr-{record.trace_id}",
-            "span_id": record.span_id,
+            "span_id": feedback.span_id,
             "source": source,
-            "feedback": {"value": assessment.value},
-            "rationale": assessment.explanation or assessment.label,
+            "feedback": {"value": feedback.value},
+            **({"rationale": feedback.rationale} if feedback.rationale else {}),
             "metadata": metadata,
             # The server takes a time that is missing for 1970.
             "create_time": now,

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.adapters import checked_address
@@ -18,6 +18,7 @@ ENDPOINT: Final = "endpoint, PHOENIX_ENDPOINT or PHOENIX_COLLECTOR_ENDPOINT"
 
 _DEFAULT: Final = "http://127.0.0.1:6006"
 _DEFAULT_PORT: Final = "6006"
+_GRPC_PORT: Final = 4317
 _OTLP_PATH: Final = re.compile(r"/+v1/traces/*$")
 
 
@@ -31,7 +32,7 @@ def address_of(endpoint: str | None) -> str:
         ConfigError: It is no address.
     """
     if endpoint is not None:
-        return checked_address(_OTLP_PATH.sub("", endpoint.strip()), "endpoint")
+        return _of_api(endpoint.strip(), "endpoint")
     for name in (
         "PHOENIX_ENDPOINT",
         "PHOENIX_COLLECTOR_ENDPOINT",
@@ -39,8 +40,7 @@ def address_of(endpoint: str | None) -> str:
         "PHOENIX_BASE_URL",
     ):
         if value := _variable(name):
-            # An address for exporters may end with their path.
-            return checked_address(_OTLP_PATH.sub("", value), name)
+            return _of_api(value, name)
     return _address_of_host(_variable("PHOENIX_HOST"), _variable("PHOENIX_PORT"))
 
 
@@ -65,6 +65,20 @@ def _variable(name: str) -> str:
     return os.environ.get(name, "").strip()
 
 
+def _of_api(address: str, name: str) -> str:
+    """The address of the API, where one of the collector may be given."""
+    # An address for exporters may end with their path.
+    found = checked_address(_OTLP_PATH.sub("", address), name)
+    if urlsplit(found).port == _GRPC_PORT:
+        # It takes spans alone, and would answer no request of ours.
+        raise ConfigError(
+            f"{name} has port {_GRPC_PORT}, where Phoenix takes spans by gRPC: set endpoint or "
+            f"PHOENIX_ENDPOINT to the address of its page, which has port {_DEFAULT_PORT} by "
+            "default"
+        )
+    return found
+
+
 def _address_of_host(host: str, port: str) -> str:
     """The address of a server that is told its own host and port by the same variables."""
     if not host and not port:
@@ -73,7 +87,10 @@ def _address_of_host(host: str, port: str) -> str:
         return checked_address(host, "PHOENIX_HOST")
     # A server that listens everywhere is reached on this machine.
     name = "127.0.0.1" if host in ("", "0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
-    place = name if ":" in name else f"{name}:{port or _DEFAULT_PORT}"
+    if name.count(":") > 1 and not name.startswith("["):
+        name = f"[{name}]"  # IPv6
+    has_port = name.count(":") == 1 or "]:" in name
+    place = name if has_port else f"{name}:{port or _DEFAULT_PORT}"
     return checked_address(f"http://{place}", "PHOENIX_HOST or PHOENIX_PORT")
 
 

@@ -56,7 +56,9 @@ def test_every_score_on_the_root_is_feedback_on_it_once(asked: Experiment) -> No
         trace = asked.trace(query.text)
         root = asked.span(trace, "CHAIN")
         feedback = {name: each.value for name, each in trace.feedback(root).items()}
+        word = feedback.pop("claimspan")
 
+        assert word == root.attributes["claimspan.evaluation.label"]
         assert feedback["faithfulness"] == pytest.approx(query.faithfulness)
         assert feedback == pytest.approx(scores_on(root))
 
@@ -83,6 +85,32 @@ def test_a_filter_on_feedback_finds_exactly_the_bad_answers(asked: Experiment) -
     assert asked.asked("feedback.faithfulness < 0.5") == BAD
     assert asked.asked("feedback.faithfulness < 0.5 AND trace.status = 'OK'") == BAD
     assert asked.asked("feedback.faithfulness IS NULL") == FAILED
+
+
+def test_a_filter_on_one_word_finds_every_answer_with_a_low_score(asked: Experiment) -> None:
+    low = {
+        trace.request
+        for trace in asked.traces()
+        if "claimspan.evaluation.summary" in asked.span(trace, "CHAIN").attributes
+    }
+
+    assert low >= BAD
+    assert asked.asked("feedback.claimspan = 'low'") == low
+    assert asked.asked("feedback.claimspan = 'good'") == {q.text for q in ANSWERED} - low
+
+
+def test_each_document_is_relevant_or_not_where_there_is_a_ground_truth(asked: Experiment) -> None:
+    for query in ANSWERED:
+        trace = asked.trace(query.text)
+        retriever = asked.span(trace, "RETRIEVER")
+        said = {
+            each.metadata["chunk_index"]: each.value
+            for each in trace.assessments
+            if each.name == "chunk_relevance" and each.span_id == retriever.id
+        }
+
+        # The first passage says what the ground truth does, the second does not.
+        assert said == ({"0": "yes", "1": "no"} if query.ground_truth else {})
 
 
 def test_a_filter_on_an_attribute_finds_the_records_of_a_state(asked: Experiment) -> None:

@@ -38,8 +38,10 @@ def experiment(mlflow: str) -> Experiment:
 def test_late_scores_change_neither_state_nor_duration_of_their_trace(
     experiment: Experiment,
 ) -> None:
-    judge = ScriptedJudge(delay=2.0)
-    with monitor_to(experiment, judge=judge, hold_seconds=1.0) as monitor:
+    # Longer than its spans are held, and these long enough for a busy machine to begin: a job that
+    # no judge has begun by then is not evaluated at all.
+    judge = ScriptedJudge(delay=4.0)
+    with monitor_to(experiment, judge=judge, hold_seconds=3.0) as monitor:
         ask(monitor)
 
     trace = experiment.trace(QUERY)

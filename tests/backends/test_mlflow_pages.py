@@ -56,6 +56,16 @@ def test_the_filter_of_the_table_takes_a_score(asked: Experiment) -> None:
         assert rows(page).keys() == {"Is tea roasted?"}
 
 
+def test_the_filter_of_the_table_finds_every_answer_with_a_low_score(asked: Experiment) -> None:
+    low = asked.asked("feedback.claimspan = 'low'")
+    assert 0 < len(low) < len(QUERIES)
+    with open_page() as page:
+        open_table(page, asked, len(QUERIES))
+        filter_feedback(page, "claimspan", "low", len(low))
+
+        assert rows(page).keys() == low
+
+
 def test_a_trace_shows_question_answer_documents_and_why_scores_are_low(
     asked: Experiment, request: pytest.FixtureRequest
 ) -> None:

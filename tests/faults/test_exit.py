@@ -102,13 +102,14 @@ time.sleep(60)
 def test_hundreds_of_pending_records_are_all_written_at_the_end(tmp_path: Path) -> None:
     # Their spans are more than the queue of the SDK's batch processor holds.
     code = """
-monitor = Monitor(Hanging(), sample=1.0, exit_timeout=2.0)
+monitor = Monitor(Hanging(), sample=1.0, exit_timeout=10.0)
 ask(monitor, *map(str, range(800)))
-deadline = time.monotonic() + 30
+deadline = time.monotonic() + 60
 while len(monitor.engine._parts.queue._trees) and time.monotonic() < deadline:
     time.sleep(0.02)  # until the spans of all are built: three for each record
 """
-    # Not measured by coverage: it makes ending 800 records take longer than there is time for.
+    # Not measured by coverage, and with twice the usual time, of which the judge takes two thirds:
+    # ending 800 records must not take longer than there is time for on a busy machine.
     ended = run_python(code, tmp_path, COVERAGE_PROCESS_CONFIG="")
 
     assert ended.code == 0, ended.stderr

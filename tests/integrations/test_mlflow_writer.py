@@ -6,21 +6,26 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import pytest
 
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_mlflow import MLflowWriter
+from claimspan_tracing import Finished
 from claimspan_tracing.deliver import backend_writer
+from claimspan_tracing.deliver.scored import scored
 from claimspan_tracing.testing import InMemoryMonitor
 
 from contract_server import ContractServer, answer, contract_server, cut
-from contracts import MLflowApi
+from contracts import Assessment, MLflowApi
 from lc_pipelines import rag_chain
-from scored_records import LOW, finished, low, not_evaluated
+from scored_records import LOW, Assessed, finished, low, not_evaluated
 
 WAIT = 30.0
+
+GOOD = replace(LOW, value=1.0, label="good", explanation="")
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +52,19 @@ def store(api: MLflowApi, *trace_ids: str) -> None:
         api.assessments[f"tr-{trace_id}"] = []
 
 
+def named(api: MLflowApi, name: str) -> list[Assessment]:
+    """What is stored under a name, of all traces."""
+    stored = [each for found in api.assessments.values() for each in found]
+    return [each for each in stored if each.assessment_name == name]
+
+
+def pieces(record: Finished) -> int:
+    """Number of what a record gets: one word, the scores, and one for each judged chunk."""
+    found = scored(record)
+    assert found is not None
+    return 1 + len(found.assessments) + len(found.chunks)
+
+
 def test_each_score_of_a_pipeline_becomes_an_assessment_of_its_root_span(
     api: MLflowApi, server: ContractServer
 ) -> None:
@@ -58,7 +76,8 @@ def test_each_score_of_a_pipeline_becomes_an_assessment_of_its_root_span(
 
     assert writer.flush(WAIT)
     (stored,) = api.assessments.values()
-    assert {each.assessment_name: each.feedback.value for each in stored} == record.scores
+    values = {each.assessment_name: each.feedback.value for each in stored}
+    assert values == record.scores | {"claimspan": "low"}
     assert {each.span_id for each in stored} == {record.job.span_id}
 
 
@@ -71,10 +90,80 @@ def test_an_assessment_has_rationale_source_and_judge(
     writer.write(record)
 
     assert writer.flush(WAIT)
-    ((assessment,),) = api.assessments.values()
+    (assessment,) = named(api, LOW.name)
     assert (assessment.feedback.value, assessment.rationale) == (0.5, LOW.explanation)
     assert assessment.source.source_type == "CODE"
     assert assessment.source.source_id == "scripted@1"
+
+
+def test_one_word_says_whether_any_score_is_low_and_its_rationale_which(
+    api: MLflowApi, server: ContractServer
+) -> None:
+    bad = low(1)
+    good = Assessed(bad.job, bad.outcome, given=(GOOD,))
+    store(api, bad.job.trace_id)
+    for record in (bad, replace(good, job=finished(2).job)):
+        store(api, record.job.trace_id)
+        writer = MLflowWriter(server.url)
+        writer.write(record)
+        assert writer.flush(WAIT)
+
+    of_bad, of_good = named(api, "claimspan")
+    assert (of_bad.feedback.value, of_bad.rationale) == (
+        "low",
+        f"faithfulness 0.50: {LOW.explanation}",
+    )
+    assert (of_good.feedback.value, of_good.rationale) == ("good", None)
+
+
+def test_a_score_that_is_not_low_has_no_rationale(api: MLflowApi, server: ContractServer) -> None:
+    record = finished()
+    store(api, record.job.trace_id)
+    writer = MLflowWriter(server.url)
+    writer.write(record)
+
+    assert writer.flush(WAIT)
+    (stored,) = api.assessments.values()
+    reasons = {each.name: each.explanation or None for each in record.assessments}
+    assert None in reasons.values()
+    assert {
+        each.assessment_name: each.rationale for each in stored if each.assessment_name in reasons
+    } == reasons
+
+
+def test_each_judged_document_of_a_retriever_is_said_to_be_relevant_or_not(
+    api: MLflowApi, server: ContractServer
+) -> None:
+    record = finished()
+    store(api, record.job.trace_id)
+    writer = MLflowWriter(server.url)
+    writer.write(record)
+
+    assert writer.flush(WAIT)
+    whole = scored(record)
+    assert whole is not None
+    assert whole.chunks
+    stored = {
+        (each.span_id, each.metadata["chunk_index"], each.metadata["span_output_key"]): each
+        for each in named(api, "chunk_relevance")
+    }
+    assert {place: each.feedback.value for place, each in stored.items()} == {
+        (chunk.span_id, str(chunk.position), str(chunk.position)): (
+            "yes" if chunk.is_relevant else "no"
+        )
+        for chunk in whole.chunks
+    }
+
+
+def test_documents_can_be_left_out(api: MLflowApi, server: ContractServer) -> None:
+    record = finished()
+    store(api, record.job.trace_id)
+    writer = MLflowWriter(server.url, documents=False)
+    writer.write(record)
+
+    assert writer.flush(WAIT)
+    assert named(api, "claimspan")
+    assert not named(api, "chunk_relevance")
 
 
 def test_a_trace_that_comes_later_gets_its_scores_then(
@@ -89,7 +178,7 @@ def test_a_trace_that_comes_later_gets_its_scores_then(
     store(api, record.job.trace_id)
     assert writer.flush(WAIT)
     (stored,) = api.assessments.values()
-    assert len(stored) == len(record.assessments)
+    assert len(stored) == pieces(record)
     assert writer.lost == 0
 
 
@@ -129,7 +218,7 @@ def test_a_trace_that_is_not_there_holds_up_no_other(
 
     assert not writer.flush(3.0)
     (stored,) = api.assessments.values()
-    assert len(stored) == len(there.assessments)
+    assert len(stored) == pieces(there)
 
 
 def test_what_is_written_twice_is_stored_once(api: MLflowApi, server: ContractServer) -> None:
@@ -161,7 +250,7 @@ def test_a_record_that_failed_half_way_is_finished_without_doubles(
 
     assert writer.flush(WAIT)
     (stored,) = api.assessments.values()
-    assert len(stored) == len(record.assessments)
+    assert len(stored) == pieces(record)
     assert api.doubled() == []
     assert writer.lost == 0
 
@@ -178,7 +267,7 @@ def test_one_assessment_that_mlflow_refuses_takes_no_other_with_it(
 
     assert writer.flush(WAIT)
     (stored,) = api.assessments.values()
-    assert len(stored) == len(record.assessments) - 1
+    assert len(stored) == pieces(record) - 1
     assert writer.lost == 1
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, TypeA
 
 from contract_server import NotFoundError, Request, UnauthorizedError
 
-__all__ = ["LangfuseApi", "MLflowApi", "PhoenixApi"]
+__all__ = ["Assessment", "LangfuseApi", "MLflowApi", "PhoenixApi"]
 
 TraceId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 SpanId = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
@@ -118,30 +118,32 @@ class _Source(_Strict):
 
 
 class _Feedback(_Strict):
-    value: FiniteFloat
+    value: FiniteFloat | Literal["good", "low", "yes", "no"]
 
 
-class _Assessment(_Strict):
+class Assessment(_Strict):
+    """A piece of feedback on a span, as MLflow takes it."""
+
     assessment_name: Annotated[str, Field(min_length=1)]
     trace_id: Annotated[str, Field(pattern=r"^tr-[0-9a-f]{32}$")]
     span_id: SpanId
     source: _Source
     feedback: _Feedback
-    rationale: str
+    rationale: Annotated[str, Field(min_length=1)] | None = None
     metadata: Metadata
     create_time: Annotated[str, Field(pattern=r"Z$")]
     last_update_time: Annotated[str, Field(pattern=r"Z$")]
 
 
 class _CreateAssessment(_Strict):
-    assessment: _Assessment
+    assessment: Assessment
 
 
 class MLflowApi:
     """Stores assessments as MLflow does: each one that it is sent, for a trace that it has."""
 
     def __init__(self) -> None:
-        self.assessments: dict[str, list[_Assessment]] = {}
+        self.assessments: dict[str, list[Assessment]] = {}
         """By trace id with ``tr-``; a trace is there once it has a list."""
 
     def __call__(self, request: Request) -> JsonValue:
@@ -164,17 +166,22 @@ class MLflowApi:
         stored.append(assessment)
         return {"assessment": _dump([assessment])[0]}
 
-    def doubled(self) -> list[tuple[str, str, str]]:
-        """Name, span and judge of what is stored twice."""
+    def doubled(self) -> list[tuple[str, str, str, str]]:
+        """Name, span, place of the chunk and judge of what is stored twice."""
         found = Counter(
-            (each.assessment_name, each.span_id, each.source.source_id)
+            (
+                each.assessment_name,
+                each.span_id,
+                each.metadata.get("chunk_index", ""),
+                each.source.source_id,
+            )
             for stored in self.assessments.values()
             for each in stored
         )
         return [key for key, count in found.items() if count > 1]
 
 
-def _dump(assessments: list[_Assessment]) -> list[JsonValue]:
+def _dump(assessments: list[Assessment]) -> list[JsonValue]:
     return [each.model_dump(mode="json") for each in assessments]
 
 

@@ -91,6 +91,14 @@ def test_job_and_outcome_survive_json_exactly(finished: Finished) -> None:
     assert json.loads(job.to_json())["version"] == 1
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_score_that_is_no_number_makes_no_outcome(number: str) -> None:
+    text = f'{{"status": "evaluated", "evaluation": {{"metrics": {{"recall": {number}}}}}}}'
+
+    with pytest.raises(ConfigError, match=r"metrics\.recall"):
+        Outcome.from_json(text)
+
+
 def test_job_and_outcome_are_frozen(finished: Finished) -> None:
     with pytest.raises(FrozenInstanceError):
         finished.job.route = "other"  # type: ignore[misc] # pyright: ignore[reportAttributeAccessIssue] - wrong on purpose

@@ -40,7 +40,9 @@ late = MeterProvider([reader])
 
 class Paid(ScriptedJudge):
     gate = threading.Event()
+    begun = 0
     async def extract_claims(self, text, *, question=None):
+        Paid.begun += 1
         add_usage(Usage(calls=1, input_tokens=100, output_tokens=20, cost_usd=0.5))
         while not self.gate.is_set():
             await asyncio.sleep(0.01)
@@ -96,7 +98,7 @@ def python(code: str, cwd: Path) -> str:
         env=os.environ | {"PYTHONPATH": str(SUPPORT), "LANGSMITH_TRACING": "false"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -143,13 +145,16 @@ metrics.set_meter_provider(late)
 provider = TracerProvider(shutdown_on_exit=False)
 provider.add_span_processor(SimpleSpanProcessor(Refusing()))
 monitor = Monitor(
-    judge=Paid(), tracer_provider=provider, sample=1.0, spool="spool.db", hold_seconds=0.1
+    judge=Paid(), tracer_provider=provider, sample=1.0, spool="spool.db", hold_seconds=3.0
 )
 ask(monitor, 2)
+while Paid.begun < 2:  # a job that no judge has begun within its hold is put off, and not late
+    time.sleep(0.01)
 while monitor.stats.dropped != {"timeout": 2}:
     time.sleep(0.01)
 Paid.gate.set()
-monitor.flush(10)
+monitor.flush(60)
+monitor.shutdown()  # what could not be exported is tried again, and counted, until then
 stats = monitor.stats
 print(json.dumps([read(), stats.late, stats.spooled, stats.recovered, stats.export_failures]))
 """

@@ -20,13 +20,17 @@ from claimspan import Claim
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_phoenix import PhoenixWriter
 from claimspan_tracing import Finished, Job, Status
 from claimspan_tracing.export import carrier_provider
 from claimspan_tracing.remote import RemoteEvaluation, carrier_span_id
 from claimspan_tracing.suppression import is_suppressed
 from claimspan_tracing.testing import InMemoryMonitor
 
+from contract_server import contract_server, cut, gated
+from contracts import PhoenixApi
 from lc_pipelines import rag_chain
+from processes import closed_port
 from support import Spans, attributes, ids
 
 
@@ -249,3 +253,48 @@ def test_a_job_that_must_show_no_content_leaves_none_on_its_carrier_or_in_a_sink
 def test_an_option_that_cannot_work_is_refused_when_the_worker_starts() -> None:
     with pytest.raises(ConfigError, match="judge"):
         RemoteEvaluation("no such judge")
+
+
+def test_the_end_of_a_worker_waits_for_what_a_writer_has_to_deliver(
+    job: Job, backend: Backend
+) -> None:
+    api, opened = PhoenixApi(), threading.Event()
+    with contract_server(api) as server:
+        server.faults.append(gated(opened, cut))
+        remote = RemoteEvaluation(ScriptedJudge(), sinks=[PhoenixWriter(server.url)])
+        assert remote.write(job, remote.evaluate(job, seconds=10))
+        server.until(lambda: bool(server.requests))
+        assert not api.spans
+
+        threading.Timer(0.2, opened.set).start()
+
+        assert remote.close(timeout=30)
+    assert {span_id for _, span_id, _ in api.spans} == {job.span_id}
+    assert remote.lost == 0
+
+
+def test_what_a_worker_cannot_deliver_at_its_end_is_said(job: Job, backend: Backend) -> None:
+    remote = RemoteEvaluation(ScriptedJudge(), sinks=[PhoenixWriter(closed_port())])
+    assert remote.write(job, remote.evaluate(job, seconds=10))
+
+    assert not remote.close(timeout=0.5)
+    assert remote.guard.faults == 1
+
+
+def test_the_threads_of_sinks_are_there_before_the_first_job() -> None:
+    class Starting(Collected):
+        is_started = False
+        lost = 7
+
+        def start(self) -> None:
+            self.is_started = True
+
+        def flush(self, timeout: float) -> bool:
+            return True
+
+    sink = Starting()
+    remote = RemoteEvaluation(ScriptedJudge(), sinks=[sink])
+
+    assert sink.is_started
+    assert remote.lost == 7
+    assert remote.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.trace import Tracer, TracerProvider
 
 from claimspan.cost.budget import Budget
+from claimspan.errors import DeliveryError
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.deliver.together import DeliveringSinks
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
@@ -50,6 +53,10 @@ __all__ = ["RemoteEvaluation", "carrier_span_id"]
 
 GRACE_SECONDS: Final = 2.0
 """How long a judge may take to heed the end of its time before its thread is given up."""
+
+CLOSE_SECONDS: Final = 5.0
+"""How long sinks may deliver at the end: as long as a monitor's ``exit_timeout``. Whoever stops a
+worker commonly waits 10 s before it is killed."""
 
 MAX_THREADS: Final = 8
 """Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
@@ -84,7 +91,8 @@ class RemoteEvaluation:
                 ``configure`` would, confirms each export, and gives the carriers of a job the same
                 span ids however often they are written. A provider of your own gives random ids,
                 and can only be asked to flush.
-            sinks: Write finished records to further places, in order, after our own.
+            sinks: Write finished records to further places, in order, after our own. Those that
+                deliver on threads of their own are started here, and flushed by ``close``.
             redact: Takes out of ground truths and of what the judge says what nobody may see. The
                 jobs themselves come redacted where the application does so.
             budget: What judging may cost. With a store it is shared by all workers.
@@ -107,9 +115,17 @@ class RemoteEvaluation:
         self._provider, self._carriers = _destination(checked_provider(tracer_provider))
         self._scores = Scores(self._tracer)
         own = (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics())
-        self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, checked_sinks(sinks)))
+        given = checked_sinks(sinks)
+        self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, given))
+        self._deliveries = DeliveringSinks(given, self.guard)
+        self._deliveries.start()
         self._thread = self._new_thread()
         self._n_threads = 1
+
+    @property
+    def lost(self) -> int:
+        """Number of results that the sinks could not deliver."""
+        return self._deliveries.lost
 
     def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job, with instrumentation suppressed; returns when it is done.
@@ -150,12 +166,23 @@ class RemoteEvaluation:
             finished = finished_without_content(finished)
         return Context().run(self._write, finished)
 
-    def close(self) -> None:
-        """End the threads, and the provider where it is ours."""
+    def close(self, timeout: float = CLOSE_SECONDS) -> bool:
+        """End the threads, have the sinks deliver, and end the provider where it is ours.
+
+        Args:
+            timeout: Seconds that the sinks may take.
+
+        Returns:
+            False where a sink has something left that nobody will deliver any more.
+        """
         self._thread.stop(GRACE_SECONDS)
         self._evaluator.close()
+        is_delivered = self._deliveries.flush(time.monotonic() + timeout)
+        if not is_delivered:
+            self.guard.swallow(DeliveryError(f"{timeout:g} s were not enough for all results"))
         if self._carriers is not None:
             self._carriers.provider.shutdown()
+        return is_delivered
 
     def _write(self, finished: Finished) -> bool:
         try:

@@ -20,7 +20,8 @@ class Evaluation(BaseModel):
     are derived from the verdicts, and are no part of the JSON.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # JSON of others may hold NaN: it would spoil every mean, and some backends refuse it.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     metrics: Mapping[str, float] = Field(default_factory=dict[str, float])
     """Name to value between 0 and 1; a metric that is undefined here is absent."""

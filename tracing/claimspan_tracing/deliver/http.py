@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
@@ -70,7 +71,9 @@ class NotStoredError(DeliveryError):
 class Backend:
     """Where requests go, and with which credentials.
 
-    No connection outlives ``run``: there is none that a forked child could share by mistake.
+    No connection outlives ``run``: there is none that a forked child could share by mistake. Proxies
+    of the environment are used, as by the backends' own clients, but not for this machine's own
+    addresses.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Backend:
         self.name: Final = name
         self.settings: Final = settings
         self._address = address
+        self._is_on_this_machine = _is_loopback(urlsplit(address).hostname or "")
         self._headers = {"User-Agent": "claimspan", "Accept": "application/json", **(headers or {})}
         if not all(map(_is_header, self._headers.items())):
             raise ConfigError(
@@ -135,6 +139,8 @@ class Backend:
             verify=self._certificates,
             timeout=self._httpx.Timeout(REQUEST_SECONDS, connect=CONNECT_SECONDS),
             follow_redirects=False,  # credentials go to no other address
+            # A proxy of the environment cannot reach this machine's own addresses.
+            trust_env=not self._is_on_this_machine,
         ) as client:
             return await work(Connection(self, client))
 
@@ -260,11 +266,19 @@ def checked_address(address: str, settings: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host, parts = None, urlsplit("")
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+    has_odd_sign = any(sign.isspace() or not sign.isprintable() for sign in address.strip())
+    is_http = parts.scheme in ("http", "https") and bool(host)
+    if not is_http or parts.query or parts.fragment or has_odd_sign:
         raise ConfigError(f"{settings} is no address: give one like http://127.0.0.1:6006")
     if parts.username is not None or parts.password is not None:
         raise ConfigError(f"{settings} holds a user name or a password: give them by themselves")
     return address.strip().rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:

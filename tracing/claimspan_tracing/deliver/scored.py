@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -83,8 +82,8 @@ def scored(finished: Finished) -> ScoredRecord | None:
     job, evaluation = finished.job, finished.outcome.evaluation
     if evaluation is None or not job.trace_flags & _SAMPLED:
         return None
-    # JSON has no NaN, and Phoenix would store it: a column with one has no mean any more.
-    assessments = tuple(each for each in finished.assessments if math.isfinite(each.value))
+    # All of them are finite: an Evaluation takes no NaN, which JSON does not have.
+    assessments = finished.assessments
     if not assessments:
         return None
     return ScoredRecord(

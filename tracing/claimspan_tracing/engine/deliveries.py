@@ -8,11 +8,11 @@ from typing import Final
 
 from claimspan_tracing.alert.sink import AlertSink
 from claimspan_tracing.deliver.results import ResultSink
+from claimspan_tracing.deliver.together import DeliveringSinks
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.lifecycle import seconds_left
-from claimspan_tracing.suppression import run_suppressed
-from claimspan_tracing.write.sinks import DeliveringSink, Sink, SuppressedSink
+from claimspan_tracing.write.sinks import Sink, SuppressedSink
 
 __all__ = ["Deliveries"]
 
@@ -35,39 +35,28 @@ class Deliveries:
             settings: The options of the monitor.
             guard: Counts what a sink of the application's raises.
         """
-        self._guard = guard
         self._own: Final = _own_sinks(settings, guard)
-        others = [sink for sink in settings.sinks if isinstance(sink, DeliveringSink)]
-        self._all: Final[Sequence[DeliveringSink]] = [*others, *self._own]
+        self._all: Final = DeliveringSinks([*settings.sinks, *self._own], guard)
         self.sinks: Final[Sequence[Sink]] = [*map(SuppressedSink, settings.sinks), *self._own]
         """All sinks of the application, in order, as the writer calls them."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing delivers on a thread of its own."""
-        return not self._all
+        return self._all.is_empty
 
     @property
     def lost(self) -> int:
         """Number of results that could not be delivered."""
-        lost = 0
-        for sink in self._all:
-            with self._guard:
-                lost += sink.lost
-        return lost
+        return self._all.lost
 
     def start(self) -> None:
-        """Start the threads: from Python 3.12 on none can be started when the process ends."""
-        for sink in self._all:
-            with self._guard:
-                run_suppressed(sink.start)
+        """Start the threads."""
+        self._all.start()
 
     def flush(self, deadline: float) -> bool:
         """Deliver what is waiting; False where something is left at the deadline, or one raises."""
-        if len(self._all) > 1:
-            # All are woken first: while one is waited for, the others deliver as well.
-            self._flush_each(time.monotonic())
-        return self._flush_each(deadline)
+        return self._all.flush(deadline)
 
     def end(self, deadline: float) -> bool:
         """As ``flush``, within a part of the time; then the monitor's own threads end."""
@@ -76,17 +65,6 @@ class Deliveries:
         finally:
             for sink in self._own:
                 sink.stop()
-
-    def _flush_each(self, deadline: float) -> bool:
-        are_flushed = True
-        for sink in self._all:
-            is_flushed = False
-            try:
-                is_flushed = run_suppressed(sink.flush, seconds_left(deadline))
-            except BaseException as error:  # noqa: BLE001 - the other sinks have to be flushed all the same
-                self._guard.swallow(error)
-            are_flushed = are_flushed and is_flushed
-        return are_flushed
 
 
 def _own_sinks(settings: Settings, guard: Guard) -> list[ResultSink | AlertSink]:
