@@ -18,6 +18,7 @@ __all__ = [
     "NEUTRAL",
     "Assessment",
     "assess",
+    "label_of",
     "summary_of",
 ]
 
@@ -50,6 +51,11 @@ lacks. The others follow from these, or are about the chunks alone."""
 
 DERIVED: Final = frozenset({*MEANS, "completeness"})
 """Metrics that say again what others say; a summary does not name them beside these."""
+
+
+OF_SEARCH: Final = "context_precision"
+"""The one metric that is no reason to call a record low: where an answer needs one chunk of the
+five that a retriever always returns, it is 0.2, however good the answer is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +107,15 @@ def assess(
         reason = reason_for(name, evaluation, truths, evidence) if label == LOW else ""
         found.append(Assessment(name=name, value=value, label=label, explanation=reason))
     return tuple(found)
+
+
+def label_of(assessments: Sequence[Assessment]) -> str:
+    """Return what a whole record is: ``low`` where a score is low, else ``good``.
+
+    A low ``context_precision`` alone leaves it ``good``: most records of most retrievers have one.
+    """
+    low = (each for each in assessments if each.label == LOW)
+    return LOW if any(each.name != OF_SEARCH for each in low) else GOOD
 
 
 def summary_of(assessments: Sequence[Assessment]) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from claimspan import Evaluation
-from claimspan.evaluation import Assessment, summary_of
-from claimspan.evaluation.assessment import GOOD, LOW
+from claimspan.evaluation import Assessment, label_of, summary_of
 from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
@@ -64,7 +63,7 @@ def in_words(assessments: Sequence[Assessment]) -> Attributes:
         return {}
     summary = summary_of(assessments)
     line: Attributes = {semconv.EVALUATION_SUMMARY: summary} if summary else {}
-    return line | {semconv.EVALUATION_LABEL: LOW if summary else GOOD}
+    return line | {semconv.EVALUATION_LABEL: label_of(assessments)}
 
 
 def ground_truth_of(outcome: Outcome) -> Attributes:
