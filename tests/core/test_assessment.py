@@ -258,7 +258,7 @@ def test_a_record_is_low_where_a_score_is_low() -> None:
 
 
 def test_a_right_answer_from_one_of_five_chunks_is_good() -> None:
-    one_of_five = [E, N, N, N, N]
+    one_of_five: list[Label | None] = [E, N, N, N, N]
     assessments = assess(Labels([E], [E], [one_of_five], [one_of_five]).evaluation())
 
     assert {each.name for each in assessments if each.label == LOW} == {"context_precision"}
