@@ -202,6 +202,14 @@ def test_every_shipped_package_is_measured_by_coverage() -> None:
     assert sorted(measured) == sorted(path.rpartition("/")[2] for path in shipped)
 
 
+def test_what_writes_scores_to_a_backend_is_installed_with_what_sends_spans_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    for backend in ("phoenix", "mlflow", "langfuse"):
+        assert "claimspan[otlp]" in extras[backend], backend
+
+
 def test_nothing_is_of_any_type_outside_of_the_integrations() -> None:
     found = {path: list(uses_of_any(text)) for path, text in sources(*TYPED).items()}
 

@@ -108,8 +108,6 @@ def make_worker_app(
             broker delivers it, and a job that is delivered twice may be scored twice.
         limits: Times, deliveries, and how long results are remembered; the defaults where None.
     """
-    from celery import Celery, signals
-
     broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
     options = WorkerOptions(
         judge=judge,
@@ -122,6 +120,12 @@ def make_worker_app(
         redis_url=redis_url or (broker if is_redis(broker) else None),
         limits=limits or WorkerLimits(),
     )
+    return _app(options, broker)
+
+
+def _app(options: WorkerOptions, broker: str) -> Celery:
+    from celery import Celery, signals
+
     # Not the current app: the process may have an application's own.
     app = Celery("claimspan", broker=broker, set_as_current=False)
     app.conf.update(_settings(options))

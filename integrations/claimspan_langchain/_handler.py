@@ -106,7 +106,9 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the start of a tool; a retriever that it calls reports itself."""
         name = kwargs.get("name")
         attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
-        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, input_str, attached)
+        # The arguments by their names where a tool has several: ``input_str`` is their repr.
+        asked = kwargs.get("inputs") or input_str
+        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, asked, attached)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the end of a tool."""

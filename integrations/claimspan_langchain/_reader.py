@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import BaseMessage, get_buffer_string
+from langchain_core.messages import BaseMessage, ToolMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.outputs import Generation as OneGeneration
 from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
@@ -111,11 +111,15 @@ class LangChainReader:
         return Retrieval(run.inputs, documents, run.metadata.get("ls_vector_store_provider"))
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Return the documents in the output of a node or function that searched a store itself.
+        """Return the documents in the output of a node, function or tool that searched a store.
 
-        ``VectorStore.similarity_search`` calls no callback.
+        ``VectorStore.similarity_search`` calls no callback. A tool with the response format
+        ``content_and_artifact`` keeps the documents beside the text that the model reads. Only
+        the output of the tool itself counts: the messages of a conversation have those of
+        earlier queries, too.
         """
-        values = run.outputs.values() if is_mapping(run.outputs) else [run.outputs]
+        found = run.outputs.artifact if isinstance(run.outputs, ToolMessage) else run.outputs
+        values = found.values() if is_mapping(found) else [found]
         lists = [value for value in values if is_list(value)]
         documents = [
             item for found in lists for item in found if isinstance(item, LangChainDocument)
@@ -153,6 +157,8 @@ class LangChainReader:
         match value:
             case LangChainDocument():
                 return value.page_content, value.metadata or None
+            case ToolMessage():
+                return value.content, value.artifact
             case BaseMessage():
                 return value.content, value.additional_kwargs or None
             case ChatGeneration():

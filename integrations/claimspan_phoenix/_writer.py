@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan.errors import DeliveryError
-from claimspan.evaluation import summary_of, verdict_of
+from claimspan.evaluation.assessment import label_of, summary_of
 from claimspan_phoenix._environment import ENDPOINT, address_of, headers_of
 from claimspan_tracing.adapters import (
     Backend,
@@ -145,7 +145,7 @@ def _of_trace(record: ScoredRecord) -> JsonValue:
     return _annotation(
         record,
         EVALUATION,
-        {"label": verdict_of(record.assessments), "explanation": summary or None},
+        {"label": label_of(record.assessments), "explanation": summary or None},
         trace_id=record.trace_id,
         # A trace may hold several records.
         identifier=f"{record.judge} {record.span_id}",

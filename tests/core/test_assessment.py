@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimspan.evaluation import Assessment, Evaluation, assess, summary_of, verdict_of
+from claimspan.evaluation import Assessment, Evaluation, assess, label_of, summary_of
 from claimspan.evaluation.assessment import GOOD, LOW, LOW_AT_LEAST, LOW_AT_MOST, NEUTRAL
 from claimspan.evaluation.reasons import MAX_REASON_BYTES, MEANS, REASONS
 from claimspan.metrics import METRICS, Undefined, measure
@@ -260,6 +260,18 @@ def test_good_scores_have_no_summary() -> None:
     assert summary_of(assess(Labels([E], [E], [[E]], [[E]]).evaluation())) == ""
 
 
-def test_an_answer_is_good_where_only_the_chunks_have_a_low_score() -> None:
-    assert verdict_of(assess(Labels([E], [E], [[E, N]], [[E, N]]).evaluation())) == "good"
-    assert verdict_of(assess(RIVERS.evaluation())) == "low"
+# --- labels of records ---
+
+
+def test_a_record_is_low_where_a_score_is_low() -> None:
+    assert label_of(assess(RIVERS.evaluation())) == LOW
+    assert label_of(assess(Evaluation(metrics={"claim_recall": 0.5, "faithfulness": 1.0}))) == LOW
+
+
+def test_a_right_answer_from_one_of_five_chunks_is_good() -> None:
+    one_of_five: list[Label | None] = [E, N, N, N, N]
+    assessments = assess(Labels([E], [E], [one_of_five], [one_of_five]).evaluation())
+
+    assert {each.name for each in assessments if each.label == LOW} == {"context_precision"}
+    assert label_of(assessments) == GOOD
+    assert summary_of(assessments).startswith("context_precision 0.20: ")

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers.context import (
@@ -21,8 +21,8 @@ import claimspan_langchain
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 
-from lc_graphs import agent, interrupted_graph, resume
-from lc_pipelines import Echo, Shelf, answer_to, rag_chain
+from lc_graphs import agent, artifact_tool, interrupted_graph, resume
+from lc_pipelines import Echo, Shelf, answer_to, documents_for, rag_chain
 from pipelines import Recipe
 from support import MonitorFactory, Spans, attributes
 
@@ -222,6 +222,23 @@ async def test_an_agent_that_searches_twice_is_judged_by_the_union_of_what_it_fo
         QUERY,
         "Answer to first. Answer to second",
     )
+    assert root["claimspan.score.faithfulness"] == 1.0
+    assert root["claimspan.chunks.recorded"] == 4
+    queries = [attributes(s)["gen_ai.retrieval.query.text"] for s in spans.of_kind("RETRIEVER")]
+    assert queries == ["first", "second"]
+
+
+def test_documents_that_a_tool_keeps_as_its_artifact_are_what_the_agent_has_read(
+    monitor: Monitor, spans: Spans
+) -> None:
+    earlier = ToolMessage("old", tool_call_id="old", artifact=documents_for("an earlier turn"))
+    asked = [earlier, HumanMessage(QUERY)]
+
+    agent("Answer to first. Answer to second", artifact_tool).invoke({"messages": asked})
+    assert monitor.flush()
+
+    root = attributes(spans.root)
+    assert root["claimspan.evaluation.status"] == "evaluated"
     assert root["claimspan.score.faithfulness"] == 1.0
     assert root["claimspan.chunks.recorded"] == 4
     queries = [attributes(s)["gen_ai.retrieval.query.text"] for s in spans.of_kind("RETRIEVER")]

@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool, tool
 from langchain_core.tools.retriever import create_retriever_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
@@ -24,6 +25,7 @@ from lc_pipelines import Echo, Shelf, answer_to, documents_for
 __all__ = [
     "Graph",
     "agent",
+    "artifact_tool",
     "interrupted_graph",
     "messages_graph",
     "resume",
@@ -104,15 +106,22 @@ class _Searching(GenericFakeChatModel):
         return cast(Runnable[Any, AIMessage], self)
 
 
-def agent(answer: str) -> Graph:
+def agent(answer: str, searches: BaseTool | None = None) -> Graph:
     """An agent that looks up ``first`` and ``second`` with a retriever tool, and answers."""
     calls = [
         AIMessage("", tool_calls=[{"name": "search", "args": {"query": query}, "id": query}])
         for query in ("first", "second")
     ]
     model = _Searching(messages=iter([*calls, AIMessage(answer)]))
-    tool = create_retriever_tool(Shelf(), "search", "Searches the shelf.")
-    return cast(Graph, create_agent(model, [tool]))
+    search = searches or create_retriever_tool(Shelf(), "search", "Searches the shelf.")
+    return cast(Graph, create_agent(model, [search]))
+
+
+@tool("search", response_format="content_and_artifact")
+def artifact_tool(query: str) -> tuple[str, list[Document]]:
+    """Searches a store without a retriever, as the tool of LangChain's tutorial does."""
+    found = documents_for(query)
+    return "\n\n".join(document.page_content for document in found), found
 
 
 def resume(graph: Graph, value: str, config: RunnableConfig) -> None:

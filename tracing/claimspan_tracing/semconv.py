@@ -197,8 +197,8 @@ EVALUATION_SUMMARY: Final = "claimspan.evaluation.summary"
 """The main low score with its reason in plain words, and the others by name; absent where no score
 is low."""
 EVALUATION_LABEL: Final = "claimspan.evaluation.label"
-"""``low`` where a main score is low, else ``good``: one word, for backends that search by equality
-alone."""
+"""``low`` where a score other than ``context_precision`` is low, else ``good``: one word, for
+backends that search by equality."""
 EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 """List of ``metric, metric: reason``, one entry a reason, for the metrics that have no value. An
 entry without a colon is the reason of all metrics that are in no other entry and have no score."""

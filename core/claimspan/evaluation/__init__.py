@@ -8,7 +8,7 @@ one is low.
 
 from __future__ import annotations
 
-from claimspan.evaluation.assessment import Assessment, assess, summary_of, verdict_of
+from claimspan.evaluation.assessment import Assessment, assess, label_of, summary_of
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.evaluation.result import Evaluation
 
@@ -20,6 +20,6 @@ __all__ = [
     "assess",
     "evaluate",
     "evaluate_many",
+    "label_of",
     "summary_of",
-    "verdict_of",
 ]

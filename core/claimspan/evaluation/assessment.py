@@ -18,8 +18,8 @@ __all__ = [
     "NEUTRAL",
     "Assessment",
     "assess",
+    "label_of",
     "summary_of",
-    "verdict_of",
 ]
 
 GOOD: Final = "good"
@@ -51,6 +51,11 @@ lacks. The others follow from these, or are about the chunks alone."""
 
 DERIVED: Final = frozenset({*MEANS, "completeness"})
 """Metrics that say again what others say; a summary does not name them beside these."""
+
+
+OF_SEARCH: Final = "context_precision"
+"""The one metric that is no reason to call a record low: where an answer needs one chunk of the
+five that a retriever always returns, it is 0.2, however good the answer is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +109,15 @@ def assess(
     return tuple(found)
 
 
+def label_of(assessments: Sequence[Assessment]) -> str:
+    """Return what a whole record is: ``low`` where a score is low, else ``good``.
+
+    A low ``context_precision`` alone leaves it ``good``: most records of most retrievers have one.
+    """
+    low = (each for each in assessments if each.label == LOW)
+    return LOW if any(each.name != OF_SEARCH for each in low) else GOOD
+
+
 def summary_of(assessments: Sequence[Assessment]) -> str:
     """Return the low scores in one line: the reason of the main one, and the others by name.
 
@@ -118,16 +132,6 @@ def summary_of(assessments: Sequence[Assessment]) -> str:
     named = (each for each in low if each is not first and each.name not in DERIVED)
     others = ", ".join(each.named for each in named)
     return f"{first} (also low: {others})" if others else str(first)
-
-
-def verdict_of(assessments: Sequence[Assessment]) -> str:
-    """Return one word about a record: ``low`` where one of its main scores is, else ``good``.
-
-    Shares of the chunks do not count: a retriever that returns five chunks for one fact has a low
-    ``context_precision``, whatever the answer is worth.
-    """
-    is_low = any(each.label == LOW and each.name in MAIN for each in assessments)
-    return LOW if is_low else GOOD
 
 
 def _label(metric: str, value: float) -> str:

@@ -71,9 +71,9 @@ class NotStoredError(DeliveryError):
 class Backend:
     """Where requests go, and with which credentials.
 
-    No connection outlives ``run``: there is none that a forked child could share by mistake. Proxies
-    of the environment are used, as by the backends' own clients, but not for this machine's own
-    addresses.
+    No connection outlives ``run``: there is none that a forked child could share by mistake.
+    Proxies of the environment are used, as by the backends' own clients, but not for this
+    machine's own addresses.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from claimspan import Evaluation
-from claimspan.evaluation import Assessment, summary_of, verdict_of
+from claimspan.evaluation import Assessment, label_of, summary_of
 from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
@@ -72,7 +72,7 @@ def in_words(assessments: Sequence[Assessment]) -> Attributes:
         return {}
     summary = summary_of(assessments)
     line: Attributes = {semconv.EVALUATION_SUMMARY: summary} if summary else {}
-    return line | {semconv.EVALUATION_LABEL: verdict_of(assessments)}
+    return line | {semconv.EVALUATION_LABEL: label_of(assessments)}
 
 
 def ground_truth_of(outcome: Outcome) -> Attributes:
