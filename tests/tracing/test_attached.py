@@ -51,6 +51,16 @@ def ask(
 # --- from the run ---
 
 
+def test_session_user_and_tags_are_found_behind_any_amount_of_metadata() -> None:
+    much = {f"key {n}": "v" * 300 for n in range(5_000)}
+    with InMemoryMonitor() as monitor:
+        ask(monitor, {**much, "thread_id": "s-1", "user_id": "u-1"}, ["t-1"])
+
+        found = attached(monitor)
+    assert (found["session.id"], found["user.id"]) == ("s-1", "u-1")
+    assert found["tag.tags"] == ("t-1",)
+
+
 @pytest.mark.parametrize("key", ["session.id", "session_id", "conversation_id", "thread_id"])
 def test_a_session_is_found_in_the_metadata_of_the_run(key: str) -> None:
     with InMemoryMonitor() as monitor:

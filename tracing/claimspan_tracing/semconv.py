@@ -84,6 +84,10 @@ METADATA: Final = "metadata"
 
 This and the three before it are also the keys under which ``openinference.instrumentation`` keeps
 such values in OpenTelemetry's context."""
+SESSION_KEYS: Final = (SESSION_ID, "session_id", "conversation_id", "thread_id")
+"""Keys of the metadata under which applications and frameworks keep the id of a conversation."""
+USER_KEYS: Final = (USER_ID, "user_id")
+"""As above, the id of a user."""
 LLM_MODEL_NAME: Final = "llm.model_name"
 LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
 LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"

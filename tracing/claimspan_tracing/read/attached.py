@@ -21,6 +21,9 @@ CONTEXT_KEYS: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Keys in OpenTelemetry's context at which OpenInference's ``using_session``, ``using_user`` and
 ``using_tags`` keep their values."""
 
+ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS)
+"""Keys of the metadata whose values are attributes by themselves."""
+
 
 def attached_to(tree: RunTree, walk: Walk, guard: Guard) -> dict[str, JsonValue]:
     """Return the metadata of a record, with session, user and tags under OpenInference's names.
@@ -45,8 +48,16 @@ def attached_to(tree: RunTree, walk: Walk, guard: Guard) -> dict[str, JsonValue]
 
 
 def _json_object(values: object, walk: Walk) -> dict[str, JsonValue]:
-    found = to_json(values, walk)
+    found = to_json(_first_ids(values), walk)
     return found if isinstance(found, dict) else {}
+
+
+def _first_ids(values: object) -> object:
+    """The values that are attributes by themselves before the others: a walk ends at its budget."""
+    # A mapping of another kind may do anything when it is read.
+    if not is_mapping(values) or values.__class__ is not dict:
+        return values
+    return {key: values[key] for key in ATTRIBUTE_KEYS if key in values} | {**values}
 
 
 def _in_context(tree: RunTree) -> dict[str, object]:

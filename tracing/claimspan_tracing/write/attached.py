@@ -13,11 +13,6 @@ from claimspan_tracing.write.limits import Attributes
 
 __all__ = ["attached_attributes"]
 
-SESSION_KEYS: Final = (semconv.SESSION_ID, "session_id", "conversation_id", "thread_id")
-"""Keys of the metadata under which applications and frameworks keep the id of a conversation."""
-
-USER_KEYS: Final = (semconv.USER_ID, "user_id")
-
 OWN_ATTRIBUTES: Final = frozenset({semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS})
 """Keys of the metadata that are attributes by themselves."""
 
@@ -40,8 +35,8 @@ def attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
     """
     tags = metadata.get(semconv.TAGS)
     found: Attributes = {
-        semconv.SESSION_ID: _id(metadata, SESSION_KEYS),
-        semconv.USER_ID: _id(metadata, USER_KEYS),
+        semconv.SESSION_ID: _id(metadata, semconv.SESSION_KEYS),
+        semconv.USER_ID: _id(metadata, semconv.USER_KEYS),
         semconv.TAGS: _tags(tags) if isinstance(tags, list) else [],
     }
     rest = {key: value for key, value in metadata.items() if key not in OWN_ATTRIBUTES}
