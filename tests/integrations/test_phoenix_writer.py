@@ -147,8 +147,8 @@ def test_one_record_that_phoenix_refuses_takes_no_other_with_it(
     api: PhoenixApi, server: ContractServer
 ) -> None:
     gate = threading.Event()
-    # The first request fails; then a batch is refused, and its first record alone as well. Which one
-    # that is depends on what was written before the first request.
+    # The first request fails; then a batch is refused, and its first record alone as well. Which
+    # one that is depends on what was written before the first request.
     server.faults.extend([gated(gate, answer(500)), answer(422), answer(422)])
     writer = PhoenixWriter(server.url)
     for number in (1, 2, 3, 4):
