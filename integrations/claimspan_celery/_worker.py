@@ -124,18 +124,13 @@ def make_worker_app(
 
 
 def _app(options: WorkerOptions, broker: str) -> Celery:
-    from celery import Celery, signals
+    from celery import Celery
 
     # Not the current app: the process may have an application's own.
     app = Celery("claimspan", broker=broker, set_as_current=False)
     app.conf.update(_settings(options))
     store = _store_of(options)
-    tasks = _Tasks(app, options, store)
-    tasks.register()
-    signals.task_revoked.connect(_count_expired(app, store), weak=False)
-    # The one in a process of the pool, the other where there are none: solo, or threads.
-    signals.worker_process_shutdown.connect(tasks.close, weak=False)
-    signals.worker_shutdown.connect(tasks.close, weak=False)
+    _Tasks(app, options, store).register()
     return app
 
 
@@ -185,7 +180,13 @@ class _Tasks:
         self._store = store
 
     def register(self) -> None:
-        """Register both tasks with the app."""
+        """Register both tasks with the app, and what has to be done at its signals."""
+        from celery import signals
+
+        signals.task_revoked.connect(_count_expired(self._app, self._store), weak=False)
+        # The one in a process of the pool, the other where there are none: solo, or threads.
+        signals.worker_process_shutdown.connect(self.close, weak=False)
+        signals.worker_shutdown.connect(self.close, weak=False)
 
         @self._app.task(name=EVALUATE, bind=True)
         def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:

@@ -95,7 +95,9 @@ class LangfuseWriter(BackendWriter):
                 if index in errors and not errors[index].final:
                     return
                 try:
-                    await connection.post("/api/public/scores", self._score(record, assessment))
+                    await connection.post(
+                        "/api/public/scores", self._score(record, assessment), answer="id"
+                    )
                 except DeliveryError as error:
                     errors[index] = error
 

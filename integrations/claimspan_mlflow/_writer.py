@@ -135,7 +135,9 @@ class MLflowWriter(BackendWriter):
             if _key(record, feedback) in stored:
                 continue
             try:
-                await connection.post(f"{path}/assessments", _body(record, feedback))
+                await connection.post(
+                    f"{path}/assessments", _body(record, feedback), answer="assessment"
+                )
             except DeliveryError as error:
                 if not error.final:
                     raise

@@ -97,13 +97,17 @@ class PhoenixWriter(BackendWriter):
     async def _annotate(self, connection: Connection, records: Sequence[ScoredRecord]) -> None:
         spans = [each for record in records for each in _of_span(record)]
         # Without sync, a span that is not stored yet is no error.
-        await connection.post("/v1/span_annotations?sync=false", {"data": spans})
+        await connection.post("/v1/span_annotations?sync=false", {"data": spans}, answer="data")
         documents = [each for record in records for each in _of_documents(record)]
         if self._documents and documents:
-            await connection.post("/v1/document_annotations?sync=false", {"data": documents})
+            await connection.post(
+                "/v1/document_annotations?sync=false", {"data": documents}, answer="data"
+            )
         if self._trace:
             traces: list[JsonValue] = [_of_trace(record) for record in records]
-            await connection.post("/v1/trace_annotations?sync=false", {"data": traces})
+            await connection.post(
+                "/v1/trace_annotations?sync=false", {"data": traces}, answer="data"
+            )
 
 
 def _is_about_content(error: DeliveryError) -> bool:

@@ -161,6 +161,38 @@ def test_what_a_backend_refuses_for_good_is_counted_and_not_tried_for_ever(
     assert writer.lost == 1
 
 
+@pytest.mark.parametrize("said", [b'{"error": "bad key"}', b"[]", b"", b"null"])
+def test_a_success_that_does_not_say_what_was_taken_is_counted_as_lost(
+    backend: Backend, said: bytes
+) -> None:
+    backend.server.faults.extend([answer(200, said)] * (SCORES + 2))
+    writer = backend.make(backend.server.url)
+    writer.write(finished())
+
+    assert writer.flush(WAIT)
+    assert writer.lost == 1
+
+
+def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend
+) -> None:
+    # A proxy gets the request that its backend would, so the server stands for both.
+    with contract_server(PhoenixApi()) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        writer = backend.make(backend.server.url)
+        writer.write(finished())
+        assert writer.flush(WAIT)
+        assert proxy.requests == []
+        assert backend.stored() == SCORES
+
+        far = PhoenixWriter("http://phoenix.invalid:6006")
+        far.write(finished())
+        assert far.flush(WAIT)
+        assert far.lost == 0
+        assert {request.headers["host"] for request in proxy.requests} == {"phoenix.invalid:6006"}
+
+
 def test_a_redirect_takes_no_key_to_another_address(backend: Backend) -> None:
     with contract_server(PhoenixApi()) as elsewhere:
         there = {"Location": f"{elsewhere.url}/v1/span_annotations"}

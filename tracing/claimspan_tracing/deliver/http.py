@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError, DeliveryError, MissingExtraError
+from claimspan_tracing.shapes import is_mapping
 
 if TYPE_CHECKING:
     import httpx
@@ -183,14 +184,25 @@ class Connection:
         """
         return await self._request("GET", path, None)
 
-    async def post(self, path: str, body: JsonValue) -> JsonValue:
-        """Send a value to a path, and return the answer.
+    async def post(self, path: str, body: JsonValue, *, answer: str) -> None:
+        """Send a value to a path.
+
+        Args:
+            path: Behind the address.
+            body: The value.
+            answer: Name that the answer has where the value was taken.
 
         Raises:
-            DeliveryError: The backend refuses, or does not answer.
+            DeliveryError: The backend refuses, does not answer, or says something else.
         """
         content = json.dumps(body, separators=(",", ":"), allow_nan=False)
-        return await self._request("POST", path, content)
+        said = await self._request("POST", path, content)
+        if not is_mapping(said) or answer not in said:
+            # Whatever is at the address, such as a gateway, has not taken it.
+            name, settings = self._backend.name, self._backend.settings
+            raise DeliveryError(
+                f"{name} does not say that it has taken the scores: check {settings}", final=True
+            )
 
     async def _request(self, method: str, path: str, content: str | None) -> JsonValue:
         if self._away is not None:
