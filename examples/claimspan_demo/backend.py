@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Backend", "backend"]
 
+_ATTACH_SECONDS: Final = 12.0
+"""Phoenix keeps a score whose span it has not stored yet in memory, and tries every 10 s."""
+
 _PROJECT: Final = "claimspan-demo"
 _DESCRIPTION: Final = "Questions about Python, answered from its reference and judged by claimspan"
 
@@ -29,6 +33,9 @@ class Backend(NamedTuple):
     phoenix: Phoenix
     page: str
     """Address of the list of the project's spans."""
+
+    is_kept: bool = False
+    """Whether its database outlives it."""
 
     def export(self, provider: TracerProvider) -> None:
         """Send the provider's spans to the project as well."""
@@ -49,6 +56,9 @@ class Backend(NamedTuple):
     def stay(self, wait: bool) -> None:
         """Keep Phoenix up until Ctrl-C, or say how to."""
         if not wait:
+            if self.is_kept:
+                _say(f"waiting {_ATTACH_SECONDS:.0f} s for Phoenix to attach the last scores ...")
+                time.sleep(_ATTACH_SECONDS)
             _say("Phoenix ends now; --wait keeps it up until Ctrl-C")
             return
         _say("Phoenix is up until Ctrl-C")
@@ -76,7 +86,7 @@ def backend(keep: Path | None) -> Generator[Backend]:
     with serve_phoenix(python, keep) as phoenix:
         page = phoenix.open_project(_PROJECT, _DESCRIPTION)
         _say(f"Phoenix: {page}")
-        yield Backend(phoenix, page)
+        yield Backend(phoenix, page, keep is not None)
 
 
 def _say(line: str) -> None:
