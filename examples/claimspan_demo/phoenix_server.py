@@ -13,18 +13,17 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from claimspan.errors import ConfigError
+from claimspan_demo.child_server import failed_to_start, is_healthy, stop
 
 __all__ = ["Phoenix", "serve_phoenix"]
 
 _START_SECONDS: Final = 180.0  # 8 s with a new database, far more from a cold disk
-_STOP_SECONDS: Final = 15.0
 _REQUEST_SECONDS: Final = 30.0
-_LOG_LINES: Final = 15
 
 
 class Phoenix(NamedTuple):
@@ -67,7 +66,7 @@ def serve_phoenix(python: Path, keep: Path | None = None) -> Generator[Phoenix]:
         url = f"http://127.0.0.1:{port}"
         environment = _environment(_database_folder(keep or temporary / "data"), port, grpc_port)
         process = _start([str(python), "-I", str(script)], log, environment)
-        stack.callback(_stop, process)
+        stack.callback(stop, process)
         _await_health(process, url, log)
         yield Phoenix(url, process)
 
@@ -134,28 +133,7 @@ def _start(
 def _await_health(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        if _is_healthy(url):
+        if is_healthy(f"{url}/healthz"):
             return
         time.sleep(0.1)
-    status = "still starting" if process.poll() is None else f"exit status {process.returncode}"
-    tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
-    raise ConfigError("\n".join([f"Phoenix did not start ({status}); its log ends:", *tail]))
-
-
-def _is_healthy(url: str) -> bool:
-    try:
-        with urlopen(f"{url}/healthz", timeout=5) as response:  # noqa: S310 - our own loopback URL
-            return bool(response.status == 200)
-    except (URLError, OSError):
-        return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End Phoenix by closing its input; kill it if it does not exit in time."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    raise failed_to_start("Phoenix", process, log)
