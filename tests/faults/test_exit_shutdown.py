@@ -6,7 +6,6 @@ import gc
 import threading
 import time
 import weakref
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from exit_judges import Hanging, Slow, ask
 from lc_pipelines import rag_chain
 from processes import run_python, statuses_in
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
+from thread_counts import thread_counts
 
 STATUS = "claimspan.evaluation.status"
 
@@ -150,44 +150,39 @@ def test_a_hanging_exporter_keeps_nobody_in_shutdown(spans: Spans) -> None:
     assert seconds < 5
 
 
-def threads() -> Counter[str]:
-    """How many threads of each name there are: those of one name are interchangeable."""
-    return Counter(thread.name for thread in threading.enumerate())
-
-
 def test_the_threads_of_a_monitor_that_nobody_has_any_more_end(
     provider: TracerProvider, spans: Spans
 ) -> None:
-    before = threads()
+    before = thread_counts()
     monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
     ask(monitor, "a")
     alive = weakref.ref(monitor)
-    assert threads() > before
+    assert thread_counts() > before
 
     del monitor
     gc.collect()
 
     assert alive() is None
     deadline = time.monotonic() + 20
-    while not threads() <= before and time.monotonic() < deadline:
+    while not thread_counts() <= before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert threads() <= before
+    assert thread_counts() <= before
     assert statuses(spans) == ["evaluated"]
 
 
 def test_a_hundred_monitors_one_after_the_other_leave_no_threads(
     make_monitor: MonitorFactory,
 ) -> None:
-    before = threads()
+    before = thread_counts()
     for _ in range(100):
         monitor = make_monitor()
         ask(monitor, "a")
         assert monitor.shutdown()
 
     deadline = time.monotonic() + 20
-    while not threads() <= before and time.monotonic() < deadline:
+    while not thread_counts() <= before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert threads() <= before
+    assert thread_counts() <= before
 
 
 def test_serverless_keeps_the_call_until_the_record_is_evaluated_and_exported(

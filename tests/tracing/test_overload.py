@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from claimspan_tracing.dispatch.judge_thread import CONCURRENCY, LATE_CONCURRENC
 
 from lc_pipelines import Shelf, rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
+from thread_counts import our_threads, threads_since
 
 
 class Counting(ScriptedJudge):
@@ -50,21 +50,6 @@ class Counting(ScriptedJudge):
             return await super().check(claims, references, question=question)
         finally:
             self.in_hand -= 1
-
-
-def our_threads() -> Counter[str]:
-    """How many threads of ours there are of each name."""
-    names = (thread.name for thread in threading.enumerate())
-    return Counter(name for name in names if name.startswith("claimspan"))
-
-
-def threads_since(before: Counter[str]) -> list[str]:
-    """Names of the threads that are more than other tests have left behind.
-
-    By their number: those that wait for the end of the process are interchangeable, and which of
-    them ends with a monitor is chance.
-    """
-    return list((our_threads() - before).elements())
 
 
 def wait_until(
