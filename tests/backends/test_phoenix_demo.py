@@ -22,6 +22,15 @@ from phoenix_api import PhoenixApi, eventually
 QUESTIONS = 2
 END_SECONDS = 60.0
 
+COMMAND = """
+import signal
+from claimspan.cli.main import main
+# A process that was started in the background ignores Ctrl-C, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+"""The command as in a terminal, wherever the tests run."""
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
@@ -33,7 +42,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[
     (cache / "claimspan").symlink_to(environments)
     arguments = f"demo --phoenix --wait --json --questions {QUESTIONS}".split()
     with subprocess.Popen(
-        [sys.executable, "-m", "claimspan", *arguments],
+        [sys.executable, "-c", COMMAND, *arguments],
         cwd=tmp_path_factory.mktemp("demo"),
         env=os.environ | {"XDG_CACHE_HOME": str(cache), "PHOENIX_SQL_DATABASE_URL": "nowhere"},
         stdout=subprocess.PIPE,
