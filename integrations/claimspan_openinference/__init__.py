@@ -6,7 +6,7 @@ One line, with the tracer provider that the other instrumentation uses:
 
 Reads the spans of OpenInference's instrumentors, and of others that write
 ``gen_ai.retrieval.documents`` with content. Those spans have ended when they are read, and nothing
-can be written to an ended span: the scores go to a carrier span of their own.
+can be written to an ended span: the scores go to spans of their own, which are linked to the root.
 """
 
 from __future__ import annotations
