@@ -6,6 +6,7 @@ Each case is a process of its own, with the real hooks of the interpreter.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Final
@@ -114,6 +115,28 @@ print(time.time(), flush=True)
 
     assert ended.code == 0
     assert took < 2.0 + 4.0
+
+
+def test_sigterm_delivers_the_results_of_what_is_still_evaluated(tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+
+def send(items):
+    with Path("delivered.txt").open("a") as file:
+        file.writelines(f"{query}\\n" for query in items)
+
+install_sigterm()
+monitor = Monitor(Slow(), sample=1.0, sinks=[Writer(send)])
+for number in range(8):
+    ask(monitor, str(number))
+print("asked", flush=True)
+time.sleep(60)
+"""
+    ended = run_python(SET_UP + code, tmp_path, kill=signal.SIGTERM)
+
+    assert ended.code == -signal.SIGTERM
+    delivered = (tmp_path / "delivered.txt").read_text(encoding="utf-8").split()
+    assert sorted(delivered) == sorted(map(str, range(8)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
