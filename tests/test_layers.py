@@ -52,6 +52,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "verdicts": frozenset({"errors", "text"}),
     "concurrency": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
+    "statistics": frozenset({"errors"}),
     "files": VALUES | {"text"},
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
@@ -59,12 +60,17 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "evaluation": VALUES
     | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
     "meta_evaluation": VALUES
-    | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress", "text"},
-    "report": VALUES | {"metrics", "text"},
+    | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress"}
+    | {"statistics", "text"},
+    "results": VALUES | {"evaluation", "files", "metrics", "text"},
+    "benchmarks": VALUES
+    | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
+    | {"progress", "results", "statistics", "text"},
+    "report": VALUES | {"metrics", "statistics", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
-    | {"cost", "evaluation", "files", "judges", "meta_evaluation", "metrics", "progress", "report"}
-    | {"text"},
+    | {"benchmarks", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
+    | {"progress", "report", "results", "statistics", "text"},
     "__init__": VALUES | {"cost", "evaluation", "files"},
     "__main__": frozenset({"cli"}),
 }

@@ -64,7 +64,7 @@ every ten minutes between market square and railway station tickets cost two eur
 
 
 def sentences(count: int, seed: int) -> str:
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     return " ".join(
         " ".join(chance.choices(_WORDS, k=chance.randint(9, 18))).capitalize() + "."
         for _ in range(count)

@@ -100,7 +100,7 @@ def row(name: str, judged: Sequence[Judged]) -> str:
 
 def interval(judged: Sequence[Judged]) -> tuple[float, float]:
     """The middle 95 % of the AUROC of resampled claims."""
-    chance = random.Random(0)  # noqa: S311 - resampling, no secret
+    chance = random.Random(0)
     found: list[float] = []
     while len(found) < _SAMPLES:
         sample = chance.choices(judged, k=len(judged))

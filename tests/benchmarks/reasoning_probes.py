@@ -127,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     judge = LocalJudge() if options.judge == "local" else LexicalJudge()
     for name, make in KINDS.items():
-        chance = Random(name)  # noqa: S311 - made texts, no secret
+        chance = Random(name)
         probes = [make(chance) for _ in range(options.pairs)]
         scores = [asyncio.run(entailed(judge, probe)) for probe in probes]
         print(f"{name:<16}{auroc(scores, [each.is_true for each in probes]):.3f}", flush=True)

@@ -19,7 +19,7 @@ WHOLE = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.eva
 
 
 def main(kills: int, seed: int) -> int:
-    rng = random.Random(seed)  # noqa: S311 - moments of kills, not secrets
+    rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         acknowledged = kill_and_restart(folder, kills, judge_seconds=0.05, rng=rng)

@@ -32,7 +32,7 @@ def assert_whole(aftermath: Aftermath, acknowledged: set[tuple[str, str]]) -> No
 def test_after_kills_at_random_moments_every_acknowledged_record_has_one_visible_score(
     tmp_path: Path,
 ) -> None:
-    rng = random.Random(7)  # noqa: S311 - moments of kills, not secrets
+    rng = random.Random(7)
 
     acknowledged = kill_and_restart(tmp_path, KILLS, judge_seconds=0.05, rng=rng)
 
@@ -43,7 +43,7 @@ def test_after_kills_at_random_moments_every_acknowledged_record_has_one_visible
 def test_after_kills_around_the_end_of_the_hold_scores_are_on_a_carrier_or_the_root(
     tmp_path: Path,
 ) -> None:
-    rng = random.Random(11)  # noqa: S311 - moments of kills, not secrets
+    rng = random.Random(11)
 
     # The hold is over while the judge still works, so roots are ended without scores.
     acknowledged = kill_and_restart(tmp_path, 5, judge_seconds=0.15, hold_seconds=0.25, rng=rng)

@@ -61,7 +61,7 @@ def five_claims(mean: float) -> Draw:
 def test_a_mean_at_its_threshold_brings_a_false_alarm_in_few_of_1000_windows(
     alert: Alert, draw: Draw, weights: tuple[float, ...]
 ) -> None:
-    numbers = random.Random(7)  # noqa: S311 - no secret
+    numbers = random.Random(7)
     false = 0
     for _ in range(1_000):
         window, fired = Window(alert), False
@@ -82,7 +82,7 @@ def test_a_real_drop_is_found_within_the_stated_number_of_records(
 ) -> None:
     found = 0
     for seed in range(200):
-        numbers = random.Random(seed)  # noqa: S311 - no secret
+        numbers = random.Random(seed)
         values = [float(numbers.random() < mean) for _ in range(records)]
         found += bool(feed(Window(BELOW), values, step=0.1))
 
@@ -90,7 +90,7 @@ def test_a_real_drop_is_found_within_the_stated_number_of_records(
 
 
 def test_a_drop_in_a_window_full_of_good_records_is_found_once_it_has_moved_the_mean() -> None:
-    numbers = random.Random(3)  # noqa: S311 - no secret
+    numbers = random.Random(3)
     window = Window(BELOW)
     assert feed(window, [float(numbers.random() < 0.95) for _ in range(1_000)]) == []
 

@@ -39,7 +39,7 @@ class Dice:
     """Decides what goes wrong, the same way for the same seed."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - a repeatable order of faults, no secret
+        self._random = random.Random(seed)
         self._lock = threading.Lock()
 
     def falls(self, share: float) -> bool:

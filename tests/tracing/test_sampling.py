@@ -63,7 +63,7 @@ def test_the_decision_depends_on_the_ids_alone(facts: Facts, rate: float) -> Non
 
 
 def ids_of(seed: int, n: int) -> list[Facts]:
-    numbers = random.Random(seed)  # noqa: S311 - a fixed sequence, not a secret
+    numbers = random.Random(seed)
     return [
         Facts(trace_id=numbers.getrandbits(128), span_id=numbers.getrandbits(64)) for _ in range(n)
     ]

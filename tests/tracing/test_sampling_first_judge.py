@@ -237,7 +237,7 @@ def test_a_pipeline_without_a_response_is_not_shown_to_the_first_judge() -> None
 def test_the_rate_before_the_first_judge_and_the_one_after_it_multiply() -> None:
     sampler = doubting(ScriptedJudge(), rate=0.5)
     decider = Decider(sampler, lambda: 1.0, Guard())  # the judge's queue is full: half the rate
-    numbers = random.Random(4)  # noqa: S311 - a fixed sequence, not a secret
+    numbers = random.Random(4)
     decisions: list[Decision] = []
     for _ in range(20_000):
         ids = numbers.getrandbits(128), numbers.getrandbits(64)

@@ -36,7 +36,7 @@ class Ids:
     """Facts with ids that are the same in every run."""
 
     def __init__(self, seed: int) -> None:
-        self._numbers = random.Random(seed)  # noqa: S311 - a fixed sequence, not a secret
+        self._numbers = random.Random(seed)
 
     def facts(self, *, can_be_evaluated: bool = True) -> Facts:
         trace_id, span_id = self._numbers.getrandbits(128), self._numbers.getrandbits(64)

@@ -103,7 +103,7 @@ def test_what_a_small_rate_of_a_rule_takes_a_larger_one_takes_too(
 
 
 def test_the_weights_of_unequal_rates_add_up_to_the_traffic() -> None:
-    numbers = random.Random(13)  # noqa: S311 - a fixed sequence, not a secret
+    numbers = random.Random(13)
     sampler = RuleSampler([Rule(route("a"), 0.5), Rule(route("b"), 0.05)], default=0.2)
 
     weight = 0.0

@@ -60,7 +60,7 @@ class SeededIds(IdGenerator):
     """The same ids in every run."""
 
     def __init__(self, seed: int) -> None:
-        self._numbers = random.Random(seed)  # noqa: S311 - a fixed sequence, not a secret
+        self._numbers = random.Random(seed)
 
     def generate_span_id(self) -> int:
         return self._numbers.getrandbits(64) or 1
@@ -150,7 +150,7 @@ def test_means_are_unbiased_where_rules_sample_at_unequal_rates(trace_file: Path
 
 def covered(draw: Callable[[random.Random], list[Observation]], truth: float) -> float:
     """The share of 1,000 samples whose interval holds the truth."""
-    numbers = random.Random(20)  # noqa: S311 - a fixed sequence, not a secret
+    numbers = random.Random(20)
     found = [estimate_mean(draw(numbers)) for _ in range(1_000)]
     return sum(_holds(each, truth) for each in found) / len(found)
 
@@ -175,7 +175,7 @@ def test_the_interval_holds_the_truth_in_ninety_five_of_a_hundred_samples_at_une
         return sample
 
     # Clipped values have no simple mean, so the truth is that of a draw 500 times as large.
-    big = random.Random(3)  # noqa: S311 - a fixed sequence, not a secret
+    big = random.Random(3)
     values = [min(max(big.gauss((0.3, 0.8, 0.8)[i % 3], 0.15), 0.0), 1.0) for i in range(300_000)]
     truth = sum(values) / len(values)
 

@@ -12,7 +12,6 @@ from typing import Annotated, Final, Protocol, cast
 
 import typer
 
-from claimspan.cli.result_file import ResultFile, ResultRow
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY, aevaluate_many
 from claimspan.evaluation.result import Evaluation
@@ -20,6 +19,8 @@ from claimspan.files.record_files import read_records
 from claimspan.judges import default_judge
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
+from claimspan.results.result_file import ResultFile
+from claimspan.results.rows import ResultRow
 from claimspan.text.visible import visible
 
 __all__ = ["Done", "Workers", "evaluate_command"]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["BAD_INPUT", "COMMANDS", "SUMMARIES", "build_app", "main", "overview"]
 
 COMMANDS: Final = "claimspan.commands"
-"""Entry-point group: the name of a command, and the function that typer makes it from."""
+"""Entry-point group: the name of a command, and the function that typer makes it from. A dot in the
+name stands for a space: `bench.pandachat` is called as `claimspan bench pandachat`."""
 
 BAD_INPUT: Final = 2
 """Exit code for every error that the user can correct; typer exits so for a wrong option."""
@@ -64,8 +65,8 @@ def build_app(name: str | None = None) -> Typer:
     """Import commands and build their typer application.
 
     Args:
-        name: The name of one command, as `claimspan --help` lists it, whose arguments the
-            application takes; None for an application with all commands, each by its name.
+        name: The name of one command's entry point, whose arguments the application takes; None
+            for an application with all commands, each by its name.
 
     Raises:
         ConfigError: There is no such command, or it cannot be imported.
@@ -73,7 +74,8 @@ def build_app(name: str | None = None) -> Typer:
     """
     commands = _installed()
     if name is not None and name not in commands:
-        raise ConfigError(f"there is no command {name!r}: `claimspan --help` lists all commands")
+        called = name.replace(".", " ")
+        raise ConfigError(f"there is no command {called!r}: `claimspan --help` lists all commands")
     try:
         from typer import Typer
     except ImportError as error:
@@ -95,7 +97,10 @@ def overview() -> str:
             "Claim-level evaluation of RAG pipelines, written onto their own traces.",
             "",
             "Commands:",
-            *(f"  {name:<{width}}  {_summary(entry)}" for name, entry in commands.items()),
+            *(
+                f"  {name.replace('.', ' '):<{width}}  {_summary(entry)}"
+                for name, entry in commands.items()
+            ),
             "",
             "Options:",
             "  --version  Show the version.",
@@ -111,7 +116,10 @@ def _run(arguments: Sequence[str]) -> None:
     elif name == "--version":
         print(version("claimspan"))
     else:
-        build_app(name)(rest, prog_name=f"claimspan {name}")
+        groups = {each.partition(".")[0] for each in _installed() if "." in each}
+        if name in groups and rest:
+            name, *rest = f"{name}.{rest[0]}", *rest[1:]
+        build_app(name)(rest, prog_name=f"claimspan {name.replace('.', ' ')}")
     if not arguments:
         sys.exit(BAD_INPUT)
 

@@ -6,57 +6,19 @@ not evaluated again. A line that was torn by the end of a process is left out.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from claimspan.errors import ConfigError, FileError
-from claimspan.evaluation.result import Evaluation
 from claimspan.files.private import cannot_write, refuse_special
 from claimspan.records import RagRecord
+from claimspan.results.rows import ResultRow, digest
 
-__all__ = ["ResultFile", "ResultRow"]
-
-
-class ResultRow(BaseModel):
-    """One line: a record by its place and digest, and its evaluation."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    index: int = Field(ge=0)
-    """Place of the record in its file, from 0."""
-
-    id: str | None
-    """The record's own id; None where it has none."""
-
-    record: str
-    """Digest of the record, so that results of another file, or of a changed one, are noticed."""
-
-    metrics: Mapping[str, float]
-    """The scores again, where a reader looks for them first."""
-
-    error: str | None
-    """Why there are no scores; None where there are."""
-
-    evaluation: Evaluation
-    """Claims, verdicts, metrics, judge and usage."""
-
-    @classmethod
-    def of(cls, index: int, record: RagRecord, evaluation: Evaluation) -> ResultRow:
-        """Return the line of a record."""
-        return cls(
-            index=index,
-            id=record.id,
-            record=_digest(record),
-            metrics=evaluation.metrics,
-            error=evaluation.error,
-            evaluation=evaluation,
-        )
+__all__ = ["ResultFile"]
 
 
 class ResultFile:
@@ -132,7 +94,7 @@ def _rows_of(path: Path, records: Sequence[RagRecord]) -> dict[int, ResultRow]:
             raise ConfigError(
                 f"{path} line {number} is no result: give another path with -o"
             ) from None
-        if row.index >= len(records) or row.record != _digest(records[row.index]):
+        if row.index >= len(records) or row.digest != digest(records[row.index]):
             raise ConfigError(
                 f"{path} line {number} is the result of another record: the input has changed; "
                 "give another path with -o"
@@ -140,8 +102,3 @@ def _rows_of(path: Path, records: Sequence[RagRecord]) -> dict[int, ResultRow]:
         if row.error is None:
             rows[row.index] = row
     return rows
-
-
-def _digest(record: RagRecord) -> str:
-    text = json.dumps(record.model_dump(mode="json"), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,60 @@
+"""What one line of a file of results holds: a record and its evaluation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from claimspan.evaluation.result import Evaluation
+from claimspan.records import RagRecord
+
+__all__ = ["ResultRow", "digest"]
+
+
+class ResultRow(BaseModel):
+    """One line: a record with its evaluation, so that a file of results stands for itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: int = Field(ge=0)
+    """Place of the record in its file, from 0."""
+
+    id: str | None
+    """The record's own id; None where it has none."""
+
+    digest: str
+    """Of the record, so that results of another file, or of a changed one, are noticed."""
+
+    metrics: Mapping[str, float]
+    """The scores again, where a reader looks for them first."""
+
+    error: str | None
+    """Why there are no scores; None where there are."""
+
+    record: RagRecord
+    """The record itself: its query, its chunks, its response and its metadata."""
+
+    evaluation: Evaluation
+    """Claims, verdicts, metrics, judge and usage."""
+
+    @classmethod
+    def of(cls, index: int, record: RagRecord, evaluation: Evaluation) -> ResultRow:
+        """Return the line of a record."""
+        return cls(
+            index=index,
+            id=record.id,
+            digest=digest(record),
+            metrics=evaluation.metrics,
+            error=evaluation.error,
+            record=record,
+            evaluation=evaluation,
+        )
+
+
+def digest(record: RagRecord) -> str:
+    """Return 16 hexadecimal digits that tell one record from another."""
+    text = json.dumps(record.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

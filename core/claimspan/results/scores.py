@@ -1,0 +1,117 @@
+"""Reads the scores of systems from files of results, and pairs them record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue, ValidationError
+
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.jsonl import parse_json_lines, read_text
+from claimspan.results.rows import ResultRow
+
+__all__ = ["ScoredRow", "SystemScores", "paired_scores", "read_scores"]
+
+_WANTED: Final = "file of results (claimspan evaluate -o)"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """The scores of one record."""
+
+    key: str
+    """The record's id, else its query: what the same record has in another system's file."""
+
+    scores: Mapping[str, float]
+    """Metric to value; an undefined metric is absent."""
+
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """What the record's author keeps with it, for slices."""
+
+    error: str | None = None
+    """Why there are no scores; None where there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemScores:
+    """The scores of one system over a dataset."""
+
+    name: str
+    """Name of the system: the file's, without its ending."""
+
+    rows: tuple[ScoredRow, ...]
+    """One row a record, in the order of the file."""
+
+    def values(self, metric: str) -> list[float]:
+        """The values of a metric, over the records where it is defined."""
+        return [row.scores[metric] for row in self.rows if metric in row.scores]
+
+
+def read_scores(path: str | Path, *, name: str | None = None) -> SystemScores:
+    """Read the scores of a system.
+
+    Args:
+        path: A file that ``claimspan evaluate -o`` has written.
+        name: Name of the system; None for the file's.
+
+    Raises:
+        FileError: The file cannot be read, or a line is no result; names the line.
+    """
+    path = Path(path)
+    rows = tuple(_rows(path))
+    if not rows:
+        raise FileError(f"{str(path)!r} holds no results: give a {_WANTED}")
+    return SystemScores(name or path.stem, rows)
+
+
+def paired_scores(
+    before: SystemScores, after: SystemScores, metric: str
+) -> tuple[list[float], list[float]]:
+    """Return the values of a metric over the records where both systems have one.
+
+    Args:
+        before: One system.
+        after: Another one, over the same records in any order.
+        metric: Name of the metric.
+
+    Returns:
+        The values of both, in the same order, each of shape ``(n_pairs,)``.
+
+    Raises:
+        ConfigError: The two have no record in common.
+    """
+    others = {row.key: row for row in after.rows}
+    pairs = [(row, others[row.key]) for row in before.rows if row.key in others]
+    if not pairs:
+        raise ConfigError(
+            f"{before.name} and {after.name} have no record in common: compare results of the same "
+            "dataset, whose records have the same ids or queries"
+        )
+    found = [
+        (left.scores[metric], right.scores[metric])
+        for left, right in pairs
+        if metric in left.scores and metric in right.scores
+    ]
+    return [left for left, _ in found], [right for _, right in found]
+
+
+def _rows(path: Path) -> Iterator[ScoredRow]:
+    for number, line in parse_json_lines(read_text(path, wanted=_WANTED), path):
+        yield _scored(line, f"{str(path)!r} line {number}")
+
+
+def _scored(line: Mapping[str, object], place: str) -> ScoredRow:
+    try:
+        row = ResultRow.model_validate(line)
+    except ValidationError:
+        # Without the cause: a validation error quotes the input, which may be private.
+        raise FileError(f"{place} is no result: give a {_WANTED}") from None
+    return ScoredRow(
+        key=row.id or row.record.query,
+        scores=row.metrics,
+        metadata=row.record.metadata,
+        error=row.error,
+    )
