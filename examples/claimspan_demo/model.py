@@ -94,7 +94,7 @@ def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
 
     Args:
         gguf: The weights to serve.
-        threads: Number of threads; None means one per core, at most four.
+        threads: Number of threads; None means one per idle core, at most four.
 
     Yields:
         The server, as soon as it answers.
@@ -106,11 +106,21 @@ def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
         raise MissingExtraError("xllamacpp", "demo")
     with TemporaryDirectory(prefix="claimspan-demo-") as folder:
         address, log = Path(folder, "address"), Path(folder, "log")
-        process = _start(gguf, address, log, threads or min(os.cpu_count() or 1, _MAX_THREADS))
+        process = _start(gguf, address, log, threads or min(_idle_cores(), _MAX_THREADS))
         try:
             yield ServedModel(f"{_await_address(process, address, log)}/v1", process)
         finally:
             stop(process)
+
+
+def _idle_cores() -> int:
+    """The number of cores that nobody uses, at least one.
+
+    The threads of the model wait for each other in a busy loop after each step: on a core that they
+    share with other work, an answer takes minutes with four threads, and seconds with one.
+    """
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0  # not on Windows
+    return max(1, round((os.cpu_count() or 1) - busy))
 
 
 def _start(gguf: Path, address: Path, log: Path, threads: int) -> subprocess.Popen[bytes]:
