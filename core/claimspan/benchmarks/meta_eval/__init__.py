@@ -10,6 +10,7 @@ from claimspan.benchmarks.meta_eval.agreement import Agreement, Differences, agr
 from claimspan.benchmarks.meta_eval.comparison import (
     PUBLISHED,
     PUBLISHED_PAIRS,
+    PUBLISHED_WITHIN_ONE,
     MetaEvaluation,
     ameta_evaluate,
     meta_evaluate,
@@ -20,6 +21,7 @@ __all__ = [
     "ASPECTS",
     "PUBLISHED",
     "PUBLISHED_PAIRS",
+    "PUBLISHED_WITHIN_ONE",
     "Agreement",
     "Differences",
     "MetaEvaluation",

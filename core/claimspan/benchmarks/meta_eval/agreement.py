@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -54,6 +54,9 @@ class Agreement(BaseModel):
     missing: int = 0
     """Pairs without a difference, which have the median of the others."""
 
+    failed: Mapping[str, int] = {}
+    """Why the judge has failed, to the number of answers."""
+
     undefined: Mapping[str, int] = {}
     """Aspect to number of answers without a value, which counts as 0.0 as in RAGChecker."""
 
@@ -75,8 +78,11 @@ class Differences:
     by_aspect: Mapping[str, Sequence[float | None]]
     """Aspect to difference, shape ``(n_pairs,)``; None where an answer has no scores."""
 
-    undefined: Mapping[str, int]
+    undefined: Mapping[str, int] = field(default_factory=dict[str, int])
     """Aspect to number of answers whose value is undefined, and counts as 0.0."""
+
+    failed: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Why the judge has failed, to the number of answers."""
 
     @property
     def missing(self) -> int:
@@ -126,6 +132,7 @@ def agreement(
         labels=len(queries),
         figures={aspect: _figures(both, None, queries) for aspect, both in series.items()},
         missing=ours.missing,
+        failed=ours.failed,
         undefined=ours.undefined,
         minus_ragchecker={}
         if theirs is None

@@ -22,7 +22,14 @@ from claimspan.benchmarks.meta_eval.pairs import ASPECTS, Pair, Pairs, read_pair
 from claimspan.errors import ConfigError
 from claimspan.judges.protocol import Judge
 
-__all__ = ["PUBLISHED", "PUBLISHED_PAIRS", "MetaEvaluation", "ameta_evaluate", "meta_evaluate"]
+__all__ = [
+    "PUBLISHED",
+    "PUBLISHED_PAIRS",
+    "PUBLISHED_WITHIN_ONE",
+    "MetaEvaluation",
+    "ameta_evaluate",
+    "meta_evaluate",
+]
 
 PUBLISHED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = {
     "RAGChecker": {
@@ -37,6 +44,9 @@ PUBLISHED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = {
     },
 }
 """Row to aspect to figure, from table 5 of arXiv 2408.08067."""
+
+PUBLISHED_WITHIN_ONE: Final = 0.9095
+"""Share of pairs whose two labels are at most 1 apart, over all aspects; section 4.3 there."""
 
 PUBLISHED_PAIRS: Final = 280
 """Number of pairs that the published figures rest on."""
@@ -135,7 +145,7 @@ def _recorded(pairs: Sequence[Pair]) -> Differences:
     for aspect in ASPECTS:
         scores = [(pair.ragchecker[0][aspect], pair.ragchecker[1][aspect]) for pair in pairs]
         by_aspect[aspect] = [_minus(second, first) for first, second in scores]
-    return Differences(by_aspect, undefined={})
+    return Differences(by_aspect)
 
 
 def _minus(second: float | None, first: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
@@ -72,10 +73,10 @@ async def judge_pairs(
         concurrency=concurrency,
         progress=progress,
     )
-    errors = [each.error for each in evaluations if each.error is not None]
-    if len(errors) == len(evaluations):
-        raise JudgeError(f"judge {judge.name!r} failed on every answer: {errors[0]}")
-    return differences_of(evaluations)
+    found = differences_of(evaluations)
+    if sum(found.failed.values()) == len(evaluations):
+        raise JudgeError(f"judge {judge.name!r} failed on every answer: {next(iter(found.failed))}")
+    return found
 
 
 def differences_of(evaluations: Sequence[Evaluation]) -> Differences:
@@ -96,7 +97,8 @@ def differences_of(evaluations: Sequence[Evaluation]) -> Differences:
         undefined[aspect] = sum(
             metric not in each.metrics for each in evaluations if each.error is None
         )
-    return Differences(by_aspect, undefined)
+    errors = Counter(each.error for each in evaluations if each.error is not None)
+    return Differences(by_aspect, undefined, dict(errors))
 
 
 def _value(evaluation: Evaluation, metric: str) -> float | None:

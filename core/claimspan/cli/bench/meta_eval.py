@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,6 +14,9 @@ from claimspan.judges import default_judge
 from claimspan.text.visible import visible
 
 __all__ = ["meta_eval_command"]
+
+SOME_FAILED: Final = 1
+"""Exit code where a judge has failed on some answers; the notes say why."""
 
 
 def meta_eval_command(
@@ -55,7 +58,7 @@ def meta_eval_command(
 
     People said of two answers to a query which is the better one, and so do the differences of
     their scores. Prints how far the two go together: as RAGChecker has published it, from its own
-    files, and for each judge that is given.
+    files, and for each judge that is given. Exits with 1 where a judge failed on some answers.
     """
     if as_json and markdown:
         raise ConfigError("--json and --markdown do not go together: give one of them")
@@ -71,3 +74,5 @@ def meta_eval_command(
         typer.echo(found.model_dump_json())
     else:
         typer.echo(visible(as_markdown(found) if markdown else as_text(found)))
+    if any(row.failed for row in found.rows):
+        raise typer.Exit(SOME_FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from claimspan.benchmarks.meta_eval import ASPECTS, Agreement, MetaEvaluation
+from claimspan.benchmarks.meta_eval import ASPECTS, PUBLISHED_WITHIN_ONE, Agreement, MetaEvaluation
 from claimspan.statistics import Estimate
 
 __all__ = ["as_markdown", "as_text"]
@@ -79,10 +79,20 @@ def _notes(found: MetaEvaluation) -> Iterator[str]:
             f"The published rows rest on {found.published_pairs} pairs: rows of these "
             f"{found.pairs} differ from them."
         )
+    yield (
+        f"Two people are at most 1 apart in {_within_one_of_people(found):.2f} % of all labels; "
+        f"published: {100 * PUBLISHED_WITHIN_ONE:.2f} %."
+    )
     if found.only_in_one:
         yield f"{found.only_in_one} pairs are in one of the two files alone, and are left out."
     for row in found.rows:
         yield from _notes_of(row)
+
+
+def _within_one_of_people(found: MetaEvaluation) -> float:
+    (people,) = (row for row in found.rows if row.name == "Human")
+    values = [figures["within_one"].value for figures in people.figures.values()]
+    return 100 * sum(values) / len(values)
 
 
 def _notes_of(row: Agreement) -> Iterator[str]:
@@ -98,3 +108,5 @@ def _notes_of(row: Agreement) -> Iterator[str]:
             f"{row.name}: {row.missing} of {row.pairs} pairs have no scores, and the median "
             "difference of the others."
         )
+    for reason, n in row.failed.items():
+        yield f"{row.name} failed on {n} of {2 * row.pairs} answers: {reason}"
