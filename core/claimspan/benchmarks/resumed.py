@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.protocol import Judge
@@ -61,7 +61,7 @@ async def evaluate_resumed(
                         file.add(ResultRow.of(place, records[place], found))
                     advance()
 
-            await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
+            await gather_or_cancel([evaluate_next() for _ in range(concurrency)])
     finally:
         if file is not None:
             file.close()

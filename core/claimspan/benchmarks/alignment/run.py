@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from claimspan.benchmarks.alignment.bodies import AlignmentResponse
 from claimspan.benchmarks.alignment.facts import evaluate_facts, response_of
 from claimspan.benchmarks.resumed import evaluate_resumed
 from claimspan.errors import ConfigError
-from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.evaluation.evaluate import CONCURRENCY, run_to_end
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges import default_judge
 from claimspan.judges.protocol import Judge
@@ -55,8 +54,10 @@ def align(
     judge: Judge | None = None,
     digits: int | None = None,
 ) -> AlignmentResponse:
-    """As ``aalign``, from code without an event loop."""
-    return asyncio.run(aalign(question, answer, ground_truth_answer, judge=judge, digits=digits))
+    """As ``aalign``, from synchronous code; also where an event loop is running."""
+    return run_to_end(
+        lambda: aalign(question, answer, ground_truth_answer, judge=judge, digits=digits)
+    )
 
 
 async def aevaluate_alignment(
@@ -108,9 +109,9 @@ def evaluate_alignment(
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
 ) -> list[Evaluation]:
-    """As ``aevaluate_alignment``, from code without an event loop."""
-    return asyncio.run(
-        aevaluate_alignment(
+    """As ``aevaluate_alignment``, from synchronous code; also where an event loop is running."""
+    return run_to_end(
+        lambda: aevaluate_alignment(
             records, judge=judge, results=results, concurrency=concurrency, progress=progress
         )
     )

@@ -1,7 +1,8 @@
 """RAGChecker's meta-evaluation: do scores prefer the answer that people prefer?
 
 ``pairs`` reads its data, ``judging`` has a judge score both answers of every pair, ``agreement``
-compares the differences with people's labels. ``meta_evaluate`` does it all.
+compares the differences with people's labels, with the intervals of ``resampling``.
+``meta_evaluate`` does it all.
 """
 
 from __future__ import annotations

@@ -7,28 +7,20 @@ and then stands beside both people's labels. A difference that is missing become
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.benchmarks.meta_eval.pairs import ASPECTS, Pair
-from claimspan.errors import MissingExtraError
-from claimspan.statistics import Estimate, bootstrap
+from claimspan.benchmarks.meta_eval.resampling import Resampled, resampled
+from claimspan.statistics import Estimate
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+__all__ = ["Agreement", "Differences", "agreement", "agreement_of_people", "stretched"]
 
-    _Series = NDArray[np.float64]
-
-__all__ = ["FIGURES", "Agreement", "Differences", "agreement", "agreement_of_people", "stretched"]
-
-FIGURES: Final = ("pearson", "spearman", "within_one")
-"""Pearson's r, Spearman's rank correlation, and the share of labels at most 1 away."""
+_Figures = Mapping[str, Resampled]
 
 _RANGE: Final = 4.0
 """From -2, the first answer is much better, to 2."""
@@ -62,13 +54,6 @@ class Agreement(BaseModel):
 
     minus_ragchecker: Mapping[str, Mapping[str, Estimate]] = {}
     """Aspect to figure to the difference to RAGChecker's, over the same resamples."""
-
-
-class _Both(NamedTuple):
-    """One judge's series, and people's, value by value."""
-
-    ours: _Series
-    people: _Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +108,23 @@ def agreement(
     Raises:
         MissingExtraError: scipy is not installed.
     """
-    theirs = None if ragchecker is None else _series(pairs, ragchecker)
-    series = _series(pairs, ours)
-    queries = [pair.query for pair in pairs for _ in pair.preferences]
+    figures = {aspect: _of_labels(pairs, ours, aspect) for aspect in ASPECTS}
+    minus: dict[str, Mapping[str, Estimate]] = {}
+    if ragchecker is not None:
+        for aspect in ASPECTS:
+            theirs = _of_labels(pairs, ragchecker, aspect)
+            minus[aspect] = {
+                name: each.minus(theirs[name]).estimate() for name, each in figures[aspect].items()
+            }
     return Agreement(
         name=name,
         pairs=len(pairs),
-        labels=len(queries),
-        figures={aspect: _figures(both, None, queries) for aspect, both in series.items()},
+        labels=2 * len(pairs),
+        figures={aspect: _estimates(each) for aspect, each in figures.items()},
         missing=ours.missing,
         failed=ours.failed,
         undefined=ours.undefined,
-        minus_ragchecker={}
-        if theirs is None
-        else {aspect: _figures(both, theirs[aspect], queries) for aspect, both in series.items()},
+        minus_ragchecker=minus,
     )
 
 
@@ -149,69 +137,17 @@ def agreement_of_people(pairs: Sequence[Pair]) -> Agreement:
     queries = [pair.query for pair in pairs]
     figures: dict[str, Mapping[str, Estimate]] = {}
     for aspect in ASPECTS:
-        first, second = ([pair.preferences[i][aspect] for pair in pairs] for i in (0, 1))
-        figures[aspect] = _figures(_Both(_array(first), _array(second)), None, queries)
+        first, second = ([float(p.preferences[i][aspect]) for p in pairs] for i in (0, 1))
+        figures[aspect] = _estimates(resampled(first, second, queries))
     return Agreement(name="Human", pairs=len(pairs), labels=len(pairs), figures=figures)
 
 
-def _series(pairs: Sequence[Pair], differences: Differences) -> dict[str, _Both]:
-    """Each aspect's differences, once for each label, beside the labels."""
-    return {
-        aspect: _Both(
-            _array([value for value in stretched(differences.by_aspect[aspect]) for _ in (0, 1)]),
-            _array([label[aspect] for pair in pairs for label in pair.preferences]),
-        )
-        for aspect in ASPECTS
-    }
+def _of_labels(pairs: Sequence[Pair], differences: Differences, aspect: str) -> _Figures:
+    """The figures of an aspect; each difference stands beside both people's labels."""
+    values = [value for value in stretched(differences.by_aspect[aspect]) for _ in range(2)]
+    labels = [float(label[aspect]) for pair in pairs for label in pair.preferences]
+    return resampled(values, labels, [pair.query for pair in pairs for _ in pair.preferences])
 
 
-def _figures(ours: _Both, theirs: _Both | None, queries: Sequence[str]) -> Mapping[str, Estimate]:
-    """Every figure of one judge, or its difference to another's."""
-    return {
-        name: bootstrap(_figure_of(call, ours, theirs), len(queries), groups=queries)
-        for name, call in _calls().items()
-    }
-
-
-def _figure_of(
-    call: Callable[[_Series, _Series], float], ours: _Both, theirs: _Both | None
-) -> Callable[[Sequence[int]], float]:
-    def figure(rows: Sequence[int]) -> float:
-        drawn = list(rows)
-        value = call(ours.ours[drawn], ours.people[drawn])
-        if theirs is None:
-            return value
-        return value - call(theirs.ours[drawn], theirs.people[drawn])
-
-    return figure
-
-
-def _calls() -> Mapping[str, Callable[[_Series, _Series], float]]:
-    """Figure to how it is computed; on arrays, since every interval takes thousands of them."""
-    try:
-        import numpy as np
-        from scipy.stats import rankdata
-    except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
-
-    def pearson(left: _Series, right: _Series) -> float:
-        x, y = left - left.mean(), right - right.mean()
-        scale = math.sqrt(float(x @ x) * float(y @ y))
-        # A series without any difference goes along with nothing.
-        return float(x @ y) / scale if scale else 0.0
-
-    def spearman(left: _Series, right: _Series) -> float:
-        return pearson(rankdata(left), rankdata(right))  # ties share their mean rank
-
-    def within_one(left: _Series, right: _Series) -> float:
-        return float(np.mean(np.abs(left - right) <= 1.0))
-
-    return {"pearson": pearson, "spearman": spearman, "within_one": within_one}
-
-
-def _array(values: Sequence[float]) -> _Series:
-    try:
-        import numpy as np
-    except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
-    return np.array(values, dtype=np.float64)
+def _estimates(figures: _Figures) -> dict[str, Estimate]:
+    return {name: each.estimate() for name, each in figures.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from claimspan.benchmarks.meta_eval.agreement import (
 from claimspan.benchmarks.meta_eval.judging import judge_pairs
 from claimspan.benchmarks.meta_eval.pairs import ASPECTS, Pair, Pairs, read_pairs
 from claimspan.errors import ConfigError
+from claimspan.evaluation.evaluate import run_to_end
 from claimspan.judges.protocol import Judge
 
 __all__ = [
@@ -46,7 +46,7 @@ PUBLISHED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = {
 """Row to aspect to figure, from table 5 of arXiv 2408.08067."""
 
 PUBLISHED_WITHIN_ONE: Final = 0.9095
-"""Share of pairs whose two labels are at most 1 apart, over all aspects; section 4.3 there."""
+"""Share of labels of one annotator at most 1 from the other's, over all aspects; same paper."""
 
 PUBLISHED_PAIRS: Final = 280
 """Number of pairs that the published figures rest on."""
@@ -126,9 +126,9 @@ def meta_evaluate(
     concurrency: int = 4,
     progress: bool | None = None,
 ) -> MetaEvaluation:
-    """As ``ameta_evaluate``, from code without an event loop."""
-    return asyncio.run(
-        ameta_evaluate(
+    """As ``ameta_evaluate``, from synchronous code; also where an event loop is already running."""
+    return run_to_end(
+        lambda: ameta_evaluate(
             directory,
             judges,
             limit=limit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -25,7 +25,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.private import write_private
-from claimspan.judges import default_judge
+from claimspan.judges import Judge, default_judge
 from claimspan.text.visible import visible
 
 __all__ = ["alignment_command"]
@@ -34,47 +34,56 @@ SOME_FAILED: Final = 1
 """Exit code where the judge failed on some answers, or recorded metrics are others."""
 
 
+_File = Annotated[
+    Path,
+    typer.Argument(
+        help="Requests, JSON lines or a list: question, answer, ground_truth_answer; or records. "
+        "With --recorded: responses."
+    ),
+]
+_JudgeName = Annotated[
+    str | None,
+    typer.Option(
+        "--judge", help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."
+    ),
+]
+_Recorded = Annotated[
+    bool,
+    typer.Option(
+        "--recorded", help="Compute the metrics of recorded responses anew from their facts."
+    ),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="File of response bodies, one JSON line a request, in order."
+    ),
+]
+_Results = Annotated[
+    Path | None,
+    typer.Option(help="File of results, one JSON line a request. A run goes on with it."),
+]
+_Rounded = Annotated[
+    bool, typer.Option("--rounded", help="Round metrics to 4 digits, as Pinecone does.")
+]
+_Concurrency = Annotated[int, typer.Option(help="Answers under evaluation at once.", min=1)]
+_Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
+    ),
+]
+
+
 def alignment_command(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Requests, JSON lines or a list: question, answer, ground_truth_answer; or "
-            "records. With --recorded: responses."
-        ),
-    ],
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
-    ] = None,
-    recorded: Annotated[
-        bool,
-        typer.Option(
-            "--recorded",
-            help="Compute the metrics of recorded responses anew from their evaluated facts.",
-        ),
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File of response bodies, one JSON line a request, in order."
-        ),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(help="File of results, one JSON line a request. A run goes on with it."),
-    ] = None,
-    rounded: Annotated[
-        bool, typer.Option("--rounded", help="Round metrics to 4 digits, as Pinecone does.")
-    ] = False,
-    concurrency: Annotated[
-        int, typer.Option(help="Answers under evaluation at once.", min=1)
-    ] = CONCURRENCY,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-        ),
-    ] = None,
+    file: _File,
+    judge: _JudgeName = None,
+    recorded: _Recorded = False,
+    output: _Output = None,
+    results: _Results = None,
+    rounded: _Rounded = False,
+    concurrency: _Concurrency = CONCURRENCY,
+    progress: _Progress = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Evaluate answers as Pinecone's Evaluation API does.
@@ -85,28 +94,41 @@ def alignment_command(
     """
     if recorded and (judge is not None or results is not None):
         raise ConfigError("--recorded takes no --judge and no --results: nothing is judged")
-    lines: list[str] = []
     if recorded:
-        responses = read_responses(file)
-        evaluations = [evaluation_of(each) for each in responses]
-        summary = summarise(evaluations)
-        lines = list(_deviations(responses, evaluations))
+        found = _recomputed(file)
     else:
-        records = read_requests(file)
-        evaluations = evaluate_alignment(
-            records,
-            judge=default_judge(judge),
-            results=results,
-            concurrency=concurrency,
-            progress=progress,
-        )
-        summary = summarise(evaluations, [each.query for each in records])
-    if output is not None:
-        _write(output, evaluations, DIGITS if rounded else None)
+        found = _judged(file, default_judge(judge), results, concurrency, progress)
     digits = DIGITS if rounded else None
-    typer.echo(_as_json(summary, lines, digits) if as_json else _as_text(summary, lines, digits))
-    if summary.failed or lines:
+    if output is not None:
+        _write(output, found.evaluations, digits)
+    typer.echo(_as_json(found, digits) if as_json else _as_text(found, digits))
+    if found.summary.failed or found.deviations:
         raise typer.Exit(SOME_FAILED)
+
+
+class _Found(NamedTuple):
+    """What a run has found."""
+
+    evaluations: Sequence[Evaluation]
+    summary: AlignmentSummary
+    deviations: Sequence[str] = ()
+
+
+def _recomputed(file: Path) -> _Found:
+    responses = read_responses(file)
+    evaluations = [evaluation_of(each) for each in responses]
+    deviations = list(_deviations(responses, evaluations))
+    return _Found(evaluations, summarise(evaluations), deviations)
+
+
+def _judged(
+    file: Path, judge: Judge, results: Path | None, concurrency: int, progress: bool | None
+) -> _Found:
+    records = read_requests(file)
+    evaluations = evaluate_alignment(
+        records, judge=judge, results=results, concurrency=concurrency, progress=progress
+    )
+    return _Found(evaluations, summarise(evaluations, [each.query for each in records]))
 
 
 def _deviations(
@@ -134,15 +156,16 @@ def _write(path: Path, evaluations: Sequence[Evaluation], digits: int | None) ->
     write_private(path, "".join(f"{body}\n" for body in bodies), what="the responses")
 
 
-def _as_json(summary: AlignmentSummary, deviations: Sequence[str], digits: int | None) -> str:
-    values = summary.model_dump(mode="json")
+def _as_json(found: _Found, digits: int | None) -> str:
+    values = found.summary.model_dump(mode="json")
     if digits is not None:
         for each in values["means"].values():
             each |= {end: round(each[end], digits) for end in ("value", "low", "high")}
-    return json.dumps({**values, "deviations": list(deviations)})
+    return json.dumps({**values, "deviations": list(found.deviations)})
 
 
-def _as_text(summary: AlignmentSummary, deviations: Sequence[str], digits: int | None) -> str:
+def _as_text(found: _Found, digits: int | None) -> str:
+    summary = found.summary
     failed = sum(summary.failed.values())
     shown = digits or 3
     lines = [f"{summary.answers - failed} of {summary.answers} answers evaluated"]
@@ -159,7 +182,7 @@ def _as_text(summary: AlignmentSummary, deviations: Sequence[str], digits: int |
             f"{summary.harmonic_mean_of_means:.{shown}f}; it is not the mean alignment."
         )
     lines += [f"failed: {reason} ({n})" for reason, n in summary.failed.items()]
-    lines += [f"deviation: {each}" for each in deviations]
+    lines += [f"deviation: {each}" for each in found.deviations]
     return visible("\n".join(lines))
 
 
