@@ -353,6 +353,15 @@ def test_the_command_prints_published_and_computed_rows_side_by_side(folder: Pat
     assert "5 of the 280 pairs" in printed
     assert "minus RAGChecker" in printed
     assert "published: 90.95 %" in printed
+    # Of the ten labels, three are 2 away from no preference.
+    assert printed.count("no preference          -") == len(ASPECTS)
+    assert found_in(printed, "no preference") == ["-", "-", "70.00"]
+
+
+def found_in(printed: str, name: str) -> list[str]:
+    """The cells of the first row of this name."""
+    line = next(line for line in printed.splitlines() if line.startswith(name))
+    return line.removeprefix(name).split()
 
 
 def test_the_command_prints_json_and_markdown(folder: Path) -> None:

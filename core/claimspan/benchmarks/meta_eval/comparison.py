@@ -69,6 +69,10 @@ class MetaEvaluation(BaseModel):
     rows: tuple[Agreement, ...]
     """RAGChecker, Human, and then the judges in the order given."""
 
+    no_preference: Mapping[str, float]
+    """Aspect to the share of labels at most 1 from 0: what a judge reaches that never prefers an
+    answer. People often see little difference, so that it is high."""
+
     published: Mapping[str, Mapping[str, Mapping[str, float]]] = PUBLISHED
     """Row to aspect to figure, as published."""
 
@@ -114,7 +118,12 @@ async def ameta_evaluate(
             progress=progress,
         )
         rows.append(agreement(name, pairs, ours, ragchecker))
-    return MetaEvaluation(pairs=len(pairs), only_in_one=found.only_in_one, rows=tuple(rows))
+    return MetaEvaluation(
+        pairs=len(pairs),
+        only_in_one=found.only_in_one,
+        rows=tuple(rows),
+        no_preference={aspect: _near_0(pairs, aspect) for aspect in ASPECTS},
+    )
 
 
 def meta_evaluate(
@@ -137,6 +146,11 @@ def meta_evaluate(
             progress=progress,
         )
     )
+
+
+def _near_0(pairs: Sequence[Pair], aspect: str) -> float:
+    labels = [label[aspect] for pair in pairs for label in pair.preferences]
+    return sum(abs(label) <= 1 for label in labels) / len(labels)
 
 
 def _recorded(pairs: Sequence[Pair]) -> Differences:

@@ -111,6 +111,8 @@ class _Found(NamedTuple):
 
     evaluations: Sequence[Evaluation]
     summary: AlignmentSummary
+    groups: str
+    """What the intervals resample."""
     deviations: Sequence[str] = ()
 
 
@@ -118,7 +120,7 @@ def _recomputed(file: Path) -> _Found:
     responses = read_responses(file)
     evaluations = [evaluation_of(each) for each in responses]
     deviations = list(_deviations(responses, evaluations))
-    return _Found(evaluations, summarise(evaluations), deviations)
+    return _Found(evaluations, summarise(evaluations), "responses", deviations)
 
 
 def _judged(
@@ -128,7 +130,8 @@ def _judged(
     evaluations = evaluate_alignment(
         records, judge=judge, results=results, concurrency=concurrency, progress=progress
     )
-    return _Found(evaluations, summarise(evaluations, [each.query for each in records]))
+    questions = [each.query for each in records]
+    return _Found(evaluations, summarise(evaluations, questions), "questions")
 
 
 def _deviations(
@@ -174,7 +177,8 @@ def _as_text(found: _Found, digits: int | None) -> str:
     facts = ", ".join(f"{n:,} {label}" for label, n in summary.facts.items())
     lines += [
         f"  facts           {facts}",
-        "Means are point-wise: of each answer's own metric, with 95 % intervals over questions.",
+        "Means are point-wise: of each answer's own metric, with 95 % intervals over "
+        f"{found.groups}.",
     ]
     if summary.harmonic_mean_of_means is not None:
         lines.append(

@@ -13,14 +13,14 @@ __all__ = ["as_markdown", "as_text"]
 _HEADS: Final = {"pearson": "Pearson", "spearman": "Spearman", "within_one": "within 1"}
 
 _METHOD: Final = (
-    "Each figure x 100, with its 95 % interval over whole queries. Within 1: differences of "
-    "scores, stretched to -2 to 2, at most 1 from a person's label."
+    "Each figure x 100, with its 95 % interval over whole queries.",
+    "Within 1: differences of scores, stretched to -2 to 2, at most 1 from a person's label.",
 )
 
 
 def as_text(found: MetaEvaluation) -> str:
     """Format the tables for a terminal, or a pipe."""
-    lines = [_heading(found), _METHOD]
+    lines = [_heading(found), *_METHOD]
     for aspect in ASPECTS:
         rows = list(_rows(found, aspect))
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -31,7 +31,7 @@ def as_text(found: MetaEvaluation) -> str:
 
 def as_markdown(found: MetaEvaluation) -> str:
     """Format the tables as Markdown."""
-    lines = [_heading(found), "", _METHOD]
+    lines = [_heading(found), "", *_METHOD]
     for aspect in ASPECTS:
         head, *rows = _rows(found, aspect)
         lines += ["", _marked(head), _marked(["---"] * len(head)), *map(_marked, rows)]
@@ -51,6 +51,7 @@ def _rows(found: MetaEvaluation, aspect: str) -> Iterator[list[str]]:
         if row.minus_ragchecker:
             difference = row.minus_ragchecker[aspect]
             yield ["  minus RAGChecker", *(_figure(difference[name], "+") for name in _HEADS)]
+    yield ["no preference", "-", "-", f"{100 * found.no_preference[aspect]:.2f}"]
 
 
 def _published(figures: Mapping[str, float]) -> list[str]:
@@ -82,6 +83,10 @@ def _notes(found: MetaEvaluation) -> Iterator[str]:
     yield (
         f"Two people are at most 1 apart in {_within_one_of_people(found):.2f} % of all labels; "
         f"published: {100 * PUBLISHED_WITHIN_ONE:.2f} %."
+    )
+    yield (
+        "A judge without any preference is within 1 as often as its row says: correlations tell "
+        "judges apart, this figure does not."
     )
     if found.only_in_one:
         yield f"{found.only_in_one} pairs are in one of the two files alone, and are left out."
