@@ -27,6 +27,8 @@ BAD_INPUT: Final = 2
 """Exit code for every error that the user can correct; typer exits so for a wrong option."""
 
 SUMMARIES: Final = {
+    "bench.alignment": "Evaluate answers as Pinecone's Evaluation API does.",
+    "bench.meta-eval": "Compare judges with people on RAGChecker's pairs of answers.",
     "calibrate": "Find the thresholds of a judge cascade.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",

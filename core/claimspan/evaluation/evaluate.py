@@ -29,7 +29,7 @@ from claimspan.text.injection import suspects_injection
 from claimspan.text.markdown import every_sentence
 from claimspan.verdicts import Claim
 
-__all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many"]
+__all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many", "run_to_end"]
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
@@ -136,7 +136,7 @@ def evaluate(
 
     Arguments, result and errors are those of ``aevaluate``.
     """
-    return _run_to_end(
+    return run_to_end(
         lambda: aevaluate(
             record,
             judge=judge,
@@ -208,7 +208,7 @@ def evaluate_many(
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
-    return _run_to_end(
+    return run_to_end(
         lambda: aevaluate_many(
             records,
             judge=judge,
@@ -335,8 +335,18 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
 
 
-def _run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
-    """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop."""
+def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
+    """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
+
+    Args:
+        start: Makes the coroutine.
+
+    Returns:
+        What it returned.
+
+    Raises:
+        BaseException: What it raised.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,0 +1,105 @@
+"""Evaluates the records of a benchmark, and goes on where an earlier run was broken off."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from claimspan.concurrency import gather_or_cancel
+from claimspan.errors import ConfigError, JudgeError
+from claimspan.evaluation.result import Evaluation
+from claimspan.judges.protocol import Judge
+from claimspan.progress import progress_bar
+from claimspan.records import RagRecord
+from claimspan.results.result_file import ResultFile
+from claimspan.results.rows import ResultRow
+
+__all__ = ["evaluate_resumed", "failed_evaluation"]
+
+
+async def evaluate_resumed(
+    records: Sequence[RagRecord],
+    evaluate_one: Callable[[RagRecord], Awaitable[Evaluation]],
+    *,
+    judge: Judge,
+    results: Path | None,
+    concurrency: int,
+    progress: bool | None,
+) -> list[Evaluation]:
+    """Evaluate records, a few at a time; what a file of results holds is not evaluated again.
+
+    Args:
+        records: The records.
+        evaluate_one: Evaluates one; a ``JudgeError`` of it does not stop the others.
+        judge: The judge, whose name and version the file of results has to have.
+        results: File of results, which grows by a line with every record; None keeps nothing.
+        concurrency: Records under evaluation at once.
+        progress: As in ``evaluate_many``.
+
+    Returns:
+        One evaluation per record, in order; one that failed has no metrics and its ``error``.
+
+    Raises:
+        ConfigError: ``concurrency`` is not positive, or the file holds results of other records or
+            of another judge, or cannot be written.
+        MissingExtraError: ``progress=True`` without rich.
+    """
+    if concurrency < 1:
+        raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
+    file = None if results is None else ResultFile(results, records)
+    try:
+        done = {} if file is None else _of_judge(file, judge)
+        waiting = iter([place for place in range(len(records)) if place not in done])
+        left = len(records) - len(done)
+        with progress_bar(judge.name, total=left, show=progress) as advance:
+
+            async def evaluate_next() -> None:
+                for place in waiting:
+                    found = await _or_error(records[place], evaluate_one, judge)
+                    done[place] = found
+                    if file is not None:
+                        file.add(ResultRow.of(place, records[place], found))
+                    advance()
+
+            await gather_or_cancel([evaluate_next() for _ in range(concurrency)])
+    finally:
+        if file is not None:
+            file.close()
+    return [done[place] for place in range(len(records))]
+
+
+def failed_evaluation(judge: Judge, error: Exception) -> Evaluation:
+    """Return what stands for a record that the judge has failed on."""
+    return Evaluation(judge_name=judge.name, judge_version=_version(judge), error=str(error))
+
+
+async def _or_error(
+    record: RagRecord, evaluate_one: Callable[[RagRecord], Awaitable[Evaluation]], judge: Judge
+) -> Evaluation:
+    try:
+        return await evaluate_one(record)
+    except JudgeError as error:
+        return failed_evaluation(judge, error)
+
+
+def _of_judge(file: ResultFile, judge: Judge) -> dict[int, Evaluation]:
+    """The evaluations of a file, all of which have to be this judge's.
+
+    Raises:
+        ConfigError: One is another judge's, or another version's.
+    """
+    found = {place: row.evaluation for place, row in file.done.items()}
+    wanted = (judge.name, _version(judge))
+    others = {(each.judge_name, each.judge_version) for each in found.values()} - {wanted}
+    if others:
+        name, version = min(others)
+        raise ConfigError(
+            f"the results are of the judge {name!r}, version {version!r}, not of {wanted[0]!r}, "
+            f"version {wanted[1]!r}: give another path, or move the file away"
+        )
+    return found
+
+
+def _version(judge: Judge) -> str:
+    # Optional, and so no part of the protocol.
+    return str(getattr(judge, "version", ""))
