@@ -27,6 +27,8 @@ BAD_INPUT: Final = 2
 """Exit code for every error that the user can correct; typer exits so for a wrong option."""
 
 SUMMARIES: Final = {
+    "bench.context-coverage": "Measure how well metrics rank combinations of retrieved chunks.",
+    "bench.context-coverage-build": "Make a data set for context-coverage out of documents.",
     "calibrate": "Find the thresholds of a judge cascade.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",
