@@ -38,10 +38,11 @@ class Built(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A chunk and the document that it is from."""
+    """A chunk, the document that it is from, and its sentences with single spaces."""
 
     document: str
     chunk: Chunk
+    sentences: frozenset[str]
 
 
 def build_items(
@@ -65,7 +66,7 @@ def build_items(
         documents: The documents. The question of one is its ``question``, else its ``title``, else
             its first sentence.
         golden: Golden chunks of an item, fewer where the document has fewer sentences.
-        noisy: Noisy chunks of an item.
+        noisy: Noisy chunks of an item, fewer where the other documents have fewer.
         chunk_words: Words of a chunk at most; a document that is too short for ``golden`` chunks
             of this length gets shorter ones.
         items_per_document: Items made from one document at most.
@@ -79,8 +80,12 @@ def build_items(
         MissingExtraError: bm25s is not installed.
     """
     _check_settings(golden, noisy, chunk_words, items_per_document, noise)
+    if noisy and len(documents) < 2:
+        raise ConfigError("there is no other document to draw noisy chunks from: give two or more")
     split = {document.id: _split(document, golden, chunk_words) for document in documents}
-    pieces = [_Piece(name, chunk) for name, chunks in split.items() for chunk in chunks]
+    pieces = [
+        _Piece(name, chunk, _sentences(chunk)) for name, chunks in split.items() for chunk in chunks
+    ]
     nearness = Nearness([piece.chunk.text for piece in pieces])
     items: list[CoverageItem] = []
     for document in documents:
@@ -127,6 +132,11 @@ def _split(document: Document, golden: int, chunk_words: int) -> list[Chunk]:
     return [Chunk(id=f"{document.id}:{n}", text=text) for n, text in enumerate(texts, start=1)]
 
 
+def _sentences(chunk: Chunk) -> frozenset[str]:
+    sentences = every_sentence(chunk.text, "en")
+    return frozenset(" ".join(each.split()) for each in sentences if each.strip())
+
+
 def _runs(chunks: Sequence[Chunk], golden: int) -> list[Sequence[Chunk]]:
     """Neighbouring chunks, ``golden`` at a time; a rest of one chunk makes no item."""
     runs = [chunks[start : start + golden] for start in range(0, len(chunks), golden)]
@@ -147,15 +157,13 @@ def _noise(
     n: int,
     generator: random.Random,
 ) -> list[Chunk]:
-    # The same text in another document would be a golden chunk by another name.
-    taken = {" ".join(chunk.text.split()) for chunk in golden}
+    # A sentence of the text in another document, such as in a copy, would make its chunk golden.
+    taken = frozenset[str]().union(*map(_sentences, golden))
     places = [
         place
         for place, piece in enumerate(pieces)
-        if piece.document != document.id and " ".join(piece.chunk.text.split()) not in taken
+        if piece.document != document.id and taken.isdisjoint(piece.sentences)
     ]
-    if n and not places:
-        raise ConfigError("there is no other document to draw noisy chunks from: give two or more")
     generator.shuffle(places)
     if noise == "hard":
         query = " ".join((_question(document), *(chunk.text for chunk in golden)))

@@ -20,7 +20,7 @@ _PROSE: Final = (".txt", ".md", ".markdown")
 _LINES: Final = (".jsonl", ".ndjson")
 
 # The first line, where it is a heading of Markdown: "# The harbour".
-_HEADING: Final = re.compile(r"\s*#{1,6}[ \t]+(?P<title>[^\n]*[^\s#])[ \t#]*(?:\n|$)")
+_HEADING: Final = re.compile(r"\s*#{1,6}[ \t]+(?P<title>[^\n]*[^\s#])[ \t#\r]*(?:\n|$)")
 
 
 class Document(BaseModel):

@@ -32,12 +32,13 @@ def _as_chunk(value: object) -> object:
     """A chunk as a person writes it: the text alone, or an object that may lack its id."""
     if isinstance(value, str):
         value = {"text": value}
-    if isinstance(value, dict):
-        given = cast("dict[str, JsonValue]", value)
-        text = given.get("text")
-        if "id" not in given and isinstance(text, str):
-            return {"id": Chunk.content_id(text), **given}
-    return value
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, JsonValue]", value)
+    text = given.get("text")
+    if "id" in given or not isinstance(text, str):
+        return given
+    return {"id": Chunk.content_id(text), **given}
 
 
 def _as_claim(value: object) -> object:

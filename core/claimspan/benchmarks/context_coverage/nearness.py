@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from claimspan.errors import MissingExtraError
-from claimspan.text.words import tokenize
+from claimspan.text.words import FUNCTION_WORDS, tokenize
 
 __all__ = ["Nearness"]
 
@@ -60,4 +60,5 @@ class Nearness:
 
 
 def _words(text: str) -> list[str]:
-    return [token.stem for token in tokenize(text)]
+    # In few documents the weights of function words are not low yet, and a whole text has many.
+    return [token.stem for token in tokenize(text) if token.text.lower() not in FUNCTION_WORDS]

@@ -22,7 +22,14 @@ from claimspan.benchmarks.context_coverage.rankings import (
 )
 from claimspan.errors import ConfigError
 from claimspan.metrics.coverage import Scoring, coverage, coverage_of_set
-from claimspan.statistics import Estimate, kendall, mean_estimate, share_estimate
+from claimspan.statistics import (
+    Estimate,
+    PairedComparison,
+    compare_paired,
+    kendall,
+    mean_estimate,
+    share_estimate,
+)
 from claimspan.verdicts import ScoreMode, VerdictMatrix
 
 __all__ = ["CoverageResult", "ItemResult", "PairResult", "RankingQuality", "summarize"]
@@ -64,6 +71,9 @@ class RankingQuality(BaseModel):
 
     undefined: int
     """Items without a tau: the metric, or the gold, has no value or the same for all."""
+
+    versus_continuous: PairedComparison | None
+    """The continuous score before, this metric after, on the items where both have a tau."""
 
 
 class ItemResult(BaseModel):
@@ -238,7 +248,18 @@ def _quality(measured: Sequence[_Measured], name: str) -> RankingQuality:
     return RankingQuality(
         tau=mean_estimate([tau for tau, _ in given], [question for _, question in given]),
         undefined=len(taus) - len(given),
+        versus_continuous=_versus_continuous(measured, name),
     )
+
+
+def _versus_continuous(measured: Sequence[_Measured], name: str) -> PairedComparison | None:
+    if name == OURS[0]:
+        return None
+    taus = [
+        (each.result.tau[OURS[0]], each.result.tau[name], each.item.question) for each in measured
+    ]
+    both = [(a, b, question) for a, b, question in taus if a is not None and b is not None]
+    return compare_paired([a for a, _, _ in both], [b for _, b, _ in both], [q for *_, q in both])
 
 
 def _chunk_score(measured: Sequence[_Measured], *, golden: bool) -> Estimate | None:
@@ -283,5 +304,8 @@ def _pair_result(measured: Sequence[_Measured], scoring: Scoring) -> PairResult:
 
 
 def _score_mode(measured: Sequence[_Measured]) -> ScoreMode | None:
-    modes = {each.verdicts.score_mode for each in measured} - {None}
-    return modes.pop() if len(modes) == 1 else "mixed" if modes else None
+    modes: set[ScoreMode | None] = {each.verdicts.score_mode for each in measured}
+    modes.discard(None)
+    if len(modes) > 1:
+        return "mixed"
+    return next(iter(modes), None)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -211,32 +212,31 @@ def _judge_all(
 ) -> list[JudgedItem]:
     """Judge what is not in the file of results yet; returns all items, in order."""
     batched, max_facts, concurrency = settings
-    results = None if output is None else JudgedFile(output, items, judge_of(judge))
-    known = {} if results is None else results.known
-    left = [i for i in range(len(items)) if i not in known or known[i].verdicts is None]
-    try:
-        with progress_bar("judging", total=len(left), show=progress) as advance:
+    with ExitStack() as stack:
+        results = None
+        if output is not None:
+            results = stack.enter_context(JudgedFile(output, items, judge_of(judge)))
+        known = {} if results is None else results.known
+        left = [i for i in range(len(items)) if i not in known or known[i].verdicts is None]
+        advance = stack.enter_context(progress_bar("judging", total=len(left), show=progress))
 
-            def keep(judged: JudgedItem) -> None:
-                if results is not None:
-                    results.add(judged)
-                if judged.verdicts is not None or judged.error is not None:
-                    advance()
+        def keep(judged: JudgedItem) -> None:
+            if results is not None:
+                results.add(judged)
+            if judged.verdicts is not None or judged.error is not None:
+                advance()
 
-            return asyncio.run(
-                ajudge_items(
-                    items,
-                    judge,
-                    batched=batched,
-                    max_facts=max_facts,
-                    concurrency=concurrency,
-                    known=known,
-                    keep=keep,
-                )
+        return asyncio.run(
+            ajudge_items(
+                items,
+                judge,
+                batched=batched,
+                max_facts=max_facts,
+                concurrency=concurrency,
+                known=known,
+                keep=keep,
             )
-    finally:
-        if results is not None:
-            results.close()
+        )
 
 
 def _write_combinations(

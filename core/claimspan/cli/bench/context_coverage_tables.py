@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from claimspan.benchmarks.context_coverage.combinations import MAX_CHUNKS
-from claimspan.benchmarks.context_coverage.summary import CoverageResult
+from claimspan.benchmarks.context_coverage.summary import CoverageResult, RankingQuality
 from claimspan.statistics import Estimate
 
 __all__ = ["as_markdown", "as_text"]
@@ -79,17 +79,29 @@ def _pair_table(result: CoverageResult) -> _Table:
 def _ranking_table(result: CoverageResult) -> _Table:
     return _Table(
         "Kendall's tau of the combinations of an item against its gold coverage",
-        ("metric", "mean tau", "items", "undefined"),
-        [
-            (name, _figure(each.tau), f"{each.tau.n if each.tau else 0:,}", f"{each.undefined:,}")
-            for name, each in result.ranking.items()
-        ],
+        ("metric", "mean tau", "items", "undefined", "minus continuous", "p"),
+        [_ranking_row(name, each) for name, each in result.ranking.items()],
+    )
+
+
+def _ranking_row(name: str, quality: RankingQuality) -> tuple[str, ...]:
+    versus = quality.versus_continuous
+    return (
+        name,
+        _figure(quality.tau),
+        f"{quality.tau.n if quality.tau else 0:,}",
+        f"{quality.undefined:,}",
+        _figure(versus.difference if versus else None),
+        f"{versus.p_value:.4f}" if versus else "-",
     )
 
 
 def _remarks(result: CoverageResult) -> list[str]:
     """What a reader has to know to trust the figures."""
-    remarks = ["Intervals are of 95 %; whole questions are resampled, shares have Wilson's."]
+    remarks = [
+        "Intervals are of 95 %: whole questions are resampled, and shares have Wilson's interval.",
+        "p is that of a paired permutation test, for one comparison.",
+    ]
     sources = Counter(each.gold_source for each in result.items)
     if sources["verdicts"]:
         remarks.append(
