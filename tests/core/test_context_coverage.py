@@ -115,6 +115,7 @@ def test_every_combination_of_an_item_has_all_scores() -> None:
     assert pair.gold == 0.25
     assert pair.scores == {
         "continuous": 0.25,
+        "continuous_max": 0.25,
         "discrete": 0.25,
         "hit_rate": 1.0,
         "mean_similarity": pytest.approx((1.0 + 0.3) / 2),
@@ -192,6 +193,7 @@ def test_an_undecided_verdict_leaves_its_combinations_without_a_score() -> None:
     result = summarize([item], [judged])
 
     assert by_chunks(scored, "a", "b").scores["continuous"] == 0.9 + 0.1 - 0.9 * 0.1
+    assert by_chunks(scored, "a", "b").scores["continuous_max"] == 0.9
     assert by_chunks(scored, "a", "c").scores["continuous"] is None
     assert result.ranking["continuous"].tau is None
     assert result.ranking["continuous"].undefined == 1
@@ -395,6 +397,20 @@ def test_a_run_goes_on_and_extracts_no_fact_twice(tmp_path: Path) -> None:
     ]
     judge_into(path, items, judge)
     assert len(judge.checks) == 2  # all was there
+
+
+@pytest.mark.parametrize(("max_facts", "extractions"), [(2, 0), (3, 1), (1, 1)])
+async def test_facts_that_another_limit_has_cut_are_extracted_again(
+    max_facts: int, extractions: int
+) -> None:
+    items = [make_item()]
+    judge = ScriptedJudge()
+    (first,) = await ajudge_items(items, ScriptedJudge(), max_facts=2)
+
+    (second,) = await ajudge_items(items, judge, max_facts=max_facts, known={0: first})
+
+    assert len(judge.extractions) == extractions
+    assert (len(second.facts or ()), second.facts_dropped) == (max_facts, 4 - max_facts)
 
 
 def judge_into(path: Path, items: Sequence[CoverageItem], judge: ScriptedJudge) -> list[JudgedItem]:

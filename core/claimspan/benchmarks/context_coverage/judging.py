@@ -66,7 +66,8 @@ async def ajudge_items(
         concurrency: Items under way at once.
         deadline_seconds: Seconds after which the judge is stopped on an item.
         known: Index of an item to what an earlier run has found; a complete one is not judged
-            again, and facts that are there are not extracted again.
+            again, and facts that are there are not extracted again, unless they were cut by
+            another ``max_facts``.
         keep: Called with an item when its facts are known, and again when it is judged.
 
     Returns:
@@ -78,7 +79,7 @@ async def ajudge_items(
     _check_positive(max_facts=max_facts, concurrency=concurrency, deadline_seconds=deadline_seconds)
     judge = judge or default_judge()
     settings = _Settings(judge, batched, max_facts, deadline_seconds, keep)
-    known = known or {}
+    known = {i: each for i, each in (known or {}).items() if _fits(each, max_facts)}
     found = {index: each for index, each in known.items() if each.verdicts is not None}
     waiting = iter([(i, item) for i, item in enumerate(items) if i not in found])
 
@@ -116,6 +117,12 @@ def judge_items(
 def judge_of(judge: Judge) -> str:
     """Name and version of a judge: results of another one do not belong in the same file."""
     return f"{judge.name} {getattr(judge, 'version', '')}".rstrip()
+
+
+def _fits(judged: JudgedItem, max_facts: int) -> bool:
+    """Whether an earlier run would have kept the same facts."""
+    n_facts = len(judged.facts or ())
+    return n_facts == max_facts or (n_facts < max_facts and not judged.facts_dropped)
 
 
 def _check_positive(**settings: float) -> None:

@@ -1,7 +1,7 @@
 """Scores every combination of an item's chunks by every retrieval metric.
 
-Our own two are the context coverage by probability and by label. The others need no judge, and say
-how much the judge is worth.
+Our own three are the context coverage by the product of probabilities, by the best probability of
+each fact, and by label. The others need no judge, and say how much the judge is worth.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, get_args
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,7 +19,7 @@ from claimspan.benchmarks.context_coverage.gold import Gold, gold_of
 from claimspan.benchmarks.context_coverage.items import CoverageItem
 from claimspan.benchmarks.context_coverage.judged import JudgedItem
 from claimspan.errors import ConfigError
-from claimspan.metrics.coverage import Scoring, coverage_of_set
+from claimspan.metrics.coverage import Combination, Scoring, coverage_of_set
 from claimspan.records import Chunk
 from claimspan.text.words import FUNCTION_WORDS, tokenize
 from claimspan.verdicts import VerdictMatrix
@@ -29,8 +29,14 @@ __all__ = ["BASELINES", "OURS", "RetrievalMetric", "ScoredCombination", "score_c
 RetrievalMetric = Callable[[CoverageItem, Sequence[Chunk]], float | None]
 """Scores some chunks of an item, the higher the better; None where it has no score for them."""
 
-OURS: Final = get_args(Scoring)
-"""Names of the context coverage by probability, and by label."""
+OURS: Final[Mapping[str, tuple[Combination, Scoring]]] = MappingProxyType(
+    {
+        "continuous": ("or", "continuous"),
+        "continuous_max": ("max", "continuous"),
+        "discrete": ("or", "discrete"),
+    }
+)
+"""Name of a context coverage to how its chunks are combined, and what an entailed fact counts."""
 
 _TEXTS: Final = 4_096
 """Texts whose words are kept: each chunk is in half of all combinations."""
@@ -101,7 +107,7 @@ def score_combinations(
     Args:
         item: The item.
         judged: What a judge has found on it.
-        metrics: Name to metric, beside our own two.
+        metrics: Name to metric, beside our own three.
 
     Yields:
         The combinations, small ones first; none where the item has no verdicts.
@@ -128,7 +134,8 @@ def _scored(
 ) -> ScoredCombination:
     chunks = [item.chunks[j] for j in members]
     ours: dict[str, float | None] = {
-        each: coverage_of_set(verdicts, members, scoring=each) for each in OURS
+        name: coverage_of_set(verdicts, members, combine=combine, scoring=scoring)
+        for name, (combine, scoring) in OURS.items()
     }
     others = {name: _checked(name, metric(item, chunks)) for name, metric in metrics.items()}
     return ScoredCombination(

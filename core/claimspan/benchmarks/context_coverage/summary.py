@@ -21,7 +21,7 @@ from claimspan.benchmarks.context_coverage.rankings import (
     score_combinations,
 )
 from claimspan.errors import ConfigError
-from claimspan.metrics.coverage import Scoring, coverage, coverage_of_set
+from claimspan.metrics.coverage import coverage, coverage_of_set
 from claimspan.statistics import (
     Estimate,
     PairedComparison,
@@ -37,6 +37,9 @@ __all__ = ["CoverageResult", "ItemResult", "PairResult", "RankingQuality", "summ
 RETRIEVED: Final = 5
 """Retrieved chunks of the positive/negative protocol: the first two are the positive context, the
 last two the negative one, and the middle one is left out."""
+
+_STANDARD: Final = "continuous"
+"""The published score, which every other metric is compared with."""
 
 
 class PairResult(BaseModel):
@@ -145,7 +148,7 @@ class CoverageResult(BaseModel):
     """Mean weighted score of the noisy chunks."""
 
     pairs: Mapping[str, PairResult]
-    """The positive/negative protocol, by ``continuous`` and ``discrete`` score."""
+    """The positive/negative protocol, by each of our own scores."""
 
     ranking: Mapping[str, RankingQuality]
     """Name of a metric to how well it ranks the combinations."""
@@ -253,10 +256,10 @@ def _quality(measured: Sequence[_Measured], name: str) -> RankingQuality:
 
 
 def _versus_continuous(measured: Sequence[_Measured], name: str) -> PairedComparison | None:
-    if name == OURS[0]:
+    if name == _STANDARD:
         return None
     taus = [
-        (each.result.tau[OURS[0]], each.result.tau[name], each.item.question) for each in measured
+        (each.result.tau[_STANDARD], each.result.tau[name], each.item.question) for each in measured
     ]
     both = [(a, b, question) for a, b, question in taus if a is not None and b is not None]
     return compare_paired([a for a, _, _ in both], [b for _, b, _ in both], [q for *_, q in both])
@@ -285,12 +288,13 @@ def _ranked_places(item: CoverageItem) -> list[int] | None:
     return order[:RETRIEVED] if len(order) >= RETRIEVED else None
 
 
-def _pair_result(measured: Sequence[_Measured], scoring: Scoring) -> PairResult:
+def _pair_result(measured: Sequence[_Measured], name: str) -> PairResult:
+    combine, scoring = OURS[name]
     signs: Counter[int] = Counter()
     for item, verdicts, _ in measured:
         order = _ranked_places(item) or []
-        positive = coverage_of_set(verdicts, order[:2], scoring=scoring)
-        negative = coverage_of_set(verdicts, order[-2:], scoring=scoring)
+        positive = coverage_of_set(verdicts, order[:2], combine=combine, scoring=scoring)
+        negative = coverage_of_set(verdicts, order[-2:], combine=combine, scoring=scoring)
         if positive is not None and negative is not None:
             is_equal = math.isclose(positive, negative, abs_tol=1e-12)
             signs[0 if is_equal else 1 if positive > negative else -1] += 1

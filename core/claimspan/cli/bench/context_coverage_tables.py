@@ -106,7 +106,7 @@ def _remarks(result: CoverageResult) -> list[str]:
     if sources["verdicts"]:
         remarks.append(
             f"The gold coverage of {sources['verdicts']} items comes from the judge's own verdicts "
-            "on golden chunks, which favours continuous and discrete: give the items gold."
+            "on golden chunks, which favours our own scores: give the items gold."
         )
     if sources[None]:
         remarks.append(f"{sources[None]} items have no gold coverage: a verdict is undecided.")
