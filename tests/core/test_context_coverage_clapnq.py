@@ -23,7 +23,6 @@ from claimspan.judges import Judge, LexicalJudge, LocalJudge
 
 from clapnq_documents import answered_items, passages
 
-
 JUDGES: Final[Mapping[str, Callable[[], Judge]]] = {"lexical": LexicalJudge, "local": LocalJudge}
 
 
