@@ -3,8 +3,8 @@
     python tests/benchmarks/coverage_rankings.py [--judge JUDGE] [--items N]
 
 Two data sets. ``passages``: the text is the passage itself, so that the chunk that holds a fact is
-the one that its sentence stands in. ``answers``: the text is the answer that a person wrote, and the
-gold is the sentences that this person marked in the passage. Golden chunks are those of the
+the one that its sentence stands in. ``answers``: the text is the answer that a person wrote, and
+the gold is the sentences that this person marked in the passage. Golden chunks are those of the
 passage, noisy ones the nearest of the other passages. Nothing was tuned on either.
 """
 
