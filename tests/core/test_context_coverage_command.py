@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from claimspan.benchmarks.context_coverage import read_items
-from claimspan.errors import ConfigError, FileError
+from claimspan import Claim
+from claimspan.benchmarks.context_coverage import CoverageItem, judge_items, read_items, summarize
+from claimspan.cli.bench.context_coverage_tables import as_text
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.testing import ScriptedJudge
 
 from command_line import invoke, run
 from judge_server import Exchange, judge_server
@@ -160,6 +163,43 @@ def test_a_prompt_needs_a_language_model(data_set: Path, monkeypatch: pytest.Mon
 
     with pytest.raises(ConfigError, match="--prompt needs a language model, not 'lexical'"):
         raise_of(BENCH, str(data_set), "--judge", "lexical", "--prompt", "io")
+
+
+def test_what_a_reader_has_to_know_stands_below_the_tables(tmp_path: Path) -> None:
+    chunks = {
+        "golden": ["Alpha stands.", "Beta falls."],
+        "noisy": [f"Noise {n}." for n in range(11)],
+    }
+    facts = {"facts": ["Alpha stands.", "Beta falls.", "Gamma turns."]}
+    path = tmp_path / "d.jsonl"
+    path.write_text(json.dumps({"question": "q", "text": "t", **chunks, **facts}), encoding="utf-8")
+
+    printed = run(BENCH, str(path), "--judge", "lexical", "--max-facts", "2")
+
+    assert "The gold coverage of 1 items comes from the judge's own verdicts" in printed
+    assert "1 items have more than 12 chunks: a sample of their combinations was scored." in printed
+    assert "1 facts beyond --max-facts were not checked." in printed
+
+
+def test_items_without_gold_and_many_reasons_of_failures_are_said() -> None:
+    def make(number: int, **changes: object) -> CoverageItem:
+        given = {"id": str(number), "question": "q", "text": f"{number}", "golden": ["a", "b"]}
+        return CoverageItem.model_validate(given | changes)
+
+    class Failing(ScriptedJudge):
+        async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+            if text == "0":
+                return [Claim(text="fact")]
+            raise JudgeError(f"reason {text}")
+
+    items = [make(number) for number in range(9)]
+    judged = judge_items(items, Failing(lambda claim, reference: None))
+
+    printed = as_text(summarize(items, judged))
+
+    assert "1 items have no gold coverage: a verdict is undecided." in printed
+    assert printed.count("failed: 1 items, reason ") == 5
+    assert "failed: 3 further reasons, see --json" in printed
 
 
 def test_an_endpoint_that_fails_is_said_and_the_exit_code_is_1(
