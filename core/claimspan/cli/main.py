@@ -29,6 +29,8 @@ BAD_INPUT: Final = 2
 SUMMARIES: Final = {
     "bench.alignment": "Evaluate answers as Pinecone's Evaluation API does.",
     "bench.meta-eval": "Compare judges with people on RAGChecker's pairs of answers.",
+    "bench.context-coverage": "Measure how well metrics rank combinations of retrieved chunks.",
+    "bench.context-coverage-build": "Make a data set for context-coverage out of documents.",
     "calibrate": "Find the thresholds of a judge cascade.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",

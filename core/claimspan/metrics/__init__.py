@@ -8,12 +8,13 @@ the ground truth the chunks hold by probability, ``expected`` how much of it the
 from __future__ import annotations
 
 from claimspan.metrics.compute import METRICS, Measurement, Undefined, compute_metrics, measure
-from claimspan.metrics.coverage import ContextCoverage, coverage, coverage_of_set
+from claimspan.metrics.coverage import ContextCoverage, Scoring, coverage, coverage_of_set
 
 __all__ = [
     "METRICS",
     "ContextCoverage",
     "Measurement",
+    "Scoring",
     "Undefined",
     "compute_metrics",
     "coverage",

@@ -16,10 +16,13 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.errors import ConfigError
 from claimspan.verdicts import Label, ScoreMode, Verdict, VerdictMatrix
 
-__all__ = ["Combination", "ContextCoverage", "coverage", "coverage_of_set"]
+__all__ = ["Combination", "ContextCoverage", "Scoring", "coverage", "coverage_of_set"]
 
 Combination = Literal["or", "max"]
 """``or``: p that any chunk entails the fact, if chunks were independent; ``max``: the best p."""
+
+Scoring = Literal["continuous", "discrete"]
+"""``continuous``: by p(entailed), where the judge has it; ``discrete``: by the label, 1 or 0."""
 
 
 class ContextCoverage(BaseModel):
@@ -56,7 +59,11 @@ def coverage(matrix: VerdictMatrix) -> ContextCoverage:
 
 
 def coverage_of_set(
-    matrix: VerdictMatrix, chunks: Collection[int], *, combine: Combination = "or"
+    matrix: VerdictMatrix,
+    chunks: Collection[int],
+    *,
+    combine: Combination = "or",
+    scoring: Scoring = "continuous",
 ) -> float | None:
     """Compute the coverage of the facts by some of the chunks.
 
@@ -64,26 +71,34 @@ def coverage_of_set(
         matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
         chunks: Indices of the set's members.
         combine: How the members' probabilities of one fact are combined.
+        scoring: What an entailed fact counts.
 
     Returns:
         A value between 0 and 1; None without facts or chunks, or where a verdict is undecided.
 
     Raises:
-        ConfigError: ``combine`` is unknown.
+        ConfigError: ``combine`` or ``scoring`` is unknown.
     """
     if combine not in _COMBINED:
         raise ConfigError(f"combine is {combine!r}: give 'or' or 'max'")
+    if scoring not in _SCORED:
+        raise ConfigError(f"scoring is {scoring!r}: give 'continuous' or 'discrete'")
     # One undecided cell leaves the mean undecided; skipping it would favour chunks hard to judge.
     cells = [[row[j] for j in chunks] for row in matrix.rows]
     if not cells or not chunks or any(cell is None for row in cells for cell in row):
         return None
-    facts = [_COMBINED[combine]([_entailed(cell) for cell in row if cell]) for row in cells]
+    score = _SCORED[scoring]
+    facts = [_COMBINED[combine]([score(cell) for cell in row if cell]) for row in cells]
     return math.fsum(facts) / len(facts)
 
 
 def _entailed(verdict: Verdict) -> float:
     if verdict.entailed is not None:
         return verdict.entailed
+    return _is_entailed(verdict)
+
+
+def _is_entailed(verdict: Verdict) -> float:
     return 1.0 if verdict.label is Label.ENTAILED else 0.0
 
 
@@ -94,4 +109,9 @@ def _any_entails(probabilities: Sequence[float]) -> float:
 _COMBINED: Final[dict[Combination, Callable[[Sequence[float]], float]]] = {
     "or": _any_entails,
     "max": max,
+}
+
+_SCORED: Final[dict[Scoring, Callable[[Verdict], float]]] = {
+    "continuous": _entailed,
+    "discrete": _is_entailed,
 }

@@ -162,7 +162,7 @@ class OpenAIJudge:
         )
 
     @classmethod
-    def from_environment(cls, model: str) -> Self:
+    def from_environment(cls, model: str, *, extraction: Extraction = "direct") -> Self:
         """A judge with the key and the address of ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
 
         Nothing else reads these variables: the judge never spends the key of the application
@@ -170,6 +170,7 @@ class OpenAIJudge:
 
         Args:
             model: Name of the model at the endpoint.
+            extraction: As for the judge itself.
 
         Raises:
             ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server
@@ -179,7 +180,13 @@ class OpenAIJudge:
             model,
             api_key=os.environ.get("OPENAI_API_KEY"),
             base_url=os.environ.get("OPENAI_BASE_URL"),
+            extraction=extraction,
         )
+
+    @property
+    def chat_model(self) -> ChatModel:
+        """Where the judge sends its prompts: for prompts beside judging, by the same endpoint."""
+        return self._chat_model
 
     def with_chat_model(self, chat_model: ChatModel) -> Self:
         """A copy of the judge that sends its prompts to ``chat_model``, with an empty cache."""
