@@ -106,8 +106,8 @@ def _beside(found: PandaChat) -> Iterator[str]:
     equal = [each for each in here if each.equal]
     absent = len(found.published) - len(here)
     yield (
-        f"{len(equal)} of {len(here)} rows are those of the given results.json; {absent} more rows "
-        "of it have no submission here."
+        f"{len(equal)} of {len(here)} rows equal those of results.json; {absent} more rows of it "
+        "have no submission here."
     )
     yield from (
         f"  {each.system}: {', '.join(each.differs)} differ" for each in here if not each.equal
