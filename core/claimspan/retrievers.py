@@ -14,6 +14,7 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -100,11 +101,15 @@ def load_object(spec: str) -> object:
 
 def _adapter_of(thing: object) -> RetrieverAdapter | None:
     """The adapter of the framework that the class of a thing, or its metaclass, comes from."""
-    names = {package: None for package in _packages_of(thing)}
-    for entry in entry_points(group=RETRIEVERS):
-        if entry.name in names:
-            return cast(RetrieverAdapter, entry.load())
-    return None
+    found = (_adapter(package) for package in dict.fromkeys(_packages_of(thing)))
+    return next((adapter for adapter in found if adapter is not None), None)
+
+
+# Looking entry points up takes milliseconds, and a retriever is timed.
+@cache
+def _adapter(package: str) -> RetrieverAdapter | None:
+    entry = next(iter(entry_points(group=RETRIEVERS, name=package)), None)
+    return None if entry is None else cast(RetrieverAdapter, entry.load())
 
 
 def _packages_of(thing: object) -> Iterator[str]:

@@ -41,19 +41,19 @@ def test_an_id_or_metadata_that_names_a_document_counts_first(found: Chunk) -> N
     assert MATCHER.match(found) == ("sl.9", "id")
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        lambda text: text,
-        lambda text: unicodedata.normalize("NFD", text),
-        str.upper,
-        lambda text: text.replace("Š", "S").replace("č", "c"),
-        lambda text: text.replace(" ", "\n  "),
-        lambda text: text[7:-5],
-        lambda text: text.replace(". ", ".<p>"),
-        lambda text: text.replace(". ", ".</p>\n<p>"),
-    ],
-)
+SPELLINGS: Final[list[Callable[[str], str]]] = [
+    lambda text: text,
+    lambda text: unicodedata.normalize("NFD", text),
+    str.upper,
+    lambda text: text.replace("Š", "S").replace("č", "c"),
+    lambda text: text.replace(" ", "\n  "),
+    lambda text: text[7:-5],
+    lambda text: text.replace(". ", ".<p>"),
+    lambda text: text.replace(". ", ".</p>\n<p>"),
+]
+
+
+@pytest.mark.parametrize("changed", SPELLINGS)
 def test_a_text_is_found_however_it_is_split_and_written(changed: Callable[[str], str]) -> None:
     assert MATCHER.match(chunk(changed(PASSAGE))) == ("sl.9", "text")
 

@@ -92,12 +92,10 @@ def test_a_chunk_of_no_document_keeps_its_place(tmp_path: Path) -> None:
     path = tmp_path / "submission_mine.json"
     right = right_documents()
 
-    report = run_retriever(
-        retriever_of(lambda query: ["Tega besedila ni nikjer.", *right(query)]),
-        sample(),
-        path,
-        system="mine",
-    )
+    def strange_first(query: str) -> list[str]:
+        return ["Tega besedila ni nikjer.", *right(query)]
+
+    report = run_retriever(retriever_of(strange_first), sample(), path, system="mine")
 
     assert report.matched == {"nothing": 13, "id": 13}
     (figures,) = evaluate_submissions(path, top_k=2).systems

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ import pytest
 from claimspan import Chunk
 from claimspan.errors import ConfigError
 from claimspan.retrievers import load_object, retriever_of
+
+
+def returning(result: object) -> Callable[[str], object]:
+    """A user's function that returns this for every query."""
+    return lambda query: result
 
 
 @pytest.mark.parametrize(
@@ -22,19 +28,19 @@ from claimspan.retrievers import load_object, retriever_of
     ],
 )
 def test_a_document_is_a_chunk_a_mapping_or_a_pair_with_a_score(item: object) -> None:
-    (chunk,) = retriever_of(lambda query: [item])("?")  # pyright: ignore[reportUnknownLambdaType] - a user's
+    (chunk,) = retriever_of(returning([item]))("?")
 
     assert chunk == Chunk(id="d1", text="besedilo", score=0.5, metadata={"page": 3})
 
 
 def test_a_text_may_be_an_id_or_a_text() -> None:
-    (chunk,) = retriever_of(lambda query: ["d1"])("?")  # pyright: ignore[reportUnknownLambdaType] - a user's
+    (chunk,) = retriever_of(returning(["d1"]))("?")
 
     assert (chunk.id, chunk.text) == ("d1", "d1")
 
 
 def test_the_one_list_of_a_mapping_holds_the_documents() -> None:
-    found = retriever_of(lambda query: {"documents": ["d1", "d2"], "took": 3})("?")  # pyright: ignore[reportUnknownLambdaType] - a user's
+    found = retriever_of(returning({"documents": ["d1", "d2"], "took": 3}))("?")
 
     assert [chunk.id for chunk in found] == ["d1", "d2"]
 
@@ -52,7 +58,7 @@ def test_the_one_list_of_a_mapping_holds_the_documents() -> None:
 )
 def test_what_holds_no_documents_is_refused(result: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        retriever_of(lambda query: result)("?")  # pyright: ignore[reportUnknownLambdaType] - a user's
+        retriever_of(returning(result))("?")
 
 
 def test_what_a_retriever_raises_is_passed_on() -> None:
@@ -83,10 +89,11 @@ def test_a_module_is_imported_by_its_name() -> None:
 
 
 def test_dataclasses_of_a_users_file_find_their_module(tmp_path: Path) -> None:
-    source = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
-    (tmp_path / "my_records.py").write_text(
-        f"{source}@dataclass\nclass R:\n    n: int = 1\nr = R()\n"
+    lines = (
+        *("from __future__ import annotations", "from dataclasses import dataclass"),
+        *("@dataclass", "class R:", "    n: int = 1", "r = R()"),
     )
+    (tmp_path / "my_records.py").write_text("\n".join(lines))
 
     assert getattr(load_object(f"{tmp_path / 'my_records.py'}:r"), "n", None) == 1
     assert "my_records" in sys.modules

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from claimspan.benchmarks.pandachat import evaluate_submissions
 
 from command_line import run
@@ -32,11 +34,16 @@ def test_the_example_runs_on_its_own_sample_and_stems_help(tmp_path: Path) -> No
     assert correct["bm25-slovenian"] == 13 > correct["bm25-plain"]
 
 
-def test_the_figures_of_the_page_are_those_of_the_benchmark(tmp_path: Path) -> None:
-    folder = shared_pandachat()
+@pytest.fixture(scope="module")
+def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the two retrievers find in the benchmark itself."""
+    return submissions(shared_pandachat(), tmp_path_factory.mktemp("submissions"))
+
+
+def test_the_figures_of_the_page_are_those_of_the_benchmark(submitted: Path) -> None:
     page = (EXAMPLE / "README.md").read_text("utf-8")
 
-    found = evaluate_submissions(submissions(folder, tmp_path), dataset=folder)
+    found = evaluate_submissions(submitted, dataset=shared_pandachat())
 
     for system in found.systems:
         for hit in system.hit_at:
@@ -44,12 +51,12 @@ def test_the_figures_of_the_page_are_those_of_the_benchmark(tmp_path: Path) -> N
             assert f"{100 * hit.value:.2f} [{low:.2f}, {high:.2f}]" in page
 
 
-def test_the_examples_row_stands_among_the_published_ones(tmp_path: Path) -> None:
+def test_the_examples_row_stands_among_the_published_ones(submitted: Path) -> None:
     folder = shared_pandachat()
     published = cast("list[Row]", json.loads((folder / "results.json").read_text("utf-8")))
 
     table = run(
-        *("bench.pandachat", str(submissions(folder, tmp_path)), "--dataset", str(folder)),
+        *("bench.pandachat", str(submitted), "--dataset", str(folder)),
         *("--published", str(folder / "results.json"), "--with-published", "--markdown"),
     )
 

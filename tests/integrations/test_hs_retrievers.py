@@ -3,6 +3,7 @@
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,10 @@ def store(*, with_ids: bool = True) -> InMemoryDocumentStore:
     splitter = DocumentSplitter(split_by="word", split_length=25, split_overlap=5)
     splitter.warm_up()
     pieces = splitter.run(documents=documents)["documents"]
-    for piece in pieces:
-        piece.embedding = letters(piece.content)
     filled = InMemoryDocumentStore()
-    filled.write_documents(pieces)
+    filled.write_documents(
+        [replace(each, embedding=letters(each.content or "")) for each in pieces]
+    )
     return filled
 
 

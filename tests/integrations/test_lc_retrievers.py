@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Final
 
@@ -98,6 +99,20 @@ def test_a_custom_retriever_is_matched_by_the_metadata_of_its_documents(tmp_path
     )
 
     assert set(report.matched) == {"id"}
+
+
+def test_the_adapter_is_looked_up_once_and_not_while_a_retriever_is_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    retrieve = retriever_of(store())
+    retrieve("Kdaj brusimo robnike?")
+
+    def refused(**_: str) -> list[EntryPoint]:
+        raise AssertionError("a look-up costs more time than many a retriever")
+
+    monkeypatch.setattr("claimspan.retrievers.entry_points", refused)
+
+    assert retrieve("Kako prepoznamo roj?")
 
 
 def test_a_function_that_returns_langchains_documents_is_a_retriever() -> None:
