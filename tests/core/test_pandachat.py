@@ -179,7 +179,7 @@ def test_the_questions_that_all_miss_are_listed(tmp_path: Path) -> None:
     assert question.query == sample().questions[4].query
     assert question.systems == ("a", "b")
     assert len(found.missed) == 3
-    assert "1 questions are missed by all systems, 3 by at least one" in run(COMMAND, str(tmp_path))
+    assert "all systems miss: 1; that at least one does: 3" in run(COMMAND, str(tmp_path))
 
 
 # --- what is odd ---

@@ -139,6 +139,16 @@ def test_a_line_that_was_torn_is_asked_again(tmp_path: Path) -> None:
     assert rows_of(path)[2]["sources"] == [rows_of(path)[2]["document"]]
 
 
+def test_a_run_that_ended_before_its_first_line_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "submission_mine.json"
+    break_off(path, after=0)
+    part = path.with_suffix(".part")
+    part.write_bytes(part.read_bytes()[:5])
+
+    assert run_retriever(retriever_of(right_documents()), sample(), path, system="mine").n == 13
+    assert len(rows_of(path)) == 13
+
+
 @pytest.mark.parametrize("system", ["mine", "other"])
 def test_what_another_run_has_done_is_not_taken_for_this_ones(tmp_path: Path, system: str) -> None:
     path = tmp_path / "submission_mine.json"

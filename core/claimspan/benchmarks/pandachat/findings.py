@@ -106,7 +106,7 @@ def _in_questions(submission: Submission) -> Iterator[Finding]:
     counts = Counter(row.query for row in submission.rows)
     doubled = [query for query, count in counts.items() if count > 1]
     yield from _finding(
-        submission, "doubled_questions", doubled, "questions stand there twice, and count twice"
+        submission, "doubled_questions", doubled, f"of {len(counts)} questions count more than once"
     )
 
 
@@ -118,10 +118,10 @@ def _beside(submission: Submission, dataset: Dataset) -> Iterator[Finding]:
     says = f"of {len(asked)} questions are missing: accuracy is that of the others"
     yield from _finding(submission, "missing_questions", missing, says)
     unknown = [query for query in queries if query not in asked]
-    says = "questions are not in the dataset, and count all the same"
+    says = f"of {len(queries)} questions are not in the dataset, and count all the same"
     yield from _finding(submission, "unknown_questions", unknown, says)
     other = [q for q, row in queries.items() if q in asked and row.document != asked[q].document]
-    says = "questions name another document as right than the dataset does: the submission's counts"
+    says = f"of {len(queries)} questions have another document as right than in the dataset"
     yield from _finding(submission, "other_documents", other, says)
     yield from _unknown_documents(submission, dataset)
     yield from _other_order(submission, list(asked))
@@ -131,16 +131,15 @@ def _unknown_documents(submission: Submission, dataset: Dataset) -> Iterator[Fin
     known = {question.document for question in dataset.questions}
     named = dict.fromkeys(source for row in submission.rows for source in row.sources)
     unknown = [source for source in named if source not in known]
-    yield from _finding(
-        submission, "unknown_documents", unknown, "sources name no document of the dataset"
-    )
+    says = f"of {len(named)} different sources are no document of the dataset"
+    yield from _finding(submission, "unknown_documents", unknown, says)
 
 
 def _other_order(submission: Submission, asked: Sequence[str]) -> Iterator[Finding]:
     place = {query: n for n, query in enumerate(asked)}
     places = [place[row.query] for row in submission.rows if row.query in place]
     after = [asked[here] for before, here in pairwise(places) if here < before]
-    says = "questions stand behind others that they precede in the dataset"
+    says = f"of {len(places)} questions stand behind one that they precede in the dataset"
     yield from _finding(submission, "other_order", after, says)
 
 

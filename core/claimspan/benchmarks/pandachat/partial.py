@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -53,9 +52,10 @@ class PartialRun:
         """
         # Not `.json.part`, which the authors' script would take for a submission.
         self.path = submission.with_suffix(".part")
-        self._run = _digest(system, dataset)
-        self.answered = {each.query: each for each in self._read()}
-        self._file = self._rewritten()
+        self._head = json.dumps({"run": _digest(system, dataset)})
+        complete = self._complete_lines()
+        self.answered = {each.query: each for each in map(self._parsed, complete[1:])}
+        self._file = self._opened("".join(f"{line}\n" for line in complete))
 
     def add(self, answered: Answered) -> None:
         """Append a line, and hand it to the operating system at once.
@@ -82,23 +82,23 @@ class PartialRun:
         self.close()
         self.path.unlink(missing_ok=True)
 
-    def _read(self) -> Iterator[Answered]:
+    def _complete_lines(self) -> list[str]:
+        """All lines but one that was torn by the end of the process; none in a new file."""
         try:
-            lines = self.path.read_text(encoding="utf-8").split("\n")
+            *complete, torn = self.path.read_text(encoding="utf-8").split("\n")
         except FileNotFoundError:
-            return
+            return []
         except (OSError, UnicodeDecodeError):
             raise self._foreign() from None
-        if lines[0] != json.dumps({"run": self._run}):
+        if complete[:1] != [self._head] and (complete or not self._head.startswith(torn)):
             raise self._foreign()
-        for number, line in enumerate(lines[1:], start=2):
-            if not line:
-                continue
-            try:
-                yield Answered.model_validate_json(line)
-            except ValidationError:
-                if number < len(lines):  # the last one was torn by the end of the process
-                    raise self._foreign() from None
+        return complete
+
+    def _parsed(self, line: str) -> Answered:
+        try:
+            return Answered.model_validate_json(line)
+        except ValidationError:
+            raise self._foreign() from None
 
     def _foreign(self) -> ConfigError:
         return ConfigError(
@@ -106,15 +106,16 @@ class PartialRun:
             "with -o"
         )
 
-    def _rewritten(self) -> TextIO:
-        """The file without a torn line, opened for more."""
+    def _opened(self, complete: str) -> TextIO:
+        """The file, cut behind its complete lines and opened for more."""
         try:
-            handle = open_private(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            handle = open_private(self.path, os.O_WRONLY | os.O_CREAT)
             file = open(handle, "w", encoding="utf-8")  # noqa: SIM115 - closed by close()
-            head = json.dumps({"run": self._run})
-            done = (each.model_dump_json() for each in self.answered.values())
-            file.write("".join(f"{line}\n" for line in (head, *done)))
-            file.flush()
+            # Not written anew: what is done would be lost if the process ended right now.
+            os.ftruncate(handle, file.seek(len(complete.encode())))
+            if not complete:
+                file.write(f"{self._head}\n")
+                file.flush()
         except OSError as error:
             raise cannot_write(self.path, error, what="what is done so far") from None
         return file

@@ -83,7 +83,8 @@ def _missed(found: PandaChat) -> Iterator[str]:
     missed = found.missed_by_all
     if len(found.systems) < 2 or not found.missed:
         return
-    yield f"{len(missed)} questions are missed by all systems, {len(found.missed)} by at least one:"
+    at_least_one = len(found.missed)
+    yield f"Questions that all systems miss: {len(missed)}; that at least one does: {at_least_one}"
     shown = missed or found.missed
     for each in shown[:_SHOWN]:
         by = f"{len(each.systems)} of {len(found.systems)}"
