@@ -193,21 +193,26 @@ def write_results(folder: Path, rows: Sequence[Row]) -> list[Path]:
         ) from error
     path = folder / RESULTS
     everything = merged(read_results(path) if path.exists() else [], rows)
+    # All names are looked at before the first file is written.
+    tables = {folder / _table_name(task): _table(task, everything) for task in _tasks(everything)}
     write_private(path, json.dumps(everything, indent=2), what="the results")
-    return [path, *(_write_table(folder, task, everything) for task in _tasks(everything))]
+    for place, table in tables.items():
+        write_private(place, table, what="the table")
+    return [path, *tables]
 
 
 def _is_row(value: JsonValue) -> bool:
     return isinstance(value, dict) and set(_IDENTITY) <= value.keys()
 
 
-def _write_table(folder: Path, task: str, rows: Sequence[Row]) -> Path:
+def _table_name(task: str) -> str:
     if not re.fullmatch(r"[\w.-]{1,100}", task):
         raise ConfigError(f"the task {task!r} can be part of no file's name: correct eval_scenario")
-    path = folder / f"results-{task}.md"
-    table = markdown([row for row in rows if row[_SCENARIO] == task])
-    write_private(path, table, what="the table")
-    return path
+    return f"results-{task}.md"
+
+
+def _table(task: str, rows: Sequence[Row]) -> str:
+    return markdown([row for row in rows if row[_SCENARIO] == task])
 
 
 def _tasks(rows: Sequence[Row]) -> list[str]:

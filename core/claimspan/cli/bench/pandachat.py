@@ -140,5 +140,6 @@ def _refuse_holes(report: RunReport, path: Path) -> None:
         kinds = ", ".join(f"{name} for {count}" for name, count in report.failed.items())
         raise ConfigError(
             f"the retriever failed ({kinds} of {report.n} questions), so {str(path)!r} is not "
-            "written: run the same command again, which asks these alone"
+            "written: call it by itself to see why, then run the same command again, which asks "
+            "these alone"
         )
