@@ -50,6 +50,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"errors"}),
     "records": frozenset({"errors", "text"}),
     "verdicts": frozenset({"errors", "text"}),
+    "retrievers": frozenset({"errors", "records"}),
     "concurrency": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
     "statistics": frozenset({"errors"}),
@@ -65,12 +66,12 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "results": VALUES | {"evaluation", "files", "metrics", "text"},
     "benchmarks": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
-    | {"progress", "results", "statistics", "text"},
+    | {"progress", "results", "retrievers", "statistics", "text"},
     "report": VALUES | {"metrics", "statistics", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"benchmarks", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
-    | {"progress", "report", "results", "statistics", "text"},
+    | {"progress", "report", "results", "retrievers", "statistics", "text"},
     "__init__": VALUES | {"cost", "evaluation", "files"},
     "__main__": frozenset({"cli"}),
 }

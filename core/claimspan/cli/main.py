@@ -31,6 +31,8 @@ SUMMARIES: Final = {
     "bench.meta-eval": "Compare judges with people on RAGChecker's pairs of answers.",
     "bench.context-coverage": "Measure how well metrics rank combinations of retrieved chunks.",
     "bench.context-coverage-build": "Make a data set for context-coverage out of documents.",
+    "bench.pandachat": "Evaluate submissions to PandaChat-RAG, the Slovenian retrieval benchmark.",
+    "bench.pandachat-run": "Make a submission to PandaChat-RAG with any retriever.",
     "calibrate": "Find the thresholds of a judge cascade.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",

@@ -9,6 +9,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``abstention``: detects responses that decline to answer, and how strongly they do.
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
+- ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.
 - ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
 - ``tokens``: estimates how many tokens a language model counts in a text.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.

@@ -7,6 +7,7 @@ chooses the language by script and repairs boundaries at ordinals and abbreviati
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final, cast
 
 from sentencex import segment  # type: ignore[import-untyped]  # compiled, without stubs
@@ -31,6 +32,11 @@ _SCRIPT_SHARE: Final = 0.2
 # that the sentence goes on.
 _FALSE_END: Final = re.compile(r"(?:\b\d{1,3}|\b[^\W\d_]{1,4})\.\s*$")
 
+# Slovenian abbreviations that stand before a number or a name, whose upper case says nothing.
+_BEFORE_NAMES: Final = {
+    "sl": re.compile(r"\b(?:str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$", re.IGNORECASE)
+}
+
 
 def split_prose(text: str, language: str) -> list[str]:
     """Splits running text into sentences.
@@ -44,12 +50,22 @@ def split_prose(text: str, language: str) -> list[str]:
         The sentences in order, each a substring of ``text`` without outer white space.
     """
     merged: list[str] = []
-    for piece in _segment(_language_of(text, language), text):
-        if merged and piece[:1].islower() and _FALSE_END.search(merged[-1]):
+    found = _language_of(text, language)
+    for piece in _segment(found, text):
+        if merged and _goes_on(merged[-1], piece, found):
             merged[-1] += piece
         else:
             merged.append(piece)
     return [stripped for piece in merged if (stripped := piece.strip())]
+
+
+def _goes_on(piece: str, following: str, language: str) -> bool:
+    """Whether the boundary between two pieces is none."""
+    if following[:1].islower() and _FALSE_END.search(piece):
+        return True
+    before_names = _BEFORE_NAMES.get(language)
+    # In the composed form: a caron may be a character of its own.
+    return bool(before_names and before_names.search(unicodedata.normalize("NFC", piece)))
 
 
 def _segment(language: str, text: str) -> list[str]:

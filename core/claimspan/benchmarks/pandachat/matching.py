@@ -1,0 +1,132 @@
+"""Finds the document that a retrieved chunk comes from: by an id, else by the chunk's text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
+from typing import Final, Literal, NamedTuple
+
+from claimspan.records import Chunk
+
+__all__ = ["UNMATCHED", "ChunkMatcher", "MatchedBy", "SourceMatch", "letters_of"]
+
+UNMATCHED: Final = "unmatched"
+"""Stands in a submission for a chunk of no known document: without it, those behind it would move
+up among the sources that count."""
+
+MatchedBy = Literal["id", "text", "overlap", "nothing", "several"]
+"""How a chunk was matched: it was not where its text is in no document, or in several."""
+
+_MARK: Final = re.compile(r"</?p>", re.IGNORECASE)
+"""Paragraphs in the texts of the corpus; splitters make them line ends, or nothing."""
+
+# The separators that stores and splitters put between a document's id and a chunk's number.
+_PART: Final = re.compile(r"[#:/|@]")
+
+_FIRST_KEYS: Final = ("document", "document_id", "doc_id", "ref_doc_id", "source_id", "source")
+"""Metadata that names a chunk's document, looked at before any other: a chunk may also name its
+neighbours."""
+
+_SHINGLE: Final = 24
+"""Letters in a row, about four words, that two texts hardly share by chance."""
+
+_SHARE: Final = 0.5
+"""Share of a chunk's shingles in one document that makes it this document's: a title or a summary
+that was put before a chunk is shorter than the chunk."""
+
+
+class SourceMatch(NamedTuple):
+    """The document of a chunk, and how it was found."""
+
+    document: str
+    by: MatchedBy
+
+
+class ChunkMatcher:
+    """Knows the documents of a dataset, and finds out which of them a chunk comes from."""
+
+    def __init__(self, texts: Iterable[tuple[str, str]]) -> None:
+        """Note the documents.
+
+        Args:
+            texts: Pairs of a document's id and a text of it; a document may have several.
+        """
+        self._letters: dict[str, list[str]] = {}
+        for document, text in texts:
+            letters = letters_of(text)
+            known = self._letters.setdefault(document, [])
+            if letters and letters not in known:
+                known.append(letters)
+
+    def match(self, chunk: Chunk) -> SourceMatch:
+        """Find the document of a chunk.
+
+        Its id and its metadata count first, then its text: letters and digits alone, without case,
+        accents and paragraph marks, so that neither splitting, nor Unicode's form, nor a lost caron
+        breaks the match. Where the text is not contained in any document as a whole, the document
+        that has most of it is taken.
+
+        Returns:
+            The document, or ``UNMATCHED`` where there is none, or several that fit equally well.
+        """
+        named = next((id_ for name in _names(chunk) if (id_ := self._known(name))), None)
+        if named is not None:
+            return SourceMatch(named, "id")
+        letters = letters_of(chunk.text)
+        if not letters:
+            return SourceMatch(UNMATCHED, "nothing")
+        holders = [
+            id_ for id_, texts in self._letters.items() if any(letters in text for text in texts)
+        ]
+        if len(holders) == 1:
+            return SourceMatch(holders[0], "text")
+        return SourceMatch(UNMATCHED, "several") if holders else self._by_overlap(letters)
+
+    def _known(self, name: str) -> str | None:
+        """The document that a name stands for: an id, a path to a file of it, an id with a part."""
+        if name in self._letters:
+            return name
+        path = PurePath(name)
+        forms = (path.name, path.stem, _PART.split(name, maxsplit=1)[0])
+        return next((form for form in forms if form in self._letters), None)
+
+    def _by_overlap(self, letters: str) -> SourceMatch:
+        shingles = set(_shingles(letters))
+        shares = {
+            id_: max((sum(each in text for each in shingles) for text in texts), default=0)
+            for id_, texts in self._letters.items()
+        }
+        most = max(shares.values(), default=0)
+        best = [id_ for id_, share in shares.items() if share == most]
+        if not most or most < _SHARE * len(shingles):
+            return SourceMatch(UNMATCHED, "nothing")
+        return (
+            SourceMatch(best[0], "overlap") if len(best) == 1 else SourceMatch(UNMATCHED, "several")
+        )
+
+
+def letters_of(text: str) -> str:
+    """Return the letters and digits of a text, without case and accents, and nothing between.
+
+    Args:
+        text: With or without ``<p>`` marks, in any of Unicode's forms.
+    """
+    decomposed = unicodedata.normalize("NFKD", _MARK.sub(" ", text)).casefold()
+    return "".join(character for character in decomposed if character.isalnum())
+
+
+def _names(chunk: Chunk) -> Iterator[str]:
+    """Everything that may be a document's id, the likeliest first."""
+    metadata: Mapping[str, object] = chunk.metadata
+    first = [metadata[key] for key in _FIRST_KEYS if key in metadata]
+    others = [value for key, value in metadata.items() if key not in _FIRST_KEYS]
+    yield from (each for each in (chunk.id, *first, *others) if isinstance(each, str))
+
+
+def _shingles(letters: str) -> Iterator[str]:
+    if len(letters) < _SHINGLE:
+        return
+    for start in range(0, len(letters) - _SHINGLE + 1, _SHINGLE // 2):
+        yield letters[start : start + _SHINGLE]

@@ -1,0 +1,246 @@
+"""Calls any retriever: a query goes in, chunks come out, whichever framework made it.
+
+What a framework's retriever is called with, and what it returns, is known to the package that
+adapts the framework. It says so by an entry point of the group `claimspan.retrievers`, whose name
+is the package that the retriever's class comes from. Core therefore imports no framework, and only
+the adapter that is needed is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Final, Protocol, cast
+
+from pydantic import JsonValue
+
+from claimspan.errors import ConfigError
+from claimspan.records import Chunk
+
+__all__ = [
+    "RETRIEVERS",
+    "Retrieve",
+    "RetrieverAdapter",
+    "load_object",
+    "plain_metadata",
+    "retriever_of",
+]
+
+RETRIEVERS: Final = "claimspan.retrievers"
+"""Entry-point group: top-level package of a framework to the module that adapts its retrievers."""
+
+Retrieve = Callable[[str], Sequence[Chunk]]
+"""Takes a query, and returns chunks in the order of the retriever."""
+
+_ID_KEYS: Final = ("id", "document", "document_id", "doc_id")
+_TEXT_KEYS: Final = ("text", "content", "page_content")
+
+
+class RetrieverAdapter(Protocol):
+    """What a package offers for the retrievers of its framework: a module with two functions."""
+
+    def adapt(self, target: object, /) -> Callable[[str], object] | None:
+        """Return what takes a query and returns documents; None where it is no retriever."""
+        ...
+
+    def read(self, document: object, /) -> Chunk | None:
+        """Return a document of the framework as a chunk; None where it is none."""
+        ...
+
+
+def retriever_of(target: object) -> Retrieve:
+    """Return how a retriever is called.
+
+    Args:
+        target: A retriever of LangChain, LlamaIndex or Haystack, or a callable that takes a query
+            and returns a sequence of chunks, texts, mappings or a framework's documents. Of a
+            mapping, ``id`` (``document``), ``text`` (``content``), ``score`` and ``metadata``
+            count.
+
+    Returns:
+        A function from query to chunks. It passes on what the retriever raises, and raises
+        ``ConfigError`` where the retriever returns something else than documents.
+
+    Raises:
+        ConfigError: The target is no retriever, or is asynchronous.
+    """
+    adapter = _adapter_of(target)
+    call = None if adapter is None else adapter.adapt(target)
+    if call is None:
+        call = _callable(target)
+    return lambda query: [_chunk(each) for each in _items(call(query))]
+
+
+def load_object(spec: str) -> object:
+    """Import what ``module.py:name`` or ``package.module:name`` names.
+
+    Args:
+        spec: A Python file or a module, and a name in it. As for a script, the file's folder is
+            where its own imports are looked for.
+
+    Raises:
+        ConfigError: There is no such file, module or name, or the module cannot be imported.
+    """
+    place, _, name = spec.rpartition(":")
+    if not place or not name.isidentifier():
+        raise ConfigError(f"{spec!r} names no object: write module.py:name")
+    module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
+    if not hasattr(module, name):
+        raise ConfigError(f"{place!r} has no {name!r}: give a name that the module defines")
+    found: object = getattr(module, name)
+    return found
+
+
+def _adapter_of(thing: object) -> RetrieverAdapter | None:
+    """The adapter of the framework that the class of a thing, or its metaclass, comes from."""
+    found = (_adapter(package) for package in dict.fromkeys(_packages_of(thing)))
+    return next((adapter for adapter in found if adapter is not None), None)
+
+
+# Looking entry points up takes milliseconds, and a retriever is timed.
+@cache
+def _adapter(package: str) -> RetrieverAdapter | None:
+    entry = next(iter(entry_points(group=RETRIEVERS, name=package)), None)
+    return None if entry is None else cast(RetrieverAdapter, entry.load())
+
+
+def _packages_of(thing: object) -> Iterator[str]:
+    # A component of Haystack inherits from nothing; only its metaclass is Haystack's.
+    for each in (*type(thing).__mro__, *type(type(thing)).__mro__):
+        yield each.__module__.partition(".")[0]
+
+
+def _callable(target: object) -> Callable[[str], object]:
+    if inspect.iscoroutinefunction(target):
+        raise ConfigError("the retriever is asynchronous: give a function that returns documents")
+    if not callable(target) or inspect.isclass(target):
+        raise ConfigError(
+            f"a {type(target).__name__} is no retriever: give a retriever of LangChain, LlamaIndex "
+            "or Haystack, or a function that takes a query and returns texts, ids or documents"
+        )
+    return cast("Callable[[str], object]", target)
+
+
+def _items(result: object) -> Sequence[object]:
+    found = result
+    if isinstance(result, Mapping):
+        lists = [
+            value for value in cast("Mapping[object, object]", result).values() if _is_list(value)
+        ]
+        found = lists[0] if len(lists) == 1 else found
+    if not _is_list(found):
+        raise ConfigError(
+            f"the retriever returned a {type(found).__name__}: return a list of documents"
+        )
+    return cast("Sequence[object]", found)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _chunk(item: object) -> Chunk:
+    match item:
+        case Chunk():
+            return item
+        case str():
+            # Whether a text is an id only the caller can know; it is kept as both.
+            return Chunk(id=item, text=item)
+        case tuple():
+            return _with_score(cast("tuple[object, ...]", item))
+        case Mapping():
+            return _from_mapping(cast("Mapping[str, object]", item))
+        case _:
+            return _from_framework(item)
+
+
+def _with_score(pair: tuple[object, ...]) -> Chunk:
+    """A document with its score, as vector stores return them."""
+    match pair:
+        case (document, int() | float() as score):
+            return _chunk(document).model_copy(update={"score": float(score)})
+        case _:
+            raise ConfigError(
+                f"the retriever returned a tuple of {len(pair)} among its documents: return "
+                "documents, or pairs of a document and its score"
+            )
+
+
+def _from_framework(item: object) -> Chunk:
+    adapter = _adapter_of(item)
+    found = None if adapter is None else adapter.read(item)
+    if found is None:
+        raise ConfigError(
+            f"the retriever returned a {type(item).__name__} among its documents: return texts, "
+            "ids, mappings with 'id' and 'text', or documents of a framework"
+        )
+    return found
+
+
+def _from_mapping(item: Mapping[str, object]) -> Chunk:
+    text = next((str(item[key]) for key in _TEXT_KEYS if item.get(key) is not None), "")
+    id_ = next((str(item[key]) for key in _ID_KEYS if item.get(key) is not None), None)
+    if not text and id_ is None:
+        raise ConfigError("the retriever returned a mapping without 'id' and 'text': give one")
+    score = item.get("score")
+    return Chunk(
+        id=id_ or Chunk.content_id(text),
+        text=text,
+        score=float(score) if isinstance(score, float | int) else None,
+        metadata=plain_metadata(item.get("metadata")),
+    )
+
+
+def plain_metadata(metadata: object) -> dict[str, JsonValue]:
+    """Return the entries of a mapping that a chunk can hold, and that may name a document.
+
+    Args:
+        metadata: What a store keeps with a document. Only texts, numbers and truth values are
+            kept; anything but a mapping has none.
+    """
+    if not isinstance(metadata, Mapping):
+        return {}
+    entries = cast("Mapping[object, object]", metadata).items()
+    return {str(key): value for key, value in entries if isinstance(value, str | int | float)}
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ConfigError(f"there is no file {str(path)!r}: write module.py:name")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    # Not by its name alone: `json.py` would otherwise be Python's own module.
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{str(path)!r} is no Python file: write module.py:name")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pydantic look their module up by its name.
+    sys.modules.setdefault(path.stem, module)
+    with _import_errors(str(path)):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _import(name: str) -> ModuleType:
+    with _import_errors(name):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _import_errors(place: str) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(
+            f"{place!r} cannot be imported ({type(error).__name__}: {error}): correct it, or "
+            "install what it imports"
+        ) from error
