@@ -63,14 +63,16 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress"}
     | {"statistics", "text"},
     "results": VALUES | {"evaluation", "files", "metrics", "text"},
+    "comparison": VALUES
+    | {"evaluation", "files", "metrics", "progress", "results", "statistics", "text"},
     "benchmarks": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
     | {"progress", "results", "statistics", "text"},
     "report": VALUES | {"metrics", "statistics", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
-    | {"benchmarks", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
-    | {"progress", "report", "results", "statistics", "text"},
+    | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
+    | {"metrics", "progress", "report", "results", "statistics", "text"},
     "__init__": VALUES | {"cost", "evaluation", "files"},
     "__main__": frozenset({"cli"}),
 }
