@@ -69,6 +69,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
     | {"progress", "results", "statistics", "text"},
     "report": VALUES | {"metrics", "statistics", "text"},
+    "pytest_plugin": VALUES | {"comparison", "evaluation", "files", "judges", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
