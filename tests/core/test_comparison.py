@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -27,14 +28,9 @@ def random_scores(seed: int, n: int, shift: float = 0.0) -> list[dict[str, float
     return [{name: dice.random() + shift for name in METRICS} for _ in range(n)]
 
 
-def compared(
-    folder: Path, before: Sequence[Scores], after: Sequence[Scores], **options: str
-) -> Comparison:
-    paths = [
-        write_results(folder / "old.jsonl", before),
-        write_results(folder / "new.jsonl", after),
-    ]
-    return compare_files(paths, metrics=["all"], slice_by=options.get("slice_by"))
+def compared(folder: Path, before: Sequence[Scores], after: Sequence[Scores]) -> Comparison:
+    old, new = folder / "old.jsonl", folder / "new.jsonl"
+    return compare_files([write_results(old, before), write_results(new, after)], metrics=["all"])
 
 
 def difference(found: Comparison, metric: str, system: int = 1) -> Difference:
@@ -88,17 +84,11 @@ def test_the_tests_of_all_systems_are_adjusted_together(tmp_path: Path) -> None:
 
     assert found.tests == 6
     assert [system.name for system in found.systems] == ["s0", "s1", "s2", "s3"]
-    p_values = {
-        f"{i} {name}": difference(found, name, i).p_value
-        for i in (1, 2, 3)
-        for name in found.metrics
+    paired = {
+        f"{i} {name}": difference(found, name, i) for i in (1, 2, 3) for name in found.metrics
     }
-    adjusted = {
-        f"{i} {name}": difference(found, name, i).adjusted_p_value
-        for i in (1, 2, 3)
-        for name in found.metrics
-    }
-    assert adjusted == holm(p_values)
+    adjusted = {name: each.adjusted_p_value for name, each in paired.items()}
+    assert adjusted == holm({name: each.p_value for name, each in paired.items()})
 
 
 def test_what_chance_alone_brings_is_called_a_difference_once_in_twenty_tables_at_most(
@@ -163,12 +153,8 @@ def test_records_are_paired_by_id_in_any_order(tmp_path: Path) -> None:
 def test_records_of_one_file_only_are_counted_and_left_out_of_differences(tmp_path: Path) -> None:
     scores: list[Scores] = [{"f1": n / 10} for n in range(10)]
     rows = [result_row(index, row) for index, row in enumerate(scores)]
-    found = compare_files(
-        [
-            write_results(tmp_path / "old.jsonl", rows[:8]),
-            write_results(tmp_path / "n.jsonl", rows[3:]),
-        ]
-    )
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    found = compare_files([write_results(old, rows[:8]), write_results(new, rows[3:])])
     system = found.systems[1]
 
     assert (system.common, system.only_here, system.only_in_baseline) == (5, 2, 3)
@@ -181,8 +167,8 @@ def test_records_of_one_file_only_are_counted_and_left_out_of_differences(tmp_pa
 def test_a_metric_is_compared_where_both_have_a_value_and_the_rest_is_counted(
     tmp_path: Path,
 ) -> None:
-    before: list[Scores] = [{"f1": 0.5, "recall": 0.5}] * 6 + [{"recall": 0.5}] * 3 + [None]
-    after: list[Scores] = [{"recall": 0.5}] * 2 + [{"f1": 0.7, "recall": 0.5}] * 8
+    before: Sequence[Scores] = [{"f1": 0.5, "recall": 0.5}] * 6 + [{"recall": 0.5}] * 3 + [None]
+    after: Sequence[Scores] = [{"recall": 0.5}] * 2 + [{"f1": 0.7, "recall": 0.5}] * 8
     found = compared(tmp_path, before, after)
     paired = difference(found, "f1")
 
@@ -198,7 +184,7 @@ def test_a_metric_that_is_defined_in_no_common_record_has_no_difference(tmp_path
 
     assert found.systems[1].metrics["f1"].estimate is None
     assert found.systems[1].metrics["recall"].difference is None
-    assert any("no record has in both it and old f1, recall" in note for note in found.notes)
+    assert any("both in it and in old for recall, f1" in note for note in found.notes)
 
 
 def test_the_same_id_with_another_query_is_another_record(tmp_path: Path) -> None:
@@ -286,10 +272,7 @@ def test_a_slice_is_the_comparison_of_its_records(tmp_path: Path) -> None:
         metrics=["f1"],
     )
 
-    assert [(each.key, each.value) for each in found.slices] == [
-        ("language", "de"),
-        ("language", "en"),
-    ]
+    assert [f"{each.key} {each.value}" for each in found.slices] == ["language de", "language en"]
     sliced = found.slices[0].systems[1].metrics["f1"]
     assert sliced.estimate == alone.systems[1].metrics["f1"].estimate
     assert sliced.difference is not None
@@ -374,9 +357,8 @@ def test_files_without_a_common_record_are_refused(tmp_path: Path) -> None:
 def test_a_line_that_is_no_result_is_named_without_its_content(tmp_path: Path) -> None:
     good = write_results(tmp_path / "good.jsonl", [{"f1": 0.5}] * 2)
     torn = tmp_path / "torn.jsonl"
-    torn.write_bytes(
-        b"\xef\xbb\xbf" + good.read_bytes().replace(b"\n", b"\r\n") + b'{"secret": 1}\n'
-    )
+    lines = good.read_bytes().replace(b"\n", b"\r\n")
+    torn.write_bytes(codecs.BOM_UTF8 + lines + b'{"secret": 1}\n')
     other = tmp_path / "other.jsonl"
     other.write_text('{"secret": 1}\n', encoding="utf-8")
 
