@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from click.testing import Result
+from typer.testing import Result
 
 from claimspan.comparison.gate import GateResult
 from claimspan.errors import ClaimspanError
@@ -120,7 +120,7 @@ def test_a_run_of_which_every_record_failed_does_not_pass(tmp_path: Path) -> Non
 
 
 def test_too_few_records_or_too_few_with_the_metric_do_not_pass(tmp_path: Path) -> None:
-    rows: list[Scores] = [{"faithfulness": 1.0}] * 3 + [{"recall": 1.0}] * 7
+    rows: Sequence[Scores] = [{"faithfulness": 1.0}] * 3 + [{"recall": 1.0}] * 7
     path = write_results(tmp_path / "r.jsonl", rows)
 
     assert failures(path, "--min", "faithfulness=0.5", "--min-records", "3") == []

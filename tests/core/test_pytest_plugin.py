@@ -39,9 +39,10 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """A run of pytest in a process of its own, with no plugin but ours."""
-    plugins = ("-p", "no:asyncio", "-p", "no:benchmark", "-p", "no:cov", "-p", "no:rerunfailures")
-    return project.runpytest_subprocess(*plugins, *arguments, timeout=240)
+    """A run of pytest in a process of its own, with our plugin alone, by its entry point."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        return project.runpytest_subprocess("-p", "claimspan", *arguments, timeout=240)
 
 
 def test_a_test_passes_where_the_rules_hold_and_says_so(project: pytest.Pytester) -> None:
@@ -83,7 +84,7 @@ def test_a_test_fails_with_the_table_of_the_gate_and_the_line_of_the_user(
             "*claimspan gate: FAILED, 1 of 3 checks over 8 records: min faithfulness*",
         ]
     )
-    assert "pytest_plugin" not in found.stdout.str()  # no line of ours in the traceback
+    assert "gate.py" not in found.stdout.str()  # no line of ours in the traceback
 
 
 def test_an_asynchronous_test_awaits_the_gate_on_its_own_loop(project: pytest.Pytester) -> None:
@@ -319,9 +320,14 @@ def test_where_nobody_uses_it_the_plugin_prints_nothing_and_imports_nothing_heav
 def test_the_plugin_can_be_switched_off(project: pytest.Pytester) -> None:
     project.makepyfile("def test_rag(claimspan_gate): ...")
 
-    run(project, "-p", "no:claimspan").assert_outcomes(errors=1)
+    found = project.runpytest_subprocess("-p", "no:asyncio", "-p", "no:claimspan", timeout=240)
+
+    found.assert_outcomes(errors=1)
 
 
 def test_the_options_and_the_marker_are_described(project: pytest.Pytester) -> None:
-    assert "--claimspan-update-baseline" in run(project, "--help").stdout.str()
+    # As everybody runs it, so that pytest finds the plugin by itself.
+    found = project.runpytest_subprocess("-p", "no:asyncio", "--help", timeout=240)
+
+    assert "--claimspan-update-baseline" in found.stdout.str()
     assert "@pytest.mark.claimspan_gate(judge=" in run(project, "--markers").stdout.str()
