@@ -313,7 +313,7 @@ def test_where_nobody_uses_it_the_plugin_prints_nothing_and_imports_nothing_heav
     found = run(project, "--import-mode=importlib")
 
     found.assert_outcomes(passed=1)
-    assert "claimspan" not in found.stdout.str()
+    assert "claimspan gates" not in found.stdout.str()
     assert not (project.path / ".pytest_cache" / "d").exists()
 
 
