@@ -62,7 +62,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "meta_evaluation": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress"}
     | {"statistics", "text"},
-    "results": VALUES | {"evaluation", "files", "metrics", "text"},
+    "results": VALUES | {"evaluation", "files", "judges", "metrics", "text"},
     "benchmarks": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
     | {"progress", "results", "statistics", "text"},
