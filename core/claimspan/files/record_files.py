@@ -126,7 +126,7 @@ def _begins_with_a_line(file: BinaryIO) -> bool:
     found = _value(first)
     if found is None:
         return not first.rstrip().endswith((b"[", b"{", b",")) and _value(second) is not None
-    return isinstance(found, dict) and not is_document(found) and bool(found)
+    return isinstance(found, dict) and not is_document(found)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
 
 
 def _some(lines: Iterator[bytes]) -> Iterator[bytes]:

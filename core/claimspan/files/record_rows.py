@@ -32,6 +32,18 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 """RAGChecker's names, and others that are in use, to ours."""
 
+_WRONG: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("query", "response", "ground_truth"), "is not a text"),
+    "chunks": "is not a list of texts or of objects with a text",
+    "id": "is neither a text nor a whole number",
+    "metadata": "is not an object",
+    "answer2response": "is not a list of labels",
+    "response2answer": "is not a list of labels",
+    "retrieved2response": "is not a table of labels",
+    "retrieved2answer": "is not a table of labels",
+}
+"""Field to what is wrong where it is there."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
@@ -131,11 +143,12 @@ def _reason(error: ValidationError, whole: str = "not an object") -> str:
     """What is wrong with a row; without its values, which may be private."""
     problems: dict[str, None] = {}
     for each in error.errors(include_input=False):
-        field = str(each["loc"][0]) if each["loc"] else ""
+        given = str(each["loc"][0]) if each["loc"] else ""
+        field = _NAMES.get(given, given)
         # Within a field something else may be missing, such as the text of a chunk.
         is_missing = each["type"] == "missing" and len(each["loc"]) == 1
-        problem = "is missing" if is_missing else "cannot be used"
-        problems[f"{_NAMES.get(field, field)} {problem}" if field else whole] = None
+        problem = "is missing" if is_missing else _WRONG.get(field, "cannot be used")
+        problems[f"{field} {problem}" if field else whole] = None
     return ", ".join(problems)
 
 

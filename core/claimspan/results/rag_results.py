@@ -72,7 +72,9 @@ class RagResultsFile:
         Raises:
             ConfigError: It holds a record that the input does not have.
         """
-        found = {_identity(row.record) for row in self._records.records()} if self._prior else set()
+        if not self._prior:
+            return
+        found = {_identity(row.record) for row in self._records.records()}
         if not self._prior.keys() <= found:
             raise self.journal.of_another_input()
 
@@ -113,9 +115,10 @@ class RagResultsFile:
                 group: {name: per_cent(means[name]) for name in names if name in means}
                 for group, names in GROUPS.items()
             }
-            # ragchecker writes no means into its checkpoints either.
-            written = groups if is_final else {group: {} for group in GROUPS}
-            file.write(f'\n], "metrics": {json.dumps(written)}}}\n')
+            if not is_final:
+                # ragchecker writes no means into its checkpoints either.
+                groups = {group: dict[str, float]() for group in GROUPS}
+            file.write(f'\n], "metrics": {json.dumps(groups)}}}\n')
 
     def _write_results(self, file: TextIO, means: dict[str, Mean]) -> None:
         separator = ""
