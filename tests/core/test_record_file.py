@@ -107,9 +107,7 @@ def test_json_that_is_no_list_of_records_is_refused(tmp_path: Path, text: str) -
 def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes("é".encode("latin-1"))
 
-    with pytest.raises(
-        FileError, match=r"\(FileNotFoundError\): give an existing JSON, "
-    ):
+    with pytest.raises(FileError, match=r"\(FileNotFoundError\): give an existing JSON, "):
         read_records(tmp_path / "absent")
     with pytest.raises(FileError, match="line 1: not UTF-8"):
         read_records(tmp_path / "latin")

@@ -202,9 +202,20 @@ class EvaluationRun:
 
     def _rows(self) -> Iterator[tuple[InputRow, Recorded]]:
         """What is left to evaluate, as it is taken up."""
+        for row, recorded in self._left():
+            self.flying[row.index] = row
+            yield row, recorded
+
+    def _complete_rows(self) -> Iterator[tuple[InputRow, Recorded]]:
+        """What is left to evaluate, and needs no judge any more."""
+        for row, recorded in self._left():
+            if is_complete(row.record, recorded):
+                self.flying[row.index] = row
+                yield row, recorded
+
+    def _left(self) -> Iterator[tuple[InputRow, Recorded]]:
         for row in self.file.records():
             if not self.output.has(row):
-                self.flying[row.index] = row
                 yield row, self.output.recorded(row)
 
     def _done(self, advance: Callable[[], None]) -> Done:
@@ -240,21 +251,19 @@ class EvaluationRun:
 
     def _evaluate_elsewhere(self, on_workers: OnWorkers, advance: Callable[[], None]) -> None:
         """Evaluate on workers, and here what needs no judge any more."""
-        complete = (each for each in self._rows() if is_complete(each[0].record, each[1]))
-        asyncio.run(self._evaluate_here(None, 1, complete, advance))
-        self.flying.clear()
+        asyncio.run(self._evaluate_here(None, 1, self._complete_rows(), advance))
         on_workers(self._for_workers(), self._done(advance))
 
     def _for_workers(self) -> Iterator[tuple[int, RagRecord]]:
-        for row, recorded in self._rows():
+        for row, recorded in self._left():
             if is_complete(row.record, recorded):
-                del self.flying[row.index]
                 continue
             if not recorded.is_empty:
                 raise ConfigError(
                     f"{self.file.unit} {row.place} has some claims or labels already, and workers "
                     "would ask for all of them: leave out --celery"
                 )
+            self.flying[row.index] = row
             yield row.index, row.record
 
 

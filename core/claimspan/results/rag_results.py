@@ -63,7 +63,7 @@ class RagResultsFile:
 
     def recorded(self, row: InputRow) -> Recorded:
         """Return what input and output hold of a record's evaluation; the output counts first."""
-        prior = self._prior.get(_identity(row.record))
+        prior = self._prior.get(_identity(row.record)) if self._prior else None
         return row.recorded if prior is None else prior.over(row.recorded)
 
     def check(self) -> None:
@@ -158,7 +158,8 @@ def _prior(path: Path) -> dict[str, Recorded]:
 
 def _no_results(path: Path) -> ConfigError:
     return ConfigError(
-        f"{path} holds something else than RAGChecker's results: give another path with -o"
+        f"{path} holds something else than RAGChecker's results: give another path with -o, or "
+        "--format jsonl to go on with JSON lines"
     )
 
 
