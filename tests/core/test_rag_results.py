@@ -12,7 +12,7 @@ from claimspan import Claim, VerdictMatrix
 from claimspan.cli import evaluate_command
 from claimspan.errors import ConfigError
 from claimspan.judges import LexicalJudge
-from claimspan.results import read_scores
+from claimspan.results import rag_results, read_scores
 
 from command_line import invoke, run
 
@@ -235,7 +235,7 @@ def test_a_record_without_ground_truth_has_its_one_matrix(
 def test_without_claims_the_values_are_zero_as_in_ragchecker(
     tmp_path: Path, judge: CountingJudge
 ) -> None:
-    empty = {
+    empty: dict[str, object] = {
         **CHECKED,
         **{"response_claims": [], "answer2response": [], "retrieved2response": []},
     }
@@ -273,6 +273,54 @@ def test_its_scores_are_read_for_comparisons(tmp_path: Path, judge: CountingJudg
     assert system.name == "system"
     assert [row.key for row in system.rows] == ["7"]
     assert system.values("recall") == [1.0]
+
+
+class WatchingJudge(CountingJudge):
+    """Notes how many records of a file are evaluated whenever it is asked for claims."""
+
+    def __init__(self, output: Path) -> None:
+        super().__init__()
+        self.output = output
+        self.seen: list[int | None] = []
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        seen = None
+        if self.output.exists():
+            results = json.loads(self.output.read_bytes())["results"]
+            seen = sum(each["answer2response"] is not None for each in results)
+        self.seen.append(seen)
+        return await super().extract_claims(text, question=question)
+
+
+def test_what_is_done_is_in_the_file_while_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = results_of(tmp_path / "in.json", *({**RAW, "query_id": str(i)} for i in range(3)))
+    output = tmp_path / "out.json"
+    watching = WatchingJudge(output)
+    monkeypatch.setattr(rag_results, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(rag_results, "SHARE", 0)
+
+    def named(name: str | None) -> CountingJudge:
+        return watching
+
+    monkeypatch.setattr(evaluate_command, "default_judge", named)
+    run("evaluate", str(records), "-o", str(output), "--concurrency", "1")
+
+    # Two texts a record: nothing is written before the first record is done.
+    assert watching.seen == [None, None, 1, 1, 2, 2]
+
+
+def test_a_results_file_that_was_cut_off_is_said_to_be(
+    tmp_path: Path, judge: CountingJudge
+) -> None:
+    path = tmp_path / "in.json"
+    path.write_text(json.dumps({"results": [RAW, RAW]}, indent=2)[:-100], encoding="utf-8")
+
+    result = invoke("evaluate", str(path))
+
+    assert isinstance(result.exception, ConfigError)
+    assert "is not JSON as a whole, as if it were cut off" in str(result.exception)
 
 
 def test_the_format_may_be_given_whatever_the_name_ends_in(

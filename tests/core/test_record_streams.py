@@ -27,7 +27,7 @@ ROW: dict[str, object] = {
     "chunks": ["c"],
     "metadata": {"tenant": "x"},
 }
-LEGACY_COLUMNS = {
+LEGACY_COLUMNS: dict[str, object] = {
     "response_claims": [[["a", "is", "b"]]],
     "gt_answer_claims": [[]],
     "answer2response": [["Entailment"]],
@@ -216,7 +216,7 @@ def test_the_format_of_2024_06_is_read_column_by_column(tmp_path: Path) -> None:
 
 
 def test_columns_of_another_length_are_refused(tmp_path: Path) -> None:
-    value = {"input_data": [ROW, ROW], **LEGACY_COLUMNS}
+    value: dict[str, object] = {"input_data": [ROW, ROW], **LEGACY_COLUMNS}
     path = write(tmp_path / "old.json", json.dumps(value).encode())
 
     with pytest.raises(FileError, match="response_claims has to be a list with one entry for each"):

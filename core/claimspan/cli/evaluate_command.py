@@ -71,61 +71,71 @@ class Workers(Protocol):
         ...
 
 
+_File = Annotated[
+    Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
+]
+_JudgeName = Annotated[
+    str | None,
+    typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File of results: one JSON line a record, or RAGChecker's JSON where it ends in "
+        ".json. A run goes on with it.",
+    ),
+]
+_Format = Annotated[
+    ResultFormat | None,
+    typer.Option("--format", help="What -o holds, whatever its name ends in."),
+]
+_Undefined = Annotated[
+    UndefinedRule,
+    typer.Option(help="A metric without a value is left out, or 0 as in ragchecker 0.1.9."),
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that is no record.")]
+_Skipped = Annotated[
+    Path | None,
+    typer.Option(help="File for the rows that are no records, JSON lines with the reason."),
+]
+_Concurrency = Annotated[int, typer.Option(help="Records under evaluation at once.", min=1)]
+_Celery = Annotated[
+    bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
+]
+_Broker = Annotated[
+    str | None,
+    typer.Option(envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."),
+]
+_Queue = Annotated[str, typer.Option(help="With --celery: the queue.")]
+_Patience = Annotated[
+    float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
+]
+_Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
+    ),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
 def evaluate_command(
-    file: Annotated[
-        Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
-    ],
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File of results: one JSON line a record, or RAGChecker's JSON where it ends in "
-            ".json. A run goes on with it.",
-        ),
-    ] = None,
-    result_format: Annotated[
-        ResultFormat | None,
-        typer.Option("--format", help="What -o holds, whatever its name ends in."),
-    ] = None,
-    undefined: Annotated[
-        UndefinedRule,
-        typer.Option(help="A metric without a value is left out, or 0 as in ragchecker 0.1.9."),
-    ] = UndefinedRule.OMIT,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first row that is no record.")
-    ] = False,
-    skipped: Annotated[
-        Path | None,
-        typer.Option(help="File for the rows that are no records, JSON lines with the reason."),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(help="Records under evaluation at once.", min=1)
-    ] = CONCURRENCY,
-    celery: Annotated[
-        bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
-    ] = False,
-    broker: Annotated[
-        str | None,
-        typer.Option(
-            envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."
-        ),
-    ] = None,
-    queue: Annotated[str, typer.Option(help="With --celery: the queue.")] = "claimspan",
-    patience: Annotated[
-        float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
-    ] = 600.0,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    file: _File,
+    judge: _JudgeName = None,
+    output: _Output = None,
+    result_format: _Format = None,
+    undefined: _Undefined = UndefinedRule.OMIT,
+    strict: _Strict = False,
+    skipped: _Skipped = None,
+    concurrency: _Concurrency = CONCURRENCY,
+    celery: _Celery = False,
+    broker: _Broker = None,
+    queue: _Queue = "claimspan",
+    patience: _Patience = 600.0,
+    progress: _Progress = None,
+    as_json: _Json = False,
 ) -> None:
     """Evaluate a file of records, here or on Celery workers.
 

@@ -192,13 +192,14 @@ class EvaluationRun:
     def _refuse_nothing(self) -> None:
         if self.account.records:
             return
-        reasons = ", ".join(f"{skips.count} {why}" for why, skips in self.account.skips.items())
         raise ConfigError(
-            f"{str(self.file.path)!r} contains no records"
-            + (f" ({reasons})" if reasons else "")
-            + ": write one JSON record with query and response a line, a JSON list, or CSV with a "
-            "header"
+            f"{str(self.file.path)!r} contains no records{self.account.told}{self._hint()}: write "
+            "one JSON record with query and response a line, a JSON list, or CSV with a header"
         )
+
+    def _hint(self) -> str:
+        is_cut = self.file.path.suffix.lower() == ".json" and self.file.unit == "line"
+        return ", and is not JSON as a whole, as if it were cut off" if is_cut else ""
 
     def _rows(self) -> Iterator[tuple[InputRow, Recorded]]:
         """What is left to evaluate, as it is taken up."""

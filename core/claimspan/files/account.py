@@ -74,6 +74,12 @@ class Account:
         return sum(each.count for each in self.skips.values())
 
     @property
+    def told(self) -> str:
+        """What was skipped, in one line for the end of a message; empty where nothing was."""
+        reasons = ", ".join(f"{skips.count} {reason}" for reason, skips in self.skips.items())
+        return f" ({reasons})" if reasons else ""
+
+    @property
     def rows(self) -> int:
         """All rows: records and what was skipped."""
         return self.records + self.skipped

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from claimspan.errors import FileError
+from claimspan.files.account import Account
 from claimspan.files.csv_rows import csv_rows
 from claimspan.files.documents import Document, document_of, is_document
 from claimspan.files.jsonl import unreadable
@@ -20,7 +21,7 @@ from claimspan.files.raw_rows import NoRow, RawRow, SkippedRow, json_rows, lines
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.records import RagRecord
 
-__all__ = ["RecordFile", "read_records"]
+__all__ = ["RecordFile", "read_records", "read_usable_records"]
 
 _WANTED: Final = "JSON, JSON-lines or CSV file of records"
 
@@ -161,3 +162,24 @@ def read_records(path: str | Path) -> list[RagRecord]:
         if isinstance(row, InputRow):
             records.append(row.record)
     return records
+
+
+def read_usable_records(path: str | Path) -> tuple[list[RagRecord], Account]:
+    """Read the records of a file, and leave out the rows that are none.
+
+    Args:
+        path: As for ``RecordFile``.
+
+    Returns:
+        The records, and the account of what was left out.
+
+    Raises:
+        FileError: The file cannot be read.
+    """
+    account = Account()
+    records: list[RagRecord] = []
+    for row in RecordFile(path).rows():
+        account.add(row)
+        if isinstance(row, InputRow):
+            records.append(row.record)
+    return records, account

@@ -31,7 +31,7 @@ __all__ = ["GROUPS", "RagResultsFile", "per_cent"]
 CHECKPOINT_SECONDS: Final = 30.0
 """Time between two checkpoints."""
 
-_SHARE: Final = 20
+SHARE: Final = 20
 """Writing may take one part in this many of the time: a file of 1 GB takes a while."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -89,7 +89,7 @@ class RagResultsFile:
         started = time.monotonic()
         self._write(is_final=False)
         now = time.monotonic()
-        self._due = now + max(CHECKPOINT_SECONDS, _SHARE * (now - started))
+        self._due = now + max(CHECKPOINT_SECONDS, SHARE * (now - started))
 
     def finish(self, *, is_final: bool) -> None:
         """Write the file for the last time.
