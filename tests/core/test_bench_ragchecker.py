@@ -69,6 +69,21 @@ def test_the_file_of_2024_06_gives_the_figures_of_the_readme() -> None:
     assert system["recorded_per_cent"] == {}
 
 
+def test_every_conformance_case_comes_out_equal_in_a_file_of_results(tmp_path: Path) -> None:
+    cases = json.loads(shared("conformance_ragchecker_0.1.9.json").read_bytes())["cases"]
+    rows: list[dict[str, object]] = []
+    for case in cases:
+        tables = case["retrieved2response"] or case["retrieved2answer"] or [[]]
+        chunks = [{"doc_id": None, "text": "t"} for _ in tables[0]]
+        rows.append({**case, "query": "q", "response": "r", "retrieved_context": chunks})
+    path = write(tmp_path / "cases.json", *rows)
+
+    (system,) = json.loads(run(BENCH, str(path), "--json"))["systems"]
+
+    assert (system["labelled"], system["values_compared"]) == (165, 165 * 11)
+    assert system["equal"]
+
+
 def test_systems_stand_below_each_other_in_the_columns_of_the_paper(tmp_path: Path) -> None:
     first = write(tmp_path / "first.json", result([E, N], [E, E], precision=0.5), precision=50.0)
     second = write(tmp_path / "second.json", result([E], [N]))

@@ -17,9 +17,9 @@ from claimspan.files.raw_rows import Line, NoRow, RawRow, SkippedRow, lines_of
 
 __all__ = ["csv_rows"]
 
-_MAX_LINES: Final = 1_000
-"""Lines of one row: an answer or a list of chunks has fewer, and more would be read again for each
-mark that is not closed."""
+_MAX_LINES: Final = 10_000
+"""Lines of one row: an answer or a list of chunks has fewer, and all of them are read again where a
+mark is not closed."""
 
 _DELIMITERS: Final = ",;\t"
 """What may stand between cells; the one that the header has most of."""
