@@ -62,7 +62,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "meta_evaluation": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress"}
     | {"statistics", "text"},
-    "results": VALUES | {"evaluation", "files", "metrics", "text"},
+    "results": VALUES | {"evaluation", "files", "judges", "metrics", "text"},
     "comparison": VALUES
     | {"evaluation", "files", "metrics", "progress", "results", "statistics", "text"},
     "benchmarks": VALUES

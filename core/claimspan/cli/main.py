@@ -27,6 +27,7 @@ BAD_INPUT: Final = 2
 """Exit code for every error that the user can correct; typer exits so for a wrong option."""
 
 SUMMARIES: Final = {
+    "bench.ragchecker": "Recompute RAGChecker's metrics from recorded labels.",
     "calibrate": "Find the thresholds of a judge cascade.",
     "compare": "Compare systems over one dataset, with intervals and tests.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
