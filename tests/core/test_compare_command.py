@@ -12,9 +12,10 @@ from typing import Final
 import pytest
 
 from claimspan.comparison import Comparison
+from claimspan.errors import ClaimspanError
 from claimspan.metrics.compute import METRICS
 
-from command_line import run
+from command_line import invoke, run
 from result_files import result_row, write_results
 
 SHARED: Final = Path(__file__).parents[3] / "shared" / "data"
@@ -113,6 +114,43 @@ def test_a_bar_can_be_asked_for(files: list[str]) -> None:
     assert "3/3" in done.stderr
 
 
+def write_records(path: Path, response: str) -> str:
+    rows = [
+        {"id": f"r{n}", "query": "Where?", "chunks": ["It is in Paris."], "response": response}
+        for n in range(8)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_evaluate_compares_its_results_with_the_last_ones(tmp_path: Path) -> None:
+    last, now = str(tmp_path / "last.jsonl"), str(tmp_path / "now.jsonl")
+    judged = ("--judge", "lexical", "-o")
+    run("evaluate", write_records(tmp_path / "old", "It is in Paris."), *judged, last)
+    new = write_records(tmp_path / "new", "The bridge crosses the Nile.")
+
+    printed = run("evaluate", new, *judged, now, "--compare", last)
+    found = json.loads(run("evaluate", new, *judged, now, "--compare", last, "--json"))
+
+    assert "8 of 8 records evaluated" in printed
+    assert "now against last: worse in faithfulness" in printed
+    assert Comparison.model_validate(found["comparison"]).baseline == "last"
+
+
+def test_evaluate_compares_nothing_without_both_files(tmp_path: Path) -> None:
+    records, out = write_records(tmp_path / "r.jsonl", "It is in Paris."), tmp_path / "o.jsonl"
+    absent = str(tmp_path / "absent.jsonl")
+    for arguments, message in (
+        (("--compare", absent), "give one with -o"),
+        (("--compare", str(out), "-o", str(out)), "are one file"),
+        (("--compare", absent, "-o", str(out)), "absent.jsonl"),
+    ):
+        error = invoke("evaluate", records, "--judge", "lexical", *arguments).exception
+        assert isinstance(error, ClaimspanError)
+        assert message in str(error)
+        assert not out.exists()
+
+
 @pytest.mark.skipif(not PAIRS.exists(), reason="the shared data is absent")
 def test_two_answers_to_each_query_are_compared_with_the_lexical_judge(tmp_path: Path) -> None:
     pairs = json.loads(PAIRS.read_text(encoding="utf-8"))[:80:2]
@@ -144,3 +182,16 @@ def test_two_answers_to_each_query_are_compared_with_the_lexical_judge(tmp_path:
         assert result.difference is not None
         assert result.difference.difference.n > 30
     assert found.notes[-1].startswith("No system has a value of claim_recall")
+
+
+def test_a_file_of_ragchecker_is_compared_with_one_of_ours(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "r.jsonl", "It is in Paris.")
+    ours, theirs = str(tmp_path / "ours.jsonl"), str(tmp_path / "theirs.json")
+    for path in (ours, theirs):
+        run("evaluate", records, "--judge", "lexical", "-o", path)
+    found = Comparison.model_validate_json(run("compare", ours, theirs, "--json"))
+
+    second = found.systems[1].metrics["faithfulness"]
+    assert found.systems[1].common == 8
+    assert second.difference is not None
+    assert second.difference.difference.value == 0.0

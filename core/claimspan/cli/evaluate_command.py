@@ -18,6 +18,10 @@ from claimspan.cli.evaluate_account import (
     summary_lines,
 )
 from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
+from claimspan.comparison.compare import compare_files
+from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.comparison_tables import as_text
+from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.files.record_files import RecordFile
@@ -118,6 +122,12 @@ _Progress = Annotated[
         "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
     ),
 ]
+_Compare = Annotated[
+    Path | None,
+    typer.Option(
+        "--compare", help="With -o: results to compare the new ones with, as claimspan compare."
+    ),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -134,6 +144,7 @@ def evaluate_command(
     broker: _Broker = None,
     queue: _Queue = "claimspan",
     patience: _Patience = 600.0,
+    compare: _Compare = None,
     progress: _Progress = None,
     as_json: _Json = False,
 ) -> None:
@@ -144,12 +155,14 @@ def evaluate_command(
     """
     if celery and judge is not None:
         raise ConfigError("--judge and --celery do not go together: the workers have their judge")
+    before_and_after = _files_to_compare(compare, output)
     run = _checked_run(file, output, result_format, undefined, strict=strict, skipped=skipped)
     # Not where every claim and label is recorded: a judge may need a key.
     chosen = default_judge(judge) if run.left_to_judge and not celery else None
     on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
     run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
-    typer.echo(_as_json(run) if as_json else visible(_as_table(run)))
+    found = compare_files(before_and_after, progress=progress) if before_and_after else None
+    typer.echo(_as_json(run, found) if as_json else visible(_as_table(run, found)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
 
@@ -191,11 +204,25 @@ def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
     return evaluate
 
 
-def _as_json(run: EvaluationRun) -> str:
+def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
+    """The files of ``--compare``; before anything is paid for, and none where it is not given."""
+    if before is None:
+        return []
+    if output is None:
+        raise ConfigError("--compare needs a file of the new results: give one with -o")
+    if before.absolute() == output.absolute():
+        raise ConfigError("--compare and -o are one file: copy the last results before a new run")
+    read_system(before)
+    return [before, output]
+
+
+def _as_json(run: EvaluationRun, found: Comparison | None) -> str:
     file = account_as_json(run.account, run.file.unit)
-    return json.dumps({**summary_as_json(run.summary), "file": file})
+    compared = {} if found is None else {"comparison": found.model_dump(mode="json")}
+    return json.dumps({**summary_as_json(run.summary), "file": file, **compared})
 
 
-def _as_table(run: EvaluationRun) -> str:
+def _as_table(run: EvaluationRun, found: Comparison | None) -> str:
     lines = summary_lines(run.summary, run.account.records)
-    return "\n".join([*lines, *account_lines(run.account, run.file.unit)])
+    compared = [] if found is None else ["", as_text(found)]
+    return "\n".join([*lines, *account_lines(run.account, run.file.unit), *compared])
