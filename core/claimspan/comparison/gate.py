@@ -7,6 +7,7 @@ most records failed, or records of the baseline that are gone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, Literal
 
@@ -234,8 +235,7 @@ def _on_baseline(
     system: System, gate: Gate, baseline: System, progress: bool | None
 ) -> tuple[list[Check], tuple[str, ...]]:
     # One file is called like the other where last night's results are in another folder.
-    before = System("baseline", baseline.rows, baseline.queries, baseline.judges)
-    after = System("results", system.rows, system.queries, system.judges)
+    before, after = replace(baseline, name="baseline"), replace(system, name="results")
     there = {name for row in (*before.rows, *after.rows) for name in row.scores}
     directed = [name for name in sorted(there) if _lower(name, gate) is not None]
     if not directed:

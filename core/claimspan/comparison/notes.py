@@ -26,6 +26,7 @@ def notes_on(
         metrics: The metrics that were asked for; None for the columns of the paper.
     """
     yield from _on_judges(systems)
+    yield from _on_zeros(systems)
     for system, result in zip(systems, results, strict=True):
         yield from _on_records(system, result)
         if system is not baseline:
@@ -41,6 +42,15 @@ def _on_judges(systems: Sequence[System]) -> Iterator[str]:
     if len(set(judges.values())) > 1:
         by = "; ".join(f"{name} by {judge}" for name, judge in judges.items())
         yield f"The systems were not judged alike, so differences may be the judges': {by}."
+
+
+def _on_zeros(systems: Sequence[System]) -> Iterator[str]:
+    names = [system.name for system in systems if system.undefined_is_zero]
+    if 0 < len(names) < len(systems):
+        yield (
+            f"{', '.join(names)}: in RAGChecker's results a metric without a value is 0; in the "
+            "others it is absent, and such records count for nothing."
+        )
 
 
 def _on_records(system: System, result: SystemResult) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -39,12 +40,7 @@ def slices_of(systems: Sequence[System], key: str) -> dict[str, list[System]]:
 
 def _with(systems: Sequence[System], key: str, value: str) -> list[System]:
     parts = [
-        System(
-            system.name,
-            tuple(row for row in system.rows if _value(row, key) == value),
-            system.queries,
-            system.judges,
-        )
+        replace(system, rows=tuple(row for row in system.rows if _value(row, key) == value))
         for system in systems
     ]
     return [part for part in parts if part.rows]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.jsonl import unreadable
+from claimspan.files.record_files import RecordFile
 from claimspan.results.rows import ResultRow
 from claimspan.results.scores import ScoredRow, SystemScores, read_scores
 
@@ -41,10 +42,8 @@ class System:
     judges: frozenset[str] = frozenset()
     """Names of the judges, with their versions; results of different judges differ by them."""
 
-    @classmethod
-    def of(cls, scores: SystemScores) -> System:
-        """Return the system with these scores, of which nothing more is known."""
-        return cls(scores.name, scores.rows)
+    undefined_is_zero: bool = False
+    """Whether a metric without a value counts as 0, as in RAGChecker's results."""
 
     @property
     def failed(self) -> int:
@@ -114,8 +113,7 @@ def read_system(path: Path, *, name: str | None = None) -> System:
     """Read the results of one system.
 
     Args:
-        path: A file that ``claimspan evaluate -o`` has written, or another that ``read_scores``
-            knows.
+        path: A file that ``claimspan evaluate -o`` has written, or RAGChecker's results.
         name: Name of the system; None for the file's.
 
     Raises:
@@ -127,8 +125,8 @@ def read_system(path: Path, *, name: str | None = None) -> System:
             found = _system(name, _lines(file, path))
     except OSError as error:
         raise unreadable(path, error, wanted=_WANTED) from error
-    # Another form of results, or none at all, of which ``read_scores`` says what is wrong.
-    return found or System.of(read_scores(path, name=name))
+    # RAGChecker's results, or none at all, of which ``read_scores`` says what is wrong.
+    return found or _rag_results(read_scores(path, name=name), path)
 
 
 def holds_results(path: Path) -> bool:
@@ -160,6 +158,18 @@ def _system(name: str, lines: Iterator[_Line]) -> System | None:
         queries[rows[-1].key] = line.record.query
         judges.add(line.judge)
     return System(name, tuple(rows), queries, frozenset(judges - {""})) if rows else None
+
+
+def _rag_results(scores: SystemScores, path: Path) -> System:
+    """The scores of RAGChecker's results, with the number of claims as one of them."""
+    rows: list[ScoredRow] = []
+    queries: dict[str, str] = {}
+    for row, read in zip(scores.rows, RecordFile(path).records(), strict=True):
+        claims = read.recorded.response_claims
+        counted = {} if claims is None else {CLAIMS_PER_RESPONSE: float(len(claims))}
+        rows.append(replace(row, scores={**row.scores, **counted}))
+        queries[row.key] = read.record.query
+    return System(scores.name, tuple(rows), queries, undefined_is_zero=True)
 
 
 def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:
