@@ -63,15 +63,18 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "meta_evaluation": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "metrics", "progress"}
     | {"statistics", "text"},
-    "results": VALUES | {"evaluation", "files", "metrics", "text"},
+    "results": VALUES | {"evaluation", "files", "judges", "metrics", "text"},
+    "comparison": VALUES
+    | {"evaluation", "files", "metrics", "progress", "results", "statistics", "text"},
     "benchmarks": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
     | {"progress", "results", "retrievers", "statistics", "text"},
     "report": VALUES | {"metrics", "statistics", "text"},
+    "pytest_plugin": VALUES | {"comparison", "evaluation", "files", "judges", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
-    | {"benchmarks", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
-    | {"progress", "report", "results", "retrievers", "statistics", "text"},
+    | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
+    | {"metrics", "progress", "report", "results", "retrievers", "statistics", "text"},
     "__init__": VALUES | {"cost", "evaluation", "files"},
     "__main__": frozenset({"cli"}),
 }

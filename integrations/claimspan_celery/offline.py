@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Final
 from uuid import uuid4
@@ -31,7 +31,7 @@ EXPIRES_SECONDS: Final = 3_600
 
 
 def evaluate_on_workers(
-    records: Mapping[int, RagRecord],
+    records: Iterable[tuple[int, RagRecord]],
     done: Callable[[int, Evaluation], None],
     *,
     broker: str | None,
@@ -41,7 +41,7 @@ def evaluate_on_workers(
     """Evaluate records on the workers of a queue.
 
     Args:
-        records: The records by their place.
+        records: The records with their places; each is taken when there is room for it.
         done: Called with place and evaluation of each, in the order in which they come.
         broker: URL of the broker, which has to be a Redis; as for ``make_worker_app``.
         queue: Name of the queue.
@@ -56,7 +56,7 @@ def evaluate_on_workers(
     if not is_redis(url):
         raise ConfigError("--celery needs a Redis as broker, which also brings the results back")
     sender = _Sender(app, queue, url)
-    waiting = iter(records.items())
+    waiting = iter(records)
     heard = time.monotonic()
     try:
         while True:

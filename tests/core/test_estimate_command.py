@@ -89,4 +89,15 @@ def test_a_file_that_holds_no_records_is_refused(tmp_path: Path, text: str) -> N
 
     result = invoke("estimate", str(path))
 
-    assert isinstance(result.exception, FileError)
+    assert isinstance(result.exception, FileError | ConfigError)
+    assert "records" in str(result.exception)
+
+
+def test_rows_that_are_no_records_are_left_out_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "records.csv"
+    path.write_text("question,answer,contexts\nWhere?,Here.,It is here.\nWhere?,Here.\n")
+
+    result = invoke("estimate", str(path), "--json")
+
+    assert json.loads(result.stdout)["records"] == 1
+    assert "1 of 2 rows are no records: left out" in result.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -167,3 +169,130 @@ def test_a_judge_for_workers_is_refused_as_they_have_one(records: Path) -> None:
 
     assert isinstance(result.exception, ConfigError)
     assert "--judge and --celery do not go together" in str(result.exception)
+
+
+# --- files with rows that are no records ---
+
+
+def half_broken(path: Path) -> Path:
+    """A file with a byte order mark and CRLF, with four columns missing and half its rows bad."""
+    good = json.dumps({"query": "Where is it?", "response": "It is in Paris."})
+    lines = [good, '{"query": "torn', "", good, '{"query": "q"}', good, "[]", '{"response": 7}']
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    return path
+
+
+def test_the_rest_of_a_broken_file_is_evaluated_and_every_line_accounted_for(
+    tmp_path: Path,
+) -> None:
+    result = invoke("evaluate", str(half_broken(tmp_path / "in.jsonl")), "--json")
+
+    found = json.loads(result.stdout)
+    file = found["file"]
+    assert result.exit_code == 1
+    assert found["records"] + file["skipped"] + file["blank"] == file["lines"] == 8
+    assert file["skipped_by_reason"] == {
+        "not JSON": {"count": 1, "first_lines": [2]},
+        "response is missing": {"count": 1, "first_lines": [5]},
+        "not a JSON object": {"count": 1, "first_lines": [7]},
+        "query is missing, response is not a text": {"count": 1, "first_lines": [8]},
+    }
+    assert file["missing"] == {"chunks": 3, "ground_truth": 3, "id": 3, "metadata": 3}
+    assert "faithfulness" in file["not_computed"]["chunks"]
+    assert "recall" in file["not_computed"]["ground_truth"]
+    assert "recall" not in file["not_computed"]["chunks"]
+
+
+def test_people_read_what_was_skipped_and_what_cannot_be_computed(tmp_path: Path) -> None:
+    printed = invoke("evaluate", str(half_broken(tmp_path / "in.jsonl"))).stdout
+
+    assert "3 of 3 records evaluated" in printed
+    assert "skipped 4 of 7 rows (8 lines in the file, 1 of them blank)" in printed
+    assert "  not JSON: 1 (line 2)" in printed
+    assert "no ground_truth in 3 of 3 records: precision, recall, f1," in printed
+    assert "no id in 3 of 3 records" in printed
+
+
+def test_skipped_rows_are_written_with_their_reasons_on_request(tmp_path: Path) -> None:
+    skipped = tmp_path / "skipped.jsonl"
+
+    invoke("evaluate", str(half_broken(tmp_path / "in.jsonl")), "--skipped", str(skipped))
+
+    rows = rows_of(skipped)
+    assert [row["line"] for row in rows] == [2, 5, 7, 8]
+    assert rows[0] == {"line": 2, "reason": "not JSON", "text": '{"query": "torn'}
+
+
+def test_a_run_goes_on_when_a_broken_line_was_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, output = half_broken(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
+    invoke("evaluate", str(path), "-o", str(output))
+    repaired = path.read_bytes().replace(b'"torn', b'"mended", "response": "It is in Rome."}')
+    path.write_bytes(repaired)
+    judge = judge_with(monkeypatch, CountingJudge())
+
+    invoke("evaluate", str(path), "-o", str(output))
+
+    assert judge.texts == ["It is in Rome."]
+    assert sorted(str(row["index"]) for row in rows_of(output)) == ["0", "1", "2", "4"]
+
+
+def test_strict_stops_at_the_first_row_and_evaluates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = judge_with(monkeypatch, CountingJudge())
+
+    result = invoke("evaluate", str(half_broken(tmp_path / "in.jsonl")), "--strict")
+
+    assert isinstance(result.exception, FileError)
+    assert "line 2: not JSON" in str(result.exception)
+    assert judge.texts == []
+
+
+def test_a_file_of_which_nothing_can_be_used_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"query": "q"}\n{"query": "q"}\n{\n', encoding="utf-8")
+
+    result = invoke("evaluate", str(path))
+
+    assert isinstance(result.exception, ConfigError)
+    assert "no records (2 response is missing, 1 not JSON)" in str(result.exception)
+
+
+def test_a_table_is_evaluated_as_json_lines_are(tmp_path: Path, records: Path) -> None:
+    table = tmp_path / "records.csv"
+    lines = ['"r,1";Where is it?;It is in Paris.;The tower is in Paris.'] * 6
+    header = "id;question;answer;contexts"
+    table.write_text("\r\n".join([header, *lines]), encoding="utf-8-sig")
+
+    found = json.loads(run("evaluate", str(table), "--judge", "lexical", "--json"))
+    of_lines = json.loads(run("evaluate", str(records), "--judge", "lexical", "--json"))
+
+    assert found["metrics"] == of_lines["metrics"]
+    assert (found["file"]["lines"], found["file"]["header"]) == (7, 1)
+
+
+def test_all_rows_of_a_file_follow_one_rule_for_undefined_metrics(tmp_path: Path) -> None:
+    path, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    write(path, [{**RIGHT, "ground_truth": "It is in Paris.", "response": "I do not know."}])
+    run("evaluate", str(path), "-o", str(output))
+
+    (omitted,) = rows_of(output)
+    run("evaluate", str(path), "-o", str(output), "--undefined", "zero")
+    (zeroed,) = rows_of(output)
+
+    assert "precision" not in dict(omitted["metrics"])  # type: ignore[call-overload]  # a mapping
+    assert dict(zeroed["metrics"])["precision"] == 0.0  # type: ignore[call-overload]  # a mapping
+
+
+def test_records_may_come_through_a_pipe(tmp_path: Path, records: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(records.read_bytes()))
+    writer.start()
+
+    printed = run("evaluate", str(pipe), "--judge", "lexical")
+    writer.join()
+
+    assert "6 of 6 records evaluated" in printed

@@ -72,10 +72,10 @@ def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (f'{{"{PRIVATE}', "line 2 is not JSON: write one JSON record a line"),
-        (f'["{PRIVATE}"]', "line 2 is not a JSON object"),
-        (f'{{"query": "{PRIVATE}"}}', "line 2: response cannot be used; write an object with"),
-        (f'{{"query": ["{PRIVATE}"], "response": "r"}}', "line 2: query cannot be used"),
+        (f'{{"{PRIVATE}', "line 2: not JSON; write one record with query and response"),
+        (f'["{PRIVATE}"]', "line 2: not a JSON object"),
+        (f'{{"query": "{PRIVATE}"}}', "line 2: response is missing; write one record with"),
+        (f'{{"query": ["{PRIVATE}"], "response": "r"}}', "line 2: query is not a text"),
     ],
 )
 def test_a_bad_line_is_refused_and_named(tmp_path: Path, bad: str, message: str) -> None:
@@ -92,7 +92,7 @@ def test_a_bad_line_is_refused_and_named(tmp_path: Path, bad: str, message: str)
 def test_a_bad_record_of_a_list_is_named_by_its_number(tmp_path: Path) -> None:
     path = write(tmp_path / "records.json", json.dumps([ROW, {"query": PRIVATE}], indent=1))
 
-    with pytest.raises(FileError, match="record 2: response cannot be used") as caught:
+    with pytest.raises(FileError, match="record 2: response is missing") as caught:
         read_records(path)
 
     assert PRIVATE not in str(caught.value)
@@ -107,7 +107,7 @@ def test_json_that_is_no_list_of_records_is_refused(tmp_path: Path, text: str) -
 def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes("é".encode("latin-1"))
 
-    with pytest.raises(FileError, match=r"\(FileNotFoundError\): give an existing JSON or"):
+    with pytest.raises(FileError, match=r"\(FileNotFoundError\): give an existing JSON, "):
         read_records(tmp_path / "absent")
-    with pytest.raises(FileError, match=r"\(UnicodeDecodeError\).*in UTF-8"):
+    with pytest.raises(FileError, match="line 1: not UTF-8"):
         read_records(tmp_path / "latin")

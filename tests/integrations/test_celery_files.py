@@ -95,6 +95,32 @@ def test_a_record_that_kills_its_process_fails_alone(
     assert found["metrics"]["faithfulness"]["n"] == 3
 
 
+CHECKED: Final = {
+    "query": "Where is it?",
+    "response": "It is in Paris.",
+    "chunks": ["The tower is in Paris."],
+    "response_claims": ["It is in Paris."],
+    "retrieved2response": [["Entailment"]],
+}
+
+
+def test_what_is_checked_already_needs_no_worker(records: Path) -> None:
+    records.write_text(json.dumps(CHECKED), encoding="utf-8")
+
+    found = json.loads(run("evaluate", str(records), "--celery", "--json"))
+
+    assert found["metrics"]["faithfulness"] == {"mean": 1.0, "n": 1}
+
+
+def test_what_is_half_checked_is_not_sent_to_workers(redis: RedisServer, records: Path) -> None:
+    records.write_text(json.dumps({**CHECKED, "retrieved2response": None}), encoding="utf-8")
+
+    result = invoke("evaluate", str(records), "--celery", "--broker", redis.url)
+
+    assert isinstance(result.exception, ConfigError)
+    assert "line 1 has some claims or labels already" in str(result.exception)
+
+
 def test_without_workers_waiting_ends(redis: RedisServer, records: Path) -> None:
     result = invoke("evaluate", str(records), "--celery", "--broker", redis.url, "--patience", "1")
 

@@ -31,7 +31,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "cache": VerdictCache,
     "page": lambda path: write_private(path, "page", what="the report"),
     "budget": SqliteBudgetStore,
-    "results": lambda path: ResultFile(path, []).close(),
+    "results": lambda path: ResultFile(path).open().close(),
 }
 """What writes a file, as a function of its path."""
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable
+from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Final, Protocol, cast
 
 import typer
 
+from claimspan.cli.evaluate_account import (
+    account_as_json,
+    account_lines,
+    summary_as_json,
+    summary_lines,
+)
+from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
+from claimspan.comparison.compare import compare_files
+from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.comparison_tables import as_text
+from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.evaluation.evaluate import CONCURRENCY, aevaluate_many
-from claimspan.evaluation.result import Evaluation
-from claimspan.files.record_files import read_records
+from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.files.record_files import RecordFile
 from claimspan.judges import default_judge
-from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
-from claimspan.results.result_file import ResultFile
-from claimspan.results.rows import ResultRow
 from claimspan.text.visible import visible
 
 __all__ = ["Done", "Workers", "evaluate_command"]
@@ -29,10 +35,24 @@ WORKERS: Final = "claimspan.celery"
 """Entry-point group of what evaluates records on workers: core imports no Celery."""
 
 SOME_FAILED: Final = 1
-"""Exit code where some records have no evaluation; their lines say why."""
+"""Exit code where some records have no evaluation, or rows were skipped; the output says why."""
 
-Done = Callable[[int, Evaluation], None]
-"""Takes the place of a record and its evaluation, in the order in which they come."""
+
+class ResultFormat(StrEnum):
+    """What a file of results holds."""
+
+    JSONL = "jsonl"
+    """One JSON line a record, with all that was found out."""
+
+    RAGCHECKER = "ragchecker"
+    """RAGChecker's results, one JSON value."""
+
+
+class UndefinedRule(StrEnum):
+    """What becomes of a metric without a value; as ``claimspan.metrics.Undefined``."""
+
+    OMIT = "omit"
+    ZERO = "zero"
 
 
 class Workers(Protocol):
@@ -40,14 +60,14 @@ class Workers(Protocol):
 
     def __call__(
         self,
-        records: Mapping[int, RagRecord],
+        records: Iterable[tuple[int, RagRecord]],
         done: Done,
         *,
         broker: str | None,
         queue: str,
         patience_seconds: float,
     ) -> None:
-        """Evaluate records by their place, and call ``done`` with each.
+        """Evaluate records with their places, and call ``done`` with each.
 
         Raises:
             ClaimspanError: The broker cannot be reached, or no worker answers.
@@ -55,142 +75,154 @@ class Workers(Protocol):
         ...
 
 
+_File = Annotated[
+    Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
+]
+_JudgeName = Annotated[
+    str | None,
+    typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File of results: one JSON line a record, or RAGChecker's JSON where it ends in "
+        ".json. A run goes on with it.",
+    ),
+]
+_Format = Annotated[
+    ResultFormat | None,
+    typer.Option("--format", help="What -o holds, whatever its name ends in."),
+]
+_Undefined = Annotated[
+    UndefinedRule,
+    typer.Option(help="A metric without a value is left out, or 0 as in ragchecker 0.1.9."),
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that is no record.")]
+_Skipped = Annotated[
+    Path | None,
+    typer.Option(help="File for the rows that are no records, JSON lines with the reason."),
+]
+_Concurrency = Annotated[int, typer.Option(help="Records under evaluation at once.", min=1)]
+_Celery = Annotated[
+    bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
+]
+_Broker = Annotated[
+    str | None,
+    typer.Option(envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."),
+]
+_Queue = Annotated[str, typer.Option(help="With --celery: the queue.")]
+_Patience = Annotated[
+    float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
+]
+_Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
+    ),
+]
+_Compare = Annotated[
+    Path | None,
+    typer.Option(
+        "--compare", help="With -o: results to compare the new ones with, as claimspan compare."
+    ),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
 def evaluate_command(
-    file: Annotated[Path, typer.Argument(help="Records: JSON lines, or RAGChecker's JSON.")],
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File of results, one JSON line a record. A run goes on with it."
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(help="Records under evaluation at once.", min=1)
-    ] = CONCURRENCY,
-    celery: Annotated[
-        bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
-    ] = False,
-    broker: Annotated[
-        str | None,
-        typer.Option(
-            envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."
-        ),
-    ] = None,
-    queue: Annotated[str, typer.Option(help="With --celery: the queue.")] = "claimspan",
-    patience: Annotated[
-        float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
-    ] = 600.0,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    file: _File,
+    judge: _JudgeName = None,
+    output: _Output = None,
+    result_format: _Format = None,
+    undefined: _Undefined = UndefinedRule.OMIT,
+    strict: _Strict = False,
+    skipped: _Skipped = None,
+    concurrency: _Concurrency = CONCURRENCY,
+    celery: _Celery = False,
+    broker: _Broker = None,
+    queue: _Queue = "claimspan",
+    patience: _Patience = 600.0,
+    compare: _Compare = None,
+    progress: _Progress = None,
+    as_json: _Json = False,
 ) -> None:
     """Evaluate a file of records, here or on Celery workers.
 
-    Exits with 1 where some records could not be evaluated.
+    Rows that are no records are skipped and counted. Exits with 1 where a row was skipped, or a
+    record could not be evaluated, and with 2 where there is nothing to evaluate.
     """
     if celery and judge is not None:
         raise ConfigError("--judge and --celery do not go together: the workers have their judge")
-    records = read_records(file)
-    if not records:
-        raise ConfigError(f"{str(file)!r} contains no records")
-
-    def run(left: Mapping[int, RagRecord], done: Done) -> None:
-        if celery:
-            _workers()(left, done, broker=broker, queue=queue, patience_seconds=patience)
-        else:
-            asyncio.run(_evaluate_here(left, done, judge, concurrency))
-
-    rows = _evaluate_all(records, output, run, progress)
-    typer.echo(_as_json(rows) if as_json else visible(_as_table(rows, len(records))))
-    if len([row for row in rows if row.error is None]) < len(records):
+    before_and_after = _files_to_compare(compare, output)
+    run = _checked_run(file, output, result_format, undefined, strict=strict, skipped=skipped)
+    # Not where every claim and label is recorded: a judge may need a key.
+    chosen = default_judge(judge) if run.left_to_judge and not celery else None
+    on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
+    run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
+    found = compare_files(before_and_after, progress=progress) if before_and_after else None
+    typer.echo(_as_json(run, found) if as_json else visible(_as_table(run, found)))
+    if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
 
 
-def _evaluate_all(
-    records: Sequence[RagRecord],
+def _checked_run(
+    file: Path,
     output: Path | None,
-    run: Callable[[Mapping[int, RagRecord], Done], None],
-    progress: bool | None,
-) -> list[ResultRow]:
-    """Evaluate what is not in the file of results yet; returns all rows, in order."""
-    results = None if output is None else ResultFile(output, records)
-    rows = {} if results is None else dict(results.done)
-    left = {index: record for index, record in enumerate(records) if index not in rows}
-    with progress_bar("evaluating", total=len(left), show=progress) as advance:
-
-        def done(index: int, evaluation: Evaluation) -> None:
-            rows[index] = row = ResultRow.of(index, records[index], evaluation)
-            if results is not None:
-                results.add(row)
-            advance()
-
-        try:
-            if left:
-                run(left, done)
-        finally:
-            if results is not None:
-                results.close()
-    return [rows[index] for index in sorted(rows)]
+    result_format: ResultFormat | None,
+    undefined: UndefinedRule,
+    *,
+    strict: bool,
+    skipped: Path | None,
+) -> EvaluationRun:
+    """Read the file once, and find out what is left to do."""
+    if result_format is None:
+        is_json = output is not None and output.suffix.lower() == ".json"
+        result_format = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
+    records = RecordFile(file)
+    to = Output(output, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
+    run = EvaluationRun(records, to, undefined.value)
+    run.check(strict=strict, skipped=skipped)
+    if run.account.skipped and output is not None and output.exists() and output.samefile(file):
+        raise ConfigError(
+            f"{str(output)!r} is the input, which has rows that cannot be used and would be lost: "
+            "give another path with -o"
+        )
+    return run
 
 
-async def _evaluate_here(
-    records: Mapping[int, RagRecord], done: Done, judge_name: str | None, concurrency: int
-) -> None:
-    judge = default_judge(judge_name)
-    waiting = iter(records.items())
-
-    async def evaluate_next() -> None:
-        # Few tasks take from one iterator: a big file does not become as many tasks at once.
-        for index, record in waiting:
-            (evaluation,) = await aevaluate_many([record], judge=judge, progress=False)
-            done(index, evaluation)
-
-    await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
-
-
-def _workers() -> Workers:
+def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
     found = entry_points(group=WORKERS, name="evaluate")
     if not found:
         raise MissingExtraError("celery", "celery")
-    return cast("Workers", next(iter(found)).load())
+    workers = cast("Workers", next(iter(found)).load())
+
+    def evaluate(records: Iterable[tuple[int, RagRecord]], done: Done) -> None:
+        workers(records, done, broker=broker, queue=queue, patience_seconds=patience)
+
+    return evaluate
 
 
-def _summary(rows: Sequence[ResultRow]) -> dict[str, dict[str, float]]:
-    """Metric to its mean, over the records where it is defined, and their number."""
-    values: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        for name, value in row.metrics.items():
-            values[name].append(value)
-    return {name: {"mean": sum(each) / len(each), "n": len(each)} for name, each in values.items()}
+def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
+    """The files of ``--compare``; before anything is paid for, and none where it is not given."""
+    if before is None:
+        return []
+    if output is None:
+        raise ConfigError("--compare needs a file of the new results: give one with -o")
+    if before.absolute() == output.absolute():
+        raise ConfigError("--compare and -o are one file: copy the last results before a new run")
+    read_system(before)
+    return [before, output]
 
 
-def _as_json(rows: Sequence[ResultRow]) -> str:
-    failed = {row.index: row.error for row in rows if row.error is not None}
-    return json.dumps(
-        {"records": len(rows), "failed": failed, "metrics": _summary(rows), "cost_usd": _cost(rows)}
-    )
+def _as_json(run: EvaluationRun, found: Comparison | None) -> str:
+    file = account_as_json(run.account, run.file.unit)
+    compared = {} if found is None else {"comparison": found.model_dump(mode="json")}
+    return json.dumps({**summary_as_json(run.summary), "file": file, **compared})
 
 
-def _as_table(rows: Sequence[ResultRow], n: int) -> str:
-    failed = [row for row in rows if row.error is not None]
-    lines = [f"{len(rows) - len(failed)} of {n} records evaluated"]
-    summary = _summary(rows)
-    width = max(map(len, summary), default=0)
-    for name, each in summary.items():
-        lines.append(f"  {name:<{width}}  {each['mean']:.3f}  over {each['n']:.0f}")
-    lines.append(f"  cost ${_cost(rows):.4f}")
-    reasons = {row.error for row in failed}
-    lines += [f"failed: {reason}" for reason in sorted(filter(None, reasons))[:5]]
-    return "\n".join(lines)
-
-
-def _cost(rows: Sequence[ResultRow]) -> float:
-    """US dollars that the judge has reported."""
-    return sum(row.evaluation.usage.cost_usd for row in rows)
+def _as_table(run: EvaluationRun, found: Comparison | None) -> str:
+    lines = summary_lines(run.summary, run.account.records)
+    compared = [] if found is None else ["", as_text(found)]
+    return "\n".join([*lines, *account_lines(run.account, run.file.unit), *compared])

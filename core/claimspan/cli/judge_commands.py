@@ -21,7 +21,7 @@ from claimspan.cli.judge_tables import (
 from claimspan.cost.pricing import Price
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, aestimate
-from claimspan.files.record_files import read_records
+from claimspan.files.record_files import read_usable_records
 from claimspan.judges import Judge, default_judge
 from claimspan.judges.llm.extraction import Extraction
 from claimspan.judges.llm.judge import OpenAIJudge
@@ -56,7 +56,9 @@ _JudgeNames = Annotated[
 
 
 def estimate_command(
-    file: Annotated[Path, typer.Argument(help="Records: JSON lines, or RAGChecker's JSON.")],
+    file: Annotated[
+        Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
+    ],
     model: Annotated[str, typer.Option(help="The judge's model.")] = "gpt-4o-mini",
     chunks_per_call: Annotated[
         int | None,
@@ -81,9 +83,11 @@ def estimate_command(
 
     Counts the calls, tokens and dollars of an OpenAI-compatible judge. No call is made.
     """
-    records = read_records(file)
+    records, account = read_usable_records(file)
     if not records:
-        raise ConfigError(f"{str(file)!r} contains no records")
+        raise ConfigError(f"{str(file)!r} contains no records{account.told}")
+    if account.skipped:
+        typer.echo(f"{account.skipped} of {account.rows} rows are no records: left out", err=True)
     price = _price(input_price, output_price)
     judge = _offline_judge(model, chunks_per_call, "reasoned" if reasoned else "direct", price)
     estimate = asyncio.run(

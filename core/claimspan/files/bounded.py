@@ -10,7 +10,14 @@ from pydantic_core import from_json
 
 from claimspan.errors import PayloadError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "bounded_lines", "check_bounds", "parse_bounded"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "bounded_lines",
+    "check_bounds",
+    "discard_line",
+    "parse_bounded",
+]
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Longest line that is read; OpenTelemetry's receivers take requests of up to this size."""
@@ -98,7 +105,7 @@ def bounded_lines(file: BinaryIO, max_bytes: int = MAX_BYTES) -> Iterator[tuple[
     while line := file.readline(max_bytes + 1):
         number += 1
         if len(line) > max_bytes and not line.endswith(b"\n"):
-            _skip_line(file)
+            discard_line(file)
             yield number, None
             continue
         content = line.removeprefix(_BOM) if number == 1 else line
@@ -106,6 +113,11 @@ def bounded_lines(file: BinaryIO, max_bytes: int = MAX_BYTES) -> Iterator[tuple[
             yield number, content
 
 
-def _skip_line(file: BinaryIO) -> None:
+def discard_line(file: BinaryIO) -> None:
+    """Read on to the end of a line, and keep nothing of it.
+
+    Args:
+        file: Opened for reading bytes.
+    """
     while (part := file.readline(_DISCARDED_AT_ONCE)) and not part.endswith(b"\n"):
         pass

@@ -1,7 +1,7 @@
-"""The one reader of JSON lines, and the one policy for lines that it cannot read.
+"""Reads JSON lines of which none may be broken: ground truths, and labelled claims.
 
-The policy is strict: a file with a broken line is refused, and the error names the line. A line
-left out would change every score of the file, and nobody would know.
+A file with a broken line is refused, and the error names the line. A line left out would change
+every score of the file, and nobody would know.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ import logging
 import os
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from claimspan.errors import ConfigError
 
@@ -20,6 +21,7 @@ __all__ = [
     "create_private_database",
     "open_private",
     "refuse_special",
+    "replaced_private",
     "write_private",
 ]
 
@@ -110,12 +112,30 @@ def write_private(path: Path, text: str, *, what: str) -> None:
     Raises:
         ConfigError: It cannot be written; says what to do. What was there before is unchanged.
     """
+    with replaced_private(path, what=what) as file:
+        file.write(text)
+
+
+@contextmanager
+def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
+    """Write a file part by part, and put it into its place when the block has ended.
+
+    Args:
+        path: The file, as for ``write_private``.
+        what: What it holds, for the message.
+
+    Yields:
+        The new file. What is written to it is seen only when the block ends without an exception.
+
+    Raises:
+        ConfigError: It cannot be written; says what to do. What was there before is unchanged.
+    """
     try:
         refuse_special(path)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
             with open(handle, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+                yield file
             os.replace(name, path)
         except BaseException:
             with suppress(OSError):

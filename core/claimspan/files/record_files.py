@@ -1,113 +1,185 @@
-"""Reads records from a file: JSON lines, a JSON list, or RAGChecker's results."""
+"""Reads records from a file: JSON lines, CSV, a JSON list, or RAGChecker's results.
+
+JSON lines and CSV are read one row at a time, and never held in memory. A JSON list and
+RAGChecker's results are one value each, and are parsed as a whole.
+"""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
-
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from typing import BinaryIO, Final
 
 from claimspan.errors import FileError
-from claimspan.files.jsonl import parse_json_lines, read_text
-from claimspan.records import Chunk, RagRecord
+from claimspan.files.account import Account
+from claimspan.files.csv_rows import csv_rows
+from claimspan.files.documents import Document, document_of, is_document
+from claimspan.files.jsonl import unreadable
+from claimspan.files.raw_rows import NoRow, RawRow, SkippedRow, json_rows, lines_of, rows_of_list
+from claimspan.files.record_rows import InputRow, record_row
+from claimspan.records import RagRecord
 
-__all__ = ["read_records"]
+__all__ = ["RecordFile", "read_records", "read_usable_records"]
 
-_WANTED: Final = "JSON or JSON-lines file of records"
+_WANTED: Final = "JSON, JSON-lines or CSV file of records"
 
-
-class _Passage(BaseModel):
-    """A chunk as a file writes it; without an id it gets one made from its text."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    text: str
-    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "doc_id"))
-    score: float | None = None
-    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+_CSV: Final = frozenset({".csv", ".tsv"})
 
 
-class _Row(BaseModel):
-    """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
+class RecordFile:
+    """A file of records, which can be read any number of times."""
 
-    model_config = ConfigDict(extra="ignore")
+    def __init__(self, path: str | Path) -> None:
+        """Find out what kind of file it is.
 
-    query: str = Field(validation_alias=AliasChoices("query", "question"))
-    response: str = Field(validation_alias=AliasChoices("response", "answer"))
-    chunks: list[_Passage | str] = Field(
-        default=[], validation_alias=AliasChoices("chunks", "retrieved_context", "contexts")
-    )
-    ground_truth: str | None = Field(
-        default=None, validation_alias=AliasChoices("ground_truth", "gt_answer", "reference")
-    )
-    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "query_id"))
-    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+        Args:
+            path: A CSV file where its name ends in ``.csv`` or ``.tsv``; else JSON lines with one
+                record each, a JSON list of records, or RAGChecker's results of either format.
+
+        Raises:
+            FileError: The file cannot be read, or is JSON that holds no records.
+        """
+        self.path: Final = Path(path)
+        self._content: bytes | None = None
+        self._document: Document | None = None
+        try:
+            # A pipe can be read once only, and its records are wanted more than once.
+            if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
+                self._content = self.path.read_bytes()
+            if not self._is_csv:
+                self._document = self._find_document()
+        except OSError as error:
+            raise unreadable(self.path, error, wanted=_WANTED) from error
+
+    @property
+    def recorded_means(self) -> Mapping[str, float]:
+        """The means that RAGChecker has written beside its results, in per cent."""
+        return {} if self._document is None else self._document.metrics
+
+    @property
+    def unit(self) -> str:
+        """What the place of a row is the number of: ``line`` or ``record``."""
+        return "line" if self._document is None else "record"
+
+    def rows(self) -> Iterator[InputRow | SkippedRow | NoRow]:
+        """Read the file from its beginning.
+
+        Yields:
+            Each record, each row that cannot be used, and each line that holds no row, in the
+            order of the file.
+
+        Raises:
+            FileError: The file can no longer be read.
+        """
+        index = 0
+        for row in self._raw_rows():
+            yield record_row(row, index) if isinstance(row, RawRow) else row
+            index += not isinstance(row, NoRow)
+
+    def records(self) -> Iterator[InputRow]:
+        """Read the records, and leave out what cannot be used."""
+        return (row for row in self.rows() if isinstance(row, InputRow))
+
+    def refusal(self, row: SkippedRow) -> FileError:
+        """Return the error for a row that cannot be used, for those who skip none."""
+        return FileError(
+            f"{str(self.path)!r} {self.unit} {row.place}: {row.reason}; write one record with "
+            "query and response (texts), chunks (a list) and, where it is known, ground_truth "
+            "(a text)"
+        )
+
+    @property
+    def _is_csv(self) -> bool:
+        return self.path.suffix.lower() in _CSV
+
+    def _open(self) -> BinaryIO:
+        return self.path.open("rb") if self._content is None else io.BytesIO(self._content)
+
+    def _raw_rows(self) -> Iterator[RawRow | SkippedRow | NoRow]:
+        if self._document is not None:
+            yield from rows_of_list(self._document.rows)
+            return
+        try:
+            with self._open() as file:
+                yield from csv_rows(file) if self._is_csv else json_rows(file)
+        except OSError as error:
+            raise unreadable(self.path, error, wanted=_WANTED) from error
+
+    def _find_document(self) -> Document | None:
+        """The file as one JSON value; None where it holds JSON lines, so as not to parse all."""
+        with self._open() as file:
+            if _begins_with_a_line(file):
+                return None
+            file.seek(0)
+            return document_of(file.read(), self.path)
+
+
+def _begins_with_a_line(file: BinaryIO) -> bool:
+    """Whether the first two lines show that the file is JSON lines.
+
+    The first line may be broken; then the second one tells, unless the first opens a list, as
+    ``{"results": [`` does.
+    """
+    lines = (line.content or b"" for line in lines_of(file))
+    first, second, *_ = [*_some(line for line in lines if line.strip()), b"", b""]
+    found = _value(first)
+    if found is None:
+        return not first.rstrip().endswith((b"[", b"{", b",")) and _value(second) is not None
+    return isinstance(found, dict) and not is_document(found)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
+
+
+def _some(lines: Iterator[bytes]) -> Iterator[bytes]:
+    for _, line in zip(range(2), lines, strict=False):
+        yield line
+
+
+def _value(line: bytes) -> object:
+    """The JSON value of a line; None where it is none."""
+    try:
+        value: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def read_records(path: str | Path) -> list[RagRecord]:
-    """Read records.
+    """Read all records of a file, where none of its rows may be broken.
 
     Args:
-        path: JSON lines with one record each, a JSON list of records, or RAGChecker's
-            ``{"results": [...]}``. A record has ``query``, ``response``, ``chunks`` and, where it
+        path: As for ``RecordFile``. A record has ``query``, ``response``, ``chunks`` and, where it
             is known, ``ground_truth``; RAGChecker's names are understood.
 
     Raises:
-        FileError: The file cannot be read, or holds something else; names the line or the record.
+        FileError: The file cannot be read, or a row is no record; names the line or the record.
     """
-    path = Path(path)
-    text = read_text(path, wanted=_WANTED)
-    return [_record(row, place) for place, row in _rows(text, path)]
+    file = RecordFile(path)
+    records: list[RagRecord] = []
+    for row in file.rows():
+        if isinstance(row, SkippedRow):
+            raise file.refusal(row)
+        if isinstance(row, InputRow):
+            records.append(row.record)
+    return records
 
 
-def _rows(text: str, path: Path) -> Iterator[tuple[str, object]]:
-    """Each row of the file, and its place for an error message."""
-    # A file of several lines is no JSON as a whole, and fails at its second line.
-    try:
-        whole: object = json.loads(text)
-    except (ValueError, RecursionError):
-        lines = parse_json_lines(text, path, wanted="one JSON record")
-        yield from ((f"{str(path)!r} line {number}", row) for number, row in lines)
-        return
-    if isinstance(whole, dict):
-        whole = whole.get("results", [whole])  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - checked next
-    if not isinstance(whole, list):
-        raise FileError(
-            f"{str(path)!r} is not a list of records: write one JSON record a line, or a list"
-        )
-    yield from ((f"{str(path)!r} record {number}", row) for number, row in enumerate(whole, 1))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - validated by the caller
+def read_usable_records(path: str | Path) -> tuple[list[RagRecord], Account]:
+    """Read the records of a file, and leave out the rows that are none.
 
+    Args:
+        path: As for ``RecordFile``.
 
-def _record(row: object, place: str) -> RagRecord:
-    try:
-        valid = _Row.model_validate(row)
-    except ValidationError as error:
-        field = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
-        # Without the cause: a validation error quotes the input, which may be private.
-        raise FileError(
-            f"{place}: {field or 'the record'} cannot be used; write an object with query and "
-            "response (texts), chunks (a list) and, where it is known, ground_truth (a text)"
-        ) from None
-    return RagRecord(
-        id=None if valid.id is None else str(valid.id),
-        query=valid.query,
-        response=valid.response,
-        ground_truth=valid.ground_truth,
-        chunks=tuple(_chunks(valid.chunks)),
-        metadata=valid.metadata,
-    )
+    Returns:
+        The records, and the account of what was left out.
 
-
-def _chunks(passages: Sequence[_Passage | str]) -> Iterator[Chunk]:
-    for each in passages:
-        passage = _Passage(text=each) if isinstance(each, str) else each
-        # RAGChecker writes "doc_id": null where its retriever knows none.
-        given = passage.id is not None
-        yield Chunk(
-            id=str(passage.id) if given else Chunk.content_id(passage.text),
-            text=passage.text,
-            score=passage.score,
-            metadata=passage.metadata,
-        )
+    Raises:
+        FileError: The file cannot be read.
+    """
+    account = Account()
+    records: list[RagRecord] = []
+    for row in RecordFile(path).rows():
+        account.add(row)
+        if isinstance(row, InputRow):
+            records.append(row.record)
+    return records, account

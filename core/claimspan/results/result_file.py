@@ -1,54 +1,120 @@
 """The file of evaluations that ``claimspan evaluate`` writes, one JSON line a record.
 
 A run that was broken off goes on where it was: a record that is in the file, without an error, is
-not evaluated again. A line that was torn by the end of a process is left out.
+not evaluated again. A line that was torn by the end of a process is left out. Of the lines that
+are there, only places and digests are kept in memory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, Self
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.private import cannot_write, refuse_special
+from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow, digest
 
 __all__ = ["ResultFile"]
 
 
+class _Key(BaseModel):
+    """What tells whether a record is done."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    index: int
+    digest: str
+    error: str | None
+
+
 class ResultFile:
     """A file that grows by one line with every record that is evaluated."""
 
-    def __init__(self, path: Path, records: Sequence[RagRecord]) -> None:
-        """Open the file, and find out what is done.
+    def __init__(self, path: Path) -> None:
+        """Find out what is done; the file is not changed yet.
 
         Args:
-            path: The file; it is made where it is not there.
-            records: All records of the input.
+            path: The file; it need not be there.
 
         Raises:
-            ConfigError: The file cannot be written, or holds results of other records.
+            ConfigError: The file cannot be read, or holds something else than results.
         """
+        self.path = path
+        self._done: dict[int, str] = {}
+        self._offsets: dict[int, int] = {}
+        self._file: BinaryIO | None = None
         try:
             # Before it is read: a FIFO would never end, and a device must not be replaced.
             refuse_special(path)
-            self.done = _rows_of(path, records) if path.exists() else {}
-            # Written anew without torn lines and failures, and put into place in one step.
-            beside = path.with_name(f"{path.name}.part")
-            beside.unlink(missing_ok=True)  # of a run that has ended without a word
-            with open(beside, "w", encoding="utf-8", opener=_private) as file:
-                file.writelines(f"{row.model_dump_json()}\n" for row in self.done.values())
-            os.replace(beside, path)
-            self._file: TextIO = path.open("a", encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ConfigError(f"{path} holds no results: give another path with -o") from None
+            if path.exists():
+                self._done = {key.index: key.digest for key in _keys(path) if key.error is None}
         except OSError as error:
             raise cannot_write(path, error, what="the results") from None
+
+    def __len__(self) -> int:
+        """Number of records that are done."""
+        return len(self._done)
+
+    def has(self, index: int, record: RagRecord) -> bool:
+        """Whether a record is done.
+
+        Args:
+            index: Its place among the rows of the input.
+            record: The record.
+
+        Raises:
+            ConfigError: The result at this place is that of another record.
+        """
+        known = self._done.get(index)
+        if known is not None and known != digest(record):
+            raise self.of_another_input()
+        return known is not None
+
+    def of_another_input(self) -> ConfigError:
+        """Return the error for results of other records than those of the input."""
+        return ConfigError(
+            f"{self.path} has the result of another record: the input has changed; "
+            "give another path with -o"
+        )
+
+    def open(
+        self, kept: Callable[[ResultRow], None] | None = None, undefined: Undefined | None = None
+    ) -> Self:
+        """Write the file anew without torn lines and failures, and keep it open for more.
+
+        Args:
+            kept: Called with each row that stays.
+            undefined: What becomes of metrics without a value in these rows, so that all rows of a
+                file follow one rule; None leaves them as they are.
+
+        Returns:
+            The file itself.
+
+        Raises:
+            ConfigError: The file cannot be written.
+        """
+        beside = self.path.with_name(f"{self.path.name}.part")
+        try:
+            beside.unlink(missing_ok=True)  # of a run that has ended without a word
+            # Put into place in one step.
+            with open(beside, "wb", opener=_private) as self._file:
+                for row in _rows(self.path):
+                    if row.error is None and row.index not in self._offsets:
+                        row = row if undefined is None else row.measured(undefined)
+                        self._write(row)
+                        if kept is not None:
+                            kept(row)
+            os.replace(beside, self.path)
+            self._file = self.path.open("ab")
+        except OSError as error:
+            raise cannot_write(self.path, error, what="the results") from None
+        return self
 
     def add(self, row: ResultRow) -> None:
         """Append a line, and hand it to the operating system at once.
@@ -57,17 +123,34 @@ class ResultFile:
             FileError: The line cannot be written.
         """
         try:
-            self._file.write(f"{row.model_dump_json()}\n")
-            self._file.flush()
+            self._write(row)
         except OSError as error:
             raise FileError(
                 f"cannot write the results ({error.strerror}): make room and run the same command "
                 "again; it goes on where it was"
             ) from None
 
+    def row(self, index: int) -> ResultRow | None:
+        """Read the line of a record again; None where it has none."""
+        offset = self._offsets.get(index)
+        if offset is None:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            return ResultRow.model_validate_json(file.readline())
+
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, row: ResultRow) -> None:
+        if self._file is None:
+            raise ConfigError("the file of results is not open: call open() first")
+        offset = self._file.tell()
+        self._file.write(f"{row.model_dump_json()}\n".encode("utf-8", "replace"))
+        self._file.flush()
+        self._offsets[row.index] = offset
 
 
 def _private(path: str, flags: int) -> int:
@@ -75,30 +158,34 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _rows_of(path: Path, records: Sequence[RagRecord]) -> dict[int, ResultRow]:
-    """The records that are done: index to line.
+def _keys(path: Path) -> Iterator[_Key]:
+    """What is done, by the lines of a file.
 
     Raises:
-        ConfigError: The file holds results of other records, or something else.
+        ConfigError: A line is no result.
     """
-    rows: dict[int, ResultRow] = {}
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = ResultRow.model_validate_json(line)
-        except ValidationError:
-            if number == len(lines):  # no line end: the process ended while it was written
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
                 continue
-            raise ConfigError(
-                f"{path} line {number} is no result: give another path with -o"
-            ) from None
-        if row.index >= len(records) or row.digest != digest(records[row.index]):
-            raise ConfigError(
-                f"{path} line {number} is the result of another record: the input has changed; "
-                "give another path with -o"
-            )
-        if row.error is None:
-            rows[row.index] = row
-    return rows
+            try:
+                yield _Key.model_validate_json(line)
+            except ValidationError:
+                if line.endswith(b"\n"):  # else the process ended while it was written
+                    raise ConfigError(
+                        f"{path} line {number} is no result: give another path with -o"
+                    ) from None
+
+
+def _rows(path: Path) -> Iterator[ResultRow]:
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield ResultRow.model_validate_json(line)
+            except ValidationError:
+                if line.strip() and line.endswith(b"\n"):
+                    raise ConfigError(
+                        f"{path} line {number} is no result: give another path with -o"
+                    ) from None

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.evaluation.result import Evaluation
+from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.records import RagRecord
 
 __all__ = ["ResultRow", "digest"]
@@ -52,6 +53,22 @@ class ResultRow(BaseModel):
             record=record,
             evaluation=evaluation,
         )
+
+    def measured(self, undefined: Undefined) -> ResultRow:
+        """Return the row with its metrics by a rule for those without a value.
+
+        Args:
+            undefined: ``"omit"`` or ``"zero"``, as in ``compute_metrics``.
+        """
+        found = measure(self.evaluation.matrices, undefined=undefined)
+        others = {name: value for name, value in self.metrics.items() if name not in METRICS}
+        metrics = {**found.metrics, **others}
+        if self.error is not None or metrics == self.metrics:
+            return self
+        evaluation = self.evaluation.model_copy(
+            update={"metrics": metrics, "undefined": found.undefined}
+        )
+        return self.model_copy(update={"metrics": metrics, "evaluation": evaluation})
 
 
 def digest(record: RagRecord) -> str:

@@ -10,7 +10,9 @@ from typing import Final
 from pydantic import JsonValue, ValidationError
 
 from claimspan.errors import ConfigError, FileError
-from claimspan.files.jsonl import parse_json_lines, read_text
+from claimspan.files.raw_rows import lines_of
+from claimspan.files.record_files import RecordFile
+from claimspan.files.record_rows import InputRow
 from claimspan.results.rows import ResultRow
 
 __all__ = ["ScoredRow", "SystemScores", "paired_scores", "read_scores"]
@@ -54,7 +56,8 @@ def read_scores(path: str | Path, *, name: str | None = None) -> SystemScores:
     """Read the scores of a system.
 
     Args:
-        path: A file that ``claimspan evaluate -o`` has written.
+        path: A file that ``claimspan evaluate -o`` has written: JSON lines, or RAGChecker's
+            results, where a metric without a value is 0.0.
         name: Name of the system; None for the file's.
 
     Raises:
@@ -99,13 +102,30 @@ def paired_scores(
 
 
 def _rows(path: Path) -> Iterator[ScoredRow]:
-    for number, line in parse_json_lines(read_text(path, wanted=_WANTED), path):
-        yield _scored(line, f"{str(path)!r} line {number}")
+    file = RecordFile(path)
+    if file.unit == "record":
+        yield from map(_scored_result, file.records())
+        return
+    with path.open("rb") as lines:
+        for line in lines_of(lines):
+            if line.text.strip():
+                yield _scored(line.content or b"", f"{str(path)!r} line {line.number}")
 
 
-def _scored(line: Mapping[str, object], place: str) -> ScoredRow:
+def _scored_result(row: InputRow) -> ScoredRow:
+    """A member of RAGChecker's results."""
+    metrics = row.recorded.metrics
+    return ScoredRow(
+        key=row.record.id or row.record.query,
+        scores=metrics,
+        metadata=row.record.metadata,
+        error=None if metrics else "not evaluated yet",
+    )
+
+
+def _scored(line: bytes, place: str) -> ScoredRow:
     try:
-        row = ResultRow.model_validate(line)
+        row = ResultRow.model_validate_json(line)
     except ValidationError:
         # Without the cause: a validation error quotes the input, which may be private.
         raise FileError(f"{place} is no result: give a {_WANTED}") from None

@@ -9,11 +9,15 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CONFIDENCE",
@@ -22,6 +26,7 @@ __all__ = [
     "Estimate",
     "bootstrap",
     "mean_estimate",
+    "mean_estimates",
     "share_estimate",
 ]
 
@@ -74,22 +79,72 @@ def mean_estimate(
         ConfigError: There are not as many groups as values.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
-    if not values:
-        return None
+    return mean_estimates([values], groups)[0]
+
+
+def mean_estimates(
+    columns: Sequence[Sequence[float | None]], groups: Sequence[Hashable] | None = None
+) -> list[Estimate | None]:
+    """Return the mean of each column of a table, such as many metrics of the same records.
+
+    All columns get the same draws, which take most of the time. What is drawn are rows: one without
+    a value in a column counts for nothing there. A column without gaps has the figures of
+    ``mean_estimate``.
+
+    Args:
+        columns: The columns, shape ``(n_columns, n)``; None where a row has no value.
+        groups: The group of each row, shape ``(n,)``, as for ``mean_estimate``.
+
+    Returns:
+        One estimate a column; None for a column without values.
+
+    Raises:
+        ConfigError: The columns differ in length, or there are not as many groups as rows.
+        MissingExtraError: numpy, which scipy brings, is not installed.
+    """
+    if len({len(column) for column in columns}) > 1:
+        raise ConfigError("the columns differ in length: give None where a row has no value")
+    known = [[value for value in column if value is not None] for column in columns]
+    if not any(known):
+        return [None] * len(columns)
+    drawn = _drawn_means(columns, _members(groups, len(columns[0])))
+    return [
+        _estimate(math.fsum(values) / len(values), means, len(values)) if values else None
+        for values, means in zip(known, drawn, strict=True)
+    ]
+
+
+def _drawn_means(
+    columns: Sequence[Sequence[float | None]], members: Sequence[Sequence[int]]
+) -> list[list[float]]:
+    """The means of bootstrap samples of each column; those without any value are left out."""
     try:
         import numpy as np
     except ImportError as error:
         raise MissingExtraError("scipy", "bench") from error
-    members = _members(groups, len(values))
-    sums = np.array([math.fsum(values[row] for row in rows) for rows in members])
-    counts = np.array([len(rows) for rows in members])
+    cells = [
+        [[value for row in rows if (value := column[row]) is not None] for rows in members]
+        for column in columns
+    ]
+    sums = np.array([[math.fsum(each) for each in column] for column in cells]).T
+    counts = np.array([[float(len(each)) for each in column] for column in cells]).T
     generator = np.random.default_rng(SEED)
-    drawn: list[float] = []
+    batches: list[NDArray[np.float64]] = []
     for _ in range(RESAMPLES // _BATCH):  # in batches: all at once would take gigabytes
-        chosen = generator.integers(0, len(members), (_BATCH, len(members)))
-        means: list[float] = (sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)).tolist()
-        drawn += means
-    return _estimate(math.fsum(values) / len(values), drawn, len(values))
+        times = _draw(generator, len(members))
+        with np.errstate(invalid="ignore"):  # 0 / 0, where a sample has no value of a column
+            batches.append((times @ sums) / (times @ counts))
+    means = np.concatenate(batches).T
+    return [[float(each) for each in column[~np.isnan(column)]] for column in means]
+
+
+def _draw(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
+    """How often each of ``n`` groups is in each sample of a batch, shape ``(_BATCH, n)``."""
+    import numpy as np
+
+    chosen = generator.integers(0, n, (_BATCH, n))
+    places = (chosen + n * np.arange(_BATCH)[:, None]).ravel()
+    return np.bincount(places, minlength=_BATCH * n).reshape(_BATCH, n).astype(np.float64)
 
 
 def share_estimate(successes: int, n: int) -> Estimate | None:

@@ -161,7 +161,9 @@ def _unitless_kind(tokens: Sequence[Token], position: int, value: float) -> str:
     """Returns ``day``, ``year`` or ``count`` for a number without a unit."""
     if value <= 31 and _beside_month(tokens, position):
         return "day"
-    return "year" if value in _YEARS and len(tokens[position].text) == 4 else "count"
+    # Not ``value in _YEARS``, which compares a float with each year in turn.
+    in_years = _YEARS[0] <= value <= _YEARS[-1] and value % 1 == 0
+    return "year" if in_years and len(tokens[position].text) == 4 else "count"
 
 
 def stem_at(tokens: Sequence[Token], index: int) -> str:

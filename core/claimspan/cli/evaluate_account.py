@@ -1,0 +1,130 @@
+"""Formats the account of an evaluated file, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from claimspan.files.account import Account, Skips
+from claimspan.metrics.compute import compute_metrics
+from claimspan.results.summary import Summary
+from claimspan.verdicts import Label
+
+__all__ = ["account_as_json", "account_lines", "summary_as_json", "summary_lines"]
+
+_SHOWN: Final = 8
+"""Lines that are shown for one reason on a terminal; `--json` and `--skipped` have more."""
+
+_REASONS: Final = 5
+"""Reasons of failures that are shown."""
+
+_LOSSES: Final = {
+    "id": "results of two systems are paired by their queries",
+    "metadata": "results cannot be sliced by it",
+}
+"""What records without an optional field are not good for."""
+
+
+def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
+    """Format how many records were evaluated, the means, the cost, and why records failed."""
+    yield f"{summary.evaluated} of {n_records} records evaluated"
+    width = max(map(len, summary.means), default=0)
+    for name, each in summary.means.items():
+        yield f"  {name:<{width}}  {each.mean:.3f}  over {each.n}"
+    yield f"  cost ${summary.cost_usd:.4f}"
+    by_count = sorted(summary.reasons.items(), key=lambda each: (-each[1], each[0]))
+    for reason, n in by_count[:_REASONS]:
+        yield f"failed: {reason}" + (f" ({n} records)" if n > 1 else "")
+
+
+def account_lines(account: Account, unit: str) -> Iterator[str]:
+    """Format what was skipped and why, and what records lack.
+
+    Args:
+        account: The account.
+        unit: What places are the number of: ``line`` or ``record``.
+    """
+    if account.skips:
+        yield f"skipped {account.skipped} of {account.rows} rows{_other_lines(account)}"
+    for reason, skips in account.skips.items():
+        yield f"  {reason}: {skips.count} ({_places(skips, unit)})"
+    for name, n in account.missing.items():
+        yield f"no {name} in {n} of {account.records} records: {_loss(name)}"
+
+
+def summary_as_json(summary: Summary) -> dict[str, JsonValue]:
+    """Return the counts, means and cost of a run."""
+    means: dict[str, JsonValue] = {
+        name: {"mean": each.mean, "n": each.n} for name, each in summary.means.items()
+    }
+    return {
+        "records": summary.records,
+        "failed": {str(index): error for index, error in summary.errors.items()},
+        "n_failed": summary.failed,
+        "metrics": means,
+        "cost_usd": summary.cost_usd,
+    }
+
+
+def account_as_json(account: Account, unit: str) -> dict[str, JsonValue]:
+    """Return what a file holds; arguments as for ``account_lines``."""
+    skipped: dict[str, JsonValue] = {
+        reason: {"count": each.count, f"first_{unit}s": list[JsonValue](each.places)}
+        for reason, each in account.skips.items()
+    }
+    return {
+        "lines": account.lines,
+        "blank": account.blank,
+        "header": account.header,
+        "rows": account.rows,
+        "skipped": account.skipped,
+        "skipped_by_reason": skipped,
+        "missing": dict[str, JsonValue](account.missing),
+        "not_computed": {
+            name: list[JsonValue](_not_computed(name))
+            for name in ("chunks", "ground_truth")
+            if name in account.missing
+        },
+    }
+
+
+def _other_lines(account: Account) -> str:
+    if not account.lines:
+        return ""
+    parts = [f"{account.lines} lines in the file"]
+    parts += [f"{account.blank} of them blank"] * bool(account.blank)
+    parts += [f"{account.header} the header"] * bool(account.header)
+    return f" ({', '.join(parts)})"
+
+
+def _places(skips: Skips, unit: str) -> str:
+    shown = ", ".join(map(str, skips.places[:_SHOWN]))
+    more = skips.count - min(len(skips.places), _SHOWN)
+    return f"{unit}{'s' if skips.count > 1 else ''} {shown}" + (f", {more} more" if more else "")
+
+
+def _loss(name: str) -> str:
+    if name in _LOSSES:
+        return _LOSSES[name]
+    return f"{', '.join(_not_computed(name))} cannot be computed for them"
+
+
+def _not_computed(name: str) -> Sequence[str]:
+    """The metrics that a record without chunks, or without a ground truth, does not have."""
+    label = [Label.ENTAILED]
+    whole = _metrics(label, [label])
+    left: Mapping[str, float] = compute_metrics(response_vs_chunks=[label])
+    if name == "chunks":
+        left = _metrics(label, [[]])
+    return [metric for metric in whole if metric not in left]
+
+
+def _metrics(column: Sequence[Label], table: Sequence[Sequence[Label]]) -> Mapping[str, float]:
+    return compute_metrics(
+        response_vs_ground_truth=column,
+        ground_truth_vs_response=column,
+        response_vs_chunks=table,
+        ground_truth_vs_chunks=table,
+    )

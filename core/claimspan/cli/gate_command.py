@@ -1,0 +1,145 @@
+"""The command ``claimspan gate``: fails a build whose scores are too low, or worse than before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
+from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
+from claimspan.comparison.systems import read_system
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.private import write_private
+from claimspan.text.visible import visible
+
+__all__ = ["GATE_FAILED", "gate_command", "thresholds"]
+
+GATE_FAILED: Final = 1
+"""Exit code where a rule does not hold; bad input exits with 2."""
+
+STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+"""Names the file whose content GitHub Actions shows on the page of a run."""
+
+
+_File = Annotated[Path, typer.Argument(help="Results of claimspan evaluate -o.")]
+_Minima = Annotated[
+    list[str] | None,
+    typer.Option("--min", help="METRIC=VALUE: the lowest mean that passes; repeatable."),
+]
+_Maxima = Annotated[
+    list[str] | None,
+    typer.Option("--max", help="METRIC=VALUE: the highest mean that passes; repeatable."),
+]
+_Baseline = Annotated[
+    Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
+]
+_Confident = Annotated[
+    bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
+]
+_Tolerance = Annotated[
+    float, typer.Option(help="By how much a metric may get worse than the baseline's.", min=0)
+]
+_MinRecords = Annotated[
+    int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
+]
+_MaxFailed = Annotated[
+    float,
+    typer.Option(
+        help="Share of records that may have failed, and of the baseline's that may be missing.",
+        min=0,
+        max=1,
+    ),
+]
+_Markdown = Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")]
+_GithubSummary = Annotated[
+    bool, typer.Option("--github-summary", help="Add the table to the summary of a GitHub step.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def gate_command(
+    file: _File,
+    minima: _Minima = None,
+    maxima: _Maxima = None,
+    baseline: _Baseline = None,
+    confident: _Confident = False,
+    tolerance: _Tolerance = 0.0,
+    min_records: _MinRecords = 1,
+    max_failed: _MaxFailed = MAX_FAILED,
+    markdown: _Markdown = None,
+    github_summary: _GithubSummary = False,
+    as_json: _Json = False,
+) -> None:
+    """Fail where scores are too low, or worse than before.
+
+    Exits with 1 where a rule does not hold: a threshold, a metric that got worse than the
+    baseline's by more than chance, or too many records without an evaluation.
+    """
+    gate = Gate(
+        min=thresholds(minima or (), "--min"),
+        max=thresholds(maxima or (), "--max"),
+        confident=confident,
+        tolerance=tolerance,
+        min_records=min_records,
+        max_failed=max_failed,
+    )
+    before = None if baseline is None else read_system(baseline)
+    result = check_gate(read_system(file), gate, baseline=before)
+    page = visible(gate_as_markdown(result))
+    if markdown is not None:
+        write_private(markdown, page, what="the outcome of the gate")
+    if github_summary:
+        _add_to_summary(page)
+    _print(result, as_json=as_json)
+    if not result.passed:
+        raise typer.Exit(GATE_FAILED)
+
+
+def _print(result: GateResult, *, as_json: bool) -> None:
+    if not as_json:
+        typer.echo(visible(gate_as_text(result)))
+        return
+    typer.echo(result.model_dump_json())
+    typer.echo(visible(gate_line(result)), err=True)  # beside the JSON, for whoever reads the log
+
+
+def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
+    """Parse thresholds of the form ``METRIC=VALUE``.
+
+    Args:
+        given: What the user wrote.
+        option: The option, for the message.
+
+    Raises:
+        ConfigError: One has another form, or a metric has two.
+    """
+    found: dict[str, float] = {}
+    for each in given:
+        metric, _, value = each.partition("=")
+        metric = metric.strip()
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = float("nan")
+        if not metric or limit != limit or abs(limit) == float("inf"):
+            raise ConfigError(f"{option} {each!r} is no threshold: write faithfulness=0.8")
+        if metric in found:
+            raise ConfigError(f"{option} gives {metric} twice: give it once")
+        found[metric] = limit
+    return found
+
+
+def _add_to_summary(page: str) -> None:
+    path = os.environ.get(STEP_SUMMARY)
+    if not path:
+        typer.echo(f"{STEP_SUMMARY} is not set, so no summary was written", err=True)
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise FileError(f"cannot add to the summary of the step ({error.strerror})") from None

@@ -1,0 +1,153 @@
+"""Rows of a CSV file, one at a time, where a broken row costs no other.
+
+A quotation mark that is not closed makes a CSV parser take the rest of the file for one cell.
+Here the line with that mark is skipped alone, and reading goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO, Final
+
+from claimspan.files.bounded import MAX_BYTES
+from claimspan.files.raw_rows import Line, NoRow, RawRow, SkippedRow, lines_of
+
+__all__ = ["csv_rows"]
+
+_MAX_LINES: Final = 10_000
+"""Lines of one row: an answer or a list of chunks has fewer, and all of them are read again where a
+mark is not closed."""
+
+_DELIMITERS: Final = ",;\t"
+"""What may stand between cells; the one that the header has most of."""
+
+_JSON_COLUMNS: Final = frozenset(
+    {"chunks", "retrieved_context", "contexts", "metadata", "metrics", "response_claims"}
+    | {"gt_answer_claims", "answer2response", "response2answer"}
+    | {"retrieved2response", "retrieved2answer"}
+)
+"""Columns whose cells are JSON lists or objects."""
+
+_CHUNKS: Final = frozenset({"chunks", "retrieved_context", "contexts"})
+"""Columns in which a plain text is one chunk."""
+
+
+class _BadRowError(Exception):
+    """A row cannot be read; the message is the reason."""
+
+
+class _Lines:
+    """The lines of a file, some of which may be put back."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines = lines
+        self._back: deque[Line] = deque()
+
+    def take(self) -> Line | None:
+        return self._back.popleft() if self._back else next(self._lines, None)
+
+    def take_row(self, first: Line) -> list[Line]:
+        """The lines of the row that begins here: as many as close its quotation marks."""
+        taken = [first]
+        marks = _marks(first)
+        while marks % 2 and len(taken) < _MAX_LINES:
+            line = self.take()
+            if line is None:
+                break
+            taken.append(line)
+            marks += _marks(line)
+        return taken
+
+    def put_back(self, lines: Sequence[Line]) -> None:
+        self._back.extendleft(reversed(lines))
+
+
+def csv_rows(file: BinaryIO) -> Iterator[RawRow | SkippedRow | NoRow]:
+    """Yield the rows of a CSV file with a header; cells are separated by comma, semicolon or tab.
+
+    Args:
+        file: Opened for reading bytes.
+    """
+    # The module's own limit is 128 KiB, which the chunks of one record may exceed.
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_BYTES))
+    lines = _Lines(lines_of(file))
+    header: list[str] | None = None
+    delimiter = ","
+    while (first := lines.take()) is not None:
+        if first.content is not None and not first.content.strip():
+            yield NoRow(first.number, 1, "blank")
+        elif header is None:
+            delimiter = max(_DELIMITERS, key=first.text.count)
+            header = _header(first, delimiter)
+            yield NoRow(first.number, 1, "header")
+        else:
+            yield _row(lines, first, header, delimiter)
+
+
+def _header(line: Line, delimiter: str) -> list[str]:
+    try:
+        return [name.strip() for name in _cells([line], delimiter)]
+    except _BadRowError:
+        return []  # then no row has as many cells, which is what is said of each
+
+
+def _row(lines: _Lines, first: Line, header: Sequence[str], delimiter: str) -> RawRow | SkippedRow:
+    taken = lines.take_row(first)
+    try:
+        cells = _cells(taken, delimiter)
+        if len(cells) != len(header):
+            raise _BadRowError("not as many cells as the header has")
+    except _BadRowError as error:
+        # A mark that is not closed has taken lines of other rows.
+        lines.put_back(taken[1:])
+        return SkippedRow(first.number, 1, str(error), first.text)
+    row = "\n".join(line.text for line in taken)
+    try:
+        value = _value(dict(zip(header, cells, strict=True)))
+    except _BadRowError as error:
+        return SkippedRow(first.number, len(taken), str(error), row)
+    return RawRow(first.number, len(taken), value, row)
+
+
+def _cells(lines: Sequence[Line], delimiter: str) -> list[str]:
+    try:
+        texts = [(line.content or b"").decode("utf-8") for line in lines]
+    except UnicodeDecodeError:
+        raise _BadRowError("not UTF-8") from None
+    if any(line.content is None for line in lines):
+        raise _BadRowError("longer than 64 MiB")
+    if sum(map(_marks, lines)) % 2:
+        raise _BadRowError("a quotation mark that is not closed")
+    try:
+        rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
+    except csv.Error:
+        raise _BadRowError("not CSV") from None
+    if len(rows) != 1:
+        raise _BadRowError("not CSV")
+    return rows[0]
+
+
+def _value(cells: Mapping[str, str]) -> dict[str, object]:
+    """The cells as a row of JSON would have them; an empty cell is an absent field."""
+    return {
+        name: _json_cell(name, cell) if name in _JSON_COLUMNS else cell
+        for name, cell in cells.items()
+        if cell.strip()
+    }
+
+
+def _json_cell(name: str, cell: str) -> object:
+    if name in _CHUNKS and not cell.lstrip().startswith("["):
+        return [cell]
+    try:
+        value: object = json.loads(cell)
+    except (ValueError, RecursionError):
+        raise _BadRowError(f"{name} is not JSON") from None
+    return value
+
+
+def _marks(line: Line) -> int:
+    return (line.content or b"").count(b'"')

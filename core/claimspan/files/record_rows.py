@@ -1,0 +1,176 @@
+"""From a row of a file to a record, or to the reason why it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
+
+from claimspan.files.raw_rows import RawRow, SkippedRow
+from claimspan.files.recorded import Recorded
+from claimspan.records import Chunk, RagRecord
+
+__all__ = ["OPTIONAL", "InputRow", "record_row"]
+
+OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
+"""Fields that a record may lack."""
+
+_NAMES: Final[Mapping[str, str]] = {
+    **{"question": "query", "answer": "response", "retrieved_context": "chunks"},
+    **{"contexts": "chunks", "gt_answer": "ground_truth", "reference": "ground_truth"},
+    "query_id": "id",
+}
+"""RAGChecker's names, and others that are in use, to ours."""
+
+_WRONG: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("query", "response", "ground_truth"), "is not a text"),
+    "chunks": "is not a list of texts or of objects with a text",
+    "id": "is neither a text nor a whole number",
+    "metadata": "is not an object",
+    "answer2response": "is not a list of labels",
+    "response2answer": "is not a list of labels",
+    "retrieved2response": "is not a table of labels",
+    "retrieved2answer": "is not a table of labels",
+}
+"""Field to what is wrong where it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """A record of a file."""
+
+    index: int
+    """Its place among all rows of the file, from 0; rows that cannot be used have one too."""
+
+    place: int
+    """Number of its first line, or of the record in a JSON list; from 1."""
+
+    n_lines: int
+    """Lines that it takes; 0 in a JSON list."""
+
+    record: RagRecord
+    """The record."""
+
+    recorded: Recorded
+    """What the file holds of its evaluation."""
+
+    missing: tuple[str, ...]
+    """Which of ``OPTIONAL`` it lacks."""
+
+
+class _Row(BaseModel):
+    """A row as JSON: null is as good as absent."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, row: object) -> object:
+        if not isinstance(row, Mapping):
+            return row
+        fields = cast("Mapping[object, object]", row)
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+class _Passage(_Row):
+    """A chunk as a file writes it; without an id it gets one made from its text."""
+
+    text: str
+    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "doc_id"))
+    score: float | None = None
+    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+
+class _Record(_Row):
+    """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
+
+    query: str = Field(validation_alias=AliasChoices("query", "question"))
+    response: str = Field(validation_alias=AliasChoices("response", "answer"))
+    chunks: list[_Passage | str] | None = Field(
+        default=None, validation_alias=AliasChoices("chunks", "retrieved_context", "contexts")
+    )
+    ground_truth: str | None = Field(
+        default=None, validation_alias=AliasChoices("ground_truth", "gt_answer", "reference")
+    )
+    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "query_id"))
+    metadata: Mapping[str, JsonValue] | None = None
+
+    def missing(self) -> tuple[str, ...]:
+        """The optional fields that are absent, or hold nothing."""
+        fields = dict(self)
+        return tuple(name for name in OPTIONAL if fields[name] in (None, "", [], {}))
+
+
+def record_row(row: RawRow, index: int) -> InputRow | SkippedRow:
+    """Return the record of a row, or the reason why it is none.
+
+    Args:
+        row: The row.
+        index: Its place among all rows of the file.
+    """
+    try:
+        valid = _Record.model_validate(row.value)
+    except ValidationError as error:
+        return row.skipped(_reason(error))
+    try:
+        recorded = Recorded.model_validate(_known(row.value))
+    except ValidationError as error:
+        return row.skipped(_reason(error, "claims and labels do not fit together"))
+    if recorded.widths() - {len(valid.chunks or ())}:
+        return row.skipped("not as many labels as chunks")
+    return InputRow(index, row.place, row.n_lines, _record(valid), recorded, valid.missing())
+
+
+def _known(value: object) -> Mapping[str, object]:
+    """The fields of a row that hold something of its evaluation."""
+    if not isinstance(value, Mapping):
+        return {}
+    fields = cast("Mapping[str, object]", value)
+    return {name: fields[name] for name in Recorded.model_fields if fields.get(name) is not None}
+
+
+def _reason(error: ValidationError, whole: str = "not an object") -> str:
+    """What is wrong with a row; without its values, which may be private."""
+    problems: dict[str, None] = {}
+    for each in error.errors(include_input=False):
+        given = str(each["loc"][0]) if each["loc"] else ""
+        field = _NAMES.get(given, given)
+        # Within a field something else may be missing, such as the text of a chunk.
+        is_missing = each["type"] == "missing" and len(each["loc"]) == 1
+        problem = "is missing" if is_missing else _WRONG.get(field, "cannot be used")
+        problems[f"{field} {problem}" if field else whole] = None
+    return ", ".join(problems)
+
+
+def _record(valid: _Record) -> RagRecord:
+    return RagRecord(
+        id=None if valid.id is None else str(valid.id),
+        query=valid.query,
+        response=valid.response,
+        ground_truth=valid.ground_truth,
+        chunks=tuple(_chunks(valid.chunks or ())),
+        metadata=valid.metadata or {},
+    )
+
+
+def _chunks(passages: Sequence[_Passage | str]) -> Iterator[Chunk]:
+    for each in passages:
+        passage = _Passage(text=each) if isinstance(each, str) else each
+        # RAGChecker writes "doc_id": null where its retriever knows none.
+        given = passage.id is not None
+        yield Chunk(
+            id=str(passage.id) if given else Chunk.content_id(passage.text),
+            text=passage.text,
+            score=passage.score,
+            metadata=passage.metadata,
+        )

@@ -1,0 +1,186 @@
+"""Evaluates records of which a file already holds claims and labels: only the rest is asked for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from claimspan.errors import JudgeError
+from claimspan.evaluation.evaluate import MAX_CLAIMS, aevaluate_many
+from claimspan.evaluation.matrices import ground_truth_of
+from claimspan.evaluation.result import Evaluation
+from claimspan.files.recorded import Recorded
+from claimspan.judges.protocol import Cell, Judge
+from claimspan.metrics.compute import Undefined
+from claimspan.records import RagRecord
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+
+__all__ = ["RecordedJudge", "evaluate_recorded", "is_complete"]
+
+_Labels = Sequence[Sequence[Label | None]]
+
+_VERDICTS: Final = {label: Verdict(label=label) for label in Label}
+"""One verdict for each label: a file has thousands of cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """One of the four matrices, as a part of all claims against all texts."""
+
+    rows: range
+    columns: range
+    labels: _Labels | None
+    """What is recorded; None where the judge has to be asked."""
+
+
+def is_complete(record: RagRecord, recorded: Recorded) -> bool:
+    """Whether nothing is left to ask a judge for.
+
+    Args:
+        record: The record.
+        recorded: What is known of it.
+    """
+    known = dict(recorded)
+    wanted = ["response_claims"] + ["retrieved2response"] * bool(record.chunks)
+    if ground_truth_of(record) is not None:
+        wanted += ["gt_answer_claims", "answer2response", "response2answer"]
+        wanted += ["retrieved2answer"] * bool(record.chunks)
+    return all(known[name] is not None for name in wanted)
+
+
+async def evaluate_recorded(
+    record: RagRecord, recorded: Recorded, judge: Judge | None, undefined: Undefined
+) -> Evaluation:
+    """Evaluate a record, and take what is recorded of it as it is.
+
+    Args:
+        record: The record.
+        recorded: Claims and labels that are known.
+        judge: Asked for the rest; None only where nothing is left to ask for.
+        undefined: As in ``aevaluate``.
+
+    Returns:
+        The evaluation; where the judge failed, its ``error`` says why.
+    """
+    if recorded.is_empty and judge is not None:
+        found = await aevaluate_many([record], judge=judge, undefined=undefined, progress=False)
+    else:
+        sizes = (len(recorded.response_claims or ()), len(recorded.gt_answer_claims or ()))
+        found = await aevaluate_many(
+            [record],
+            judge=RecordedJudge(record, recorded, judge),
+            undefined=undefined,
+            # Claims that are recorded have their labels, and cost nothing.
+            max_claims=max(MAX_CLAIMS, *sizes),
+            progress=False,
+        )
+    return found[0]
+
+
+class RecordedJudge:
+    """Answers from a file for one record, and asks a judge for what is not in it."""
+
+    def __init__(self, record: RagRecord, recorded: Recorded, judge: Judge | None) -> None:
+        """Find out what is known.
+
+        Args:
+            record: The record.
+            recorded: Claims and labels that are known; labels without their claims do not count.
+            judge: Asked for the rest; None where nothing is left to ask for.
+        """
+        self._judge = judge
+        self._recorded = recorded
+        self._n_chunks = len(record.chunks)
+        # An evaluation extracts from the response first, and not at all from a blank text.
+        texts = {"response": record.response, "ground truth": ground_truth_of(record) or ""}
+        self._texts = deque(name for name, text in texts.items() if text.strip())
+        self._n_response = 0
+        self._has_asked = False
+        self._has_answered = False
+
+    @property
+    def name(self) -> str:
+        """``recorded``, the judge's name, or both, by who has given the verdicts."""
+        name = "" if self._judge is None else self._judge.name
+        if not self._has_asked:
+            return "recorded"
+        return f"{name}+recorded" if self._has_answered else name
+
+    @property
+    def version(self) -> str:
+        """The judge's version; empty where it was not asked."""
+        return str(getattr(self._judge, "version", "")) if self._has_asked else ""
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        """Return the claims of the next text, as ``Judge`` says."""
+        is_response = self._texts.popleft() == "response"
+        known = self._recorded.response() if is_response else self._recorded.ground_truth()
+        if known is None:
+            known = await self._asked().extract_claims(text, question=question)
+        else:
+            self._has_answered = True
+        if is_response:
+            self._n_response = len(known)
+        return known
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        """Check the claims of the response against the chunks, as ``Judge`` says."""
+        return await self.check_cells(claims, references, (), question=question)
+
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Check all claims against all texts of the record, as ``SparseJudge`` says."""
+        found: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
+        for area in self._areas(len(claims), len(references)):
+            if not area.rows or not area.columns:
+                continue
+            verdicts = await self._verdicts(area, claims, references, question)
+            for i, row in zip(area.rows, verdicts, strict=True):
+                for j, verdict in zip(area.columns, row, strict=True):
+                    found[i][j] = verdict
+        return VerdictMatrix.of(found, len(references))
+
+    async def _verdicts(
+        self, area: _Area, claims: Sequence[Claim], references: Sequence[str], question: str | None
+    ) -> Sequence[Sequence[Verdict | None]]:
+        if area.labels is not None:
+            self._has_answered = True
+            return [[_VERDICTS[each] if each else None for each in row] for row in area.labels]
+        asked = [claims[i] for i in area.rows]
+        texts = [references[j] for j in area.columns]
+        return (await self._asked().check(asked, texts, question=question)).rows
+
+    def _areas(self, n_claims: int, n_references: int) -> Iterator[_Area]:
+        """The matrices, where the texts are all chunks, then the ground truth and the response."""
+        known = self._recorded
+        response, chunks = range(self._n_response), range(self._n_chunks)
+        is_known = known.response_claims is not None
+        yield _Area(response, chunks, known.retrieved2response if is_known else None)
+        if n_references == self._n_chunks:  # there is no ground truth
+            return
+        truth = range(self._n_response, n_claims)
+        of_truth, of_response = (range(self._n_chunks + i, self._n_chunks + i + 1) for i in (0, 1))
+        yield _Area(response, of_truth, _column(known.answer2response) if is_known else None)
+        is_known = known.gt_answer_claims is not None
+        yield _Area(truth, of_response, _column(known.response2answer) if is_known else None)
+        yield _Area(truth, chunks, known.retrieved2answer if is_known else None)
+
+    def _asked(self) -> Judge:
+        self._has_asked = True
+        if self._judge is None:
+            raise JudgeError("claims or labels are missing, and there is no judge to ask")
+        return self._judge
+
+
+def _column(labels: Sequence[Label | None] | None) -> _Labels | None:
+    return None if labels is None else [[label] for label in labels]

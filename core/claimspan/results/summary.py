@@ -1,0 +1,80 @@
+"""The summary of a run, made of one row after the other, so that no row has to be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from claimspan.results.rows import ResultRow
+
+__all__ = ["MAX_FAILED", "Mean", "Summary"]
+
+MAX_FAILED: Final = 1_000
+"""Failed records that are listed; the others are counted."""
+
+
+@dataclass(slots=True)
+class Mean:
+    """The mean of a metric, over the records where it is defined."""
+
+    total: float = 0.0
+    """Sum of the values."""
+
+    n: int = 0
+    """Number of the values."""
+
+    def add(self, value: float) -> None:
+        """Count one more value."""
+        self.total += value
+        self.n += 1
+
+    @property
+    def mean(self) -> float:
+        """The mean; there is at least one value."""
+        return self.total / self.n
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts, means and cost of the records that were evaluated."""
+
+    evaluated: int = 0
+    """Records with an evaluation."""
+
+    failed: int = 0
+    """Records without one."""
+
+    errors: dict[int, str] = field(default_factory=dict[int, str])
+    """Place to reason, of the first records that failed."""
+
+    reasons: dict[str, int] = field(default_factory=dict[str, int])
+    """Reason to the number of records that failed for it."""
+
+    means: dict[str, Mean] = field(default_factory=dict[str, Mean])
+    """Metric to its mean."""
+
+    cost_usd: float = 0.0
+    """US dollars that the judge has reported."""
+
+    def add(self, row: ResultRow) -> None:
+        """Count a row."""
+        self.cost_usd += row.evaluation.usage.cost_usd
+        if row.error is not None:
+            self._add_failure(row.index, row.error)
+            return
+        self.evaluated += 1
+        for name, value in row.metrics.items():
+            self.means.setdefault(name, Mean()).add(value)
+
+    @property
+    def records(self) -> int:
+        """All records, evaluated or failed."""
+        return self.evaluated + self.failed
+
+    def _add_failure(self, index: int, error: str) -> None:
+        self.failed += 1
+        if len(self.errors) < MAX_FAILED:
+            self.errors[index] = error
+        # A judge may name something else in each message.
+        reason = error if len(self.reasons) < MAX_FAILED or error in self.reasons else "others"
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
