@@ -203,3 +203,14 @@ def test_an_application_with_all_commands_takes_the_name_of_one_first() -> None:
 
     assert result.exit_code == 0
     assert "--chunks-per-call" in result.output
+
+
+def test_a_reader_that_has_read_enough_ends_the_command_without_a_word() -> None:
+    command = [sys.executable, "-m", "claimspan", "--help"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 141

@@ -7,6 +7,7 @@ fast, they work without typer, and a plug-in that cannot be imported breaks no o
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points, version
@@ -51,6 +52,9 @@ SUMMARIES: Final = {
 _INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
 
+_PIPE_CLOSED: Final = 141
+"""Exit code after the reader of the output has gone: 128 + SIGPIPE."""
+
 
 def main() -> None:
     """Run the command line.
@@ -59,6 +63,7 @@ def main() -> None:
     """
     try:
         _run(sys.argv[1:])
+        sys.stdout.flush()
     except ClaimspanError as error:
         # Here, so that `--help` and `--version` import nothing more.
         from claimspan.text.visible import visible
@@ -68,6 +73,11 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output has read enough, such as `head`. The interpreter would write what
+        # is left once more at its end, and fail with a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_PIPE_CLOSED)
 
 
 def build_app(name: str | None = None) -> Typer:
