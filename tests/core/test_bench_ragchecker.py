@@ -73,7 +73,7 @@ def test_every_conformance_case_comes_out_equal_in_a_file_of_results(tmp_path: P
     cases = json.loads(shared("conformance_ragchecker_0.1.9.json").read_bytes())["cases"]
     rows: list[dict[str, object]] = []
     for case in cases:
-        tables = case["retrieved2response"] or case["retrieved2answer"] or [[]]
+        tables: list[list[str]] = case["retrieved2response"] or case["retrieved2answer"] or [[]]
         chunks = [{"doc_id": None, "text": "t"} for _ in tables[0]]
         rows.append({**case, "query": "q", "response": "r", "retrieved_context": chunks})
     path = write(tmp_path / "cases.json", *rows)

@@ -10,7 +10,7 @@ import pytest
 
 from claimspan import Claim, VerdictMatrix
 from claimspan.cli import evaluate_command
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, FileError
 from claimspan.judges import LexicalJudge
 from claimspan.results import rag_results, read_scores
 
@@ -273,6 +273,8 @@ def test_its_scores_are_read_for_comparisons(tmp_path: Path, judge: CountingJudg
     assert system.name == "system"
     assert [row.key for row in system.rows] == ["7"]
     assert system.values("recall") == [1.0]
+    with pytest.raises(FileError, match="record 2: response is missing"):
+        read_scores(results_of(tmp_path / "broken.json", RAW, {"query": "q"}))
 
 
 class WatchingJudge(CountingJudge):

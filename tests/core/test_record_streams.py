@@ -141,6 +141,17 @@ def test_csv_has_the_records_of_json_lines(tmp_path: Path, delimiter: str) -> No
     assert read_records(table) == read_records(lines)
 
 
+def test_a_cell_may_be_long_and_other_readers_of_csv_keep_their_limit(tmp_path: Path) -> None:
+    rows = [{"query": "q", "response": "r", "chunks": "x" * 1_000_000}]
+    path = write(tmp_path / "records.csv", as_csv(rows).encode())
+    before = csv.field_size_limit()
+
+    (record,) = read_records(path)
+
+    assert len(record.chunks[0].text) == 1_000_000
+    assert csv.field_size_limit() == before
+
+
 def test_a_plain_text_in_the_column_of_chunks_is_one_chunk_and_an_empty_cell_none(
     tmp_path: Path,
 ) -> None:

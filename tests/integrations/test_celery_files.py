@@ -15,7 +15,7 @@ from claimspan.errors import ConfigError, JudgeError
 from command_line import invoke, run
 from judging_worker import DEADLY
 from redis_server import RedisServer, free_port, redis_server
-from worker_processes import celery_worker, worker_process
+from worker_processes import celery_worker, wait_for, worker_process
 
 N: Final = 12
 
@@ -67,11 +67,11 @@ def test_two_workers_give_the_results_of_a_local_run(
         printed = run(
             "evaluate", str(records), "--celery", "--broker", redis.url, "-o", str(there), "--json"
         )
+        # A worker says so after it has sent the result, when the run may have ended.
+        wait_for(lambda: "succeeded" in first.log and "succeeded" in second.log, 60)
 
     assert json.loads(printed)["records"] == N
     assert scores(there) == scores(here)
-    assert "succeeded" in first.log
-    assert "succeeded" in second.log
     assert redis.client.keys("claimspan:replies:*") == []  # nothing is left behind
 
 

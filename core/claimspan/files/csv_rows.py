@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import BinaryIO, Final
 
 from claimspan.files.bounded import MAX_BYTES
@@ -71,8 +72,6 @@ def csv_rows(file: BinaryIO) -> Iterator[RawRow | SkippedRow | NoRow]:
     Args:
         file: Opened for reading bytes.
     """
-    # The module's own limit is 128 KiB, which the chunks of one record may exceed.
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_BYTES))
     lines = _Lines(lines_of(file))
     header: list[str] | None = None
     delimiter = ","
@@ -122,12 +121,26 @@ def _cells(lines: Sequence[Line], delimiter: str) -> list[str]:
     if sum(map(_marks, lines)) % 2:
         raise _BadRowError("a quotation mark that is not closed")
     try:
-        rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
+        with _long_cells():
+            rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
     except csv.Error:
         raise _BadRowError("not CSV") from None
     if len(rows) != 1:
         raise _BadRowError("not CSV")
     return rows[0]
+
+
+@contextmanager
+def _long_cells() -> Generator[None]:
+    """Lift the module's limit of 128 KiB, which the chunks of one record may exceed.
+
+    It holds for the whole process, so it is lifted for one row at a time.
+    """
+    before = csv.field_size_limit(MAX_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _value(cells: Mapping[str, str]) -> dict[str, object]:

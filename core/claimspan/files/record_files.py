@@ -82,6 +82,18 @@ class RecordFile:
         """Read the records, and leave out what cannot be used."""
         return (row for row in self.rows() if isinstance(row, InputRow))
 
+    def every_record(self) -> Iterator[InputRow]:
+        """Read the records, where no row may be broken.
+
+        Raises:
+            FileError: A row is no record; names the line or the record.
+        """
+        for row in self.rows():
+            if isinstance(row, SkippedRow):
+                raise self.refusal(row)
+            if isinstance(row, InputRow):
+                yield row
+
     def refusal(self, row: SkippedRow) -> FileError:
         """Return the error for a row that cannot be used, for those who skip none."""
         return FileError(
@@ -154,14 +166,7 @@ def read_records(path: str | Path) -> list[RagRecord]:
     Raises:
         FileError: The file cannot be read, or a row is no record; names the line or the record.
     """
-    file = RecordFile(path)
-    records: list[RagRecord] = []
-    for row in file.rows():
-        if isinstance(row, SkippedRow):
-            raise file.refusal(row)
-        if isinstance(row, InputRow):
-            records.append(row.record)
-    return records
+    return [row.record for row in RecordFile(path).every_record()]
 
 
 def read_usable_records(path: str | Path) -> tuple[list[RagRecord], Account]:

@@ -104,7 +104,7 @@ def paired_scores(
 def _rows(path: Path) -> Iterator[ScoredRow]:
     file = RecordFile(path)
     if file.unit == "record":
-        yield from map(_scored_result, file.records())
+        yield from map(_scored_result, file.every_record())
         return
     with path.open("rb") as lines:
         for line in lines_of(lines):
