@@ -252,9 +252,7 @@ def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
     counts = Counter(diagnosis.part for diagnosis in found)
     return {
         "n_bad": sum(diagnosis.is_bad for diagnosis in found),
-        "parts": [
-            (part, words, counts[part]) for part, words in _WORDS.items() if counts[part]
-        ],
+        "parts": [(part, words, counts[part]) for part, words in _WORDS.items() if counts[part]],
     }
 
 
