@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
+from scipy.stats import permutation_test
 
 from claimspan.errors import ConfigError
 from claimspan.statistics import (
@@ -13,8 +15,10 @@ from claimspan.statistics import (
     holm,
     kendall,
     mean_estimate,
+    mean_estimates,
     pearson,
     share_estimate,
+    sign_flip_p_values,
     spearman,
 )
 from claimspan.statistics.intervals import SEED
@@ -153,3 +157,59 @@ def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:
         bootstrap(lambda _: 0.0, 0)
     with pytest.raises(ConfigError, match="one group for each value"):
         mean_estimate([1.0], groups=[1, 2])
+
+
+def test_many_columns_at_once_have_the_figures_of_each_alone() -> None:
+    dice = Random(5)
+    columns = [[dice.random() for _ in range(n)] for n in (40, 40, 25)]
+    groups = [[row // 2 for row in range(len(column))] for column in columns]
+
+    together, grouped = mean_estimates(columns), mean_estimates(columns, groups)
+
+    assert [each and each.model_dump() for each in together] == [
+        pytest.approx(found.model_dump()) for each in columns if (found := mean_estimate(each))
+    ]
+    assert [each and each.model_dump() for each in grouped] == [
+        pytest.approx(found.model_dump())
+        for each, of in zip(columns, groups, strict=True)
+        if (found := mean_estimate(each, of))
+    ]
+    assert mean_estimates([[], [1.0]])[0] is None
+
+
+@pytest.mark.parametrize("n", [5, 13, 14, 200])
+def test_the_p_value_is_that_of_scipys_permutation_test(n: int) -> None:
+    dice = Random(n)
+    differences = [dice.gauss(0.3 / n**0.5, 1) for _ in range(n)]
+
+    expected = permutation_test(
+        (differences,),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=20_000,
+        rng=np.random.default_rng(1),
+    )
+
+    # Two draws of 9,999 and 20,000 differ by less than four of their standard deviations.
+    p_value = float(expected.pvalue)
+    allowed = 1e-12 if n <= 13 else 4 * (p_value * (1 - p_value) * (1 / 9_999 + 1 / 20_000)) ** 0.5
+    assert sign_flip_p_values([differences])[0] == pytest.approx(p_value, abs=allowed)
+
+
+def test_a_record_without_a_difference_changes_no_p_value() -> None:
+    differences = [0.1, -0.2, 0.3, 0.4, 0.25, 0.5]
+
+    found = sign_flip_p_values([differences + [0.0] * 40, [0.0] * 46, [*differences, *[0.1] * 40]])
+
+    assert found[0] == sign_flip_p_values([differences])[0]
+    assert found[1] == 1.0
+    assert found[2] == pytest.approx(1e-4)
+    with pytest.raises(ConfigError, match="differ in length"):
+        sign_flip_p_values([[0.1], [0.1, 0.2]])
+
+
+def test_differences_that_tie_but_for_rounding_count_as_equal() -> None:
+    # Three of four signs alike: 1 + 4 of 16 sums are as high, and as many as low.
+    found = sign_flip_p_values([[0.1 + 0.2, 0.3, 0.3, -0.3]])
+
+    assert found == [pytest.approx(10 / 16)]

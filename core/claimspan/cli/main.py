@@ -28,9 +28,11 @@ BAD_INPUT: Final = 2
 
 SUMMARIES: Final = {
     "calibrate": "Find the thresholds of a judge cascade.",
+    "compare": "Compare systems over one dataset, with intervals and tests.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
+    "gate": "Fail where scores are too low, or worse than before.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "report": "Turn a trace file into one HTML page that opens offline.",
     "spool": "Show what waits in a spool, and try dead letters again.",

@@ -86,7 +86,7 @@ class MetricResult(BaseModel):
     """Name of the metric."""
 
     estimate: Estimate | None
-    """Mean with its 95 % interval over the records where it is defined; None where it is nowhere."""
+    """Mean with its 95 % interval, over the records where it is defined; None without any."""
 
     difference: Difference | None = None
     """Against the baseline; None for the baseline itself, and where no record has both values."""
@@ -149,10 +149,13 @@ class Comparison(BaseModel):
     """The systems in the order given; the baseline is one of them."""
 
     tests: int
-    """Number of tests that the p-values are adjusted for, those of slices included."""
+    """Number of tests that the p-values of ``systems`` are adjusted for."""
 
     slices: tuple[Slice, ...] = ()
     """The same per value of a metadata key, where that was asked for."""
+
+    slice_tests: int = 0
+    """Number of tests that the p-values of all slices together are adjusted for."""
 
     notes: tuple[str, ...] = ()
     """What is not comparable, a sentence each."""

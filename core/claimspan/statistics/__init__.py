@@ -8,8 +8,15 @@ same records, and ``correlation`` says how far two series go together. The metho
 from __future__ import annotations
 
 from claimspan.statistics.correlation import kendall, pearson, spearman
-from claimspan.statistics.intervals import Estimate, bootstrap, mean_estimate, share_estimate
+from claimspan.statistics.intervals import (
+    Estimate,
+    bootstrap,
+    mean_estimate,
+    mean_estimates,
+    share_estimate,
+)
 from claimspan.statistics.paired import PairedComparison, compare_paired, holm
+from claimspan.statistics.sign_flips import sign_flip_p_values
 
 __all__ = [
     "Estimate",
@@ -19,7 +26,9 @@ __all__ = [
     "holm",
     "kendall",
     "mean_estimate",
+    "mean_estimates",
     "pearson",
     "share_estimate",
+    "sign_flip_p_values",
     "spearman",
 ]

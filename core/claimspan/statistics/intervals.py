@@ -9,11 +9,15 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CONFIDENCE",
@@ -22,6 +26,7 @@ __all__ = [
     "Estimate",
     "bootstrap",
     "mean_estimate",
+    "mean_estimates",
     "share_estimate",
 ]
 
@@ -74,22 +79,66 @@ def mean_estimate(
         ConfigError: There are not as many groups as values.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
-    if not values:
-        return None
+    return mean_estimates([values], None if groups is None else [groups])[0]
+
+
+def mean_estimates(
+    columns: Sequence[Sequence[float]], groups: Sequence[Sequence[Hashable]] | None = None
+) -> list[Estimate | None]:
+    """Return for many columns what ``mean_estimate`` returns for each.
+
+    Columns with as many groups get the same draws, which take most of the time.
+
+    Args:
+        columns: The values of each column, shape ``(n_columns, n)``; ``n`` may differ.
+        groups: The groups of each column, of the same shape.
+
+    Raises:
+        ConfigError: There are not as many groups as values.
+        MissingExtraError: numpy, which scipy brings, is not installed.
+    """
+    members = [
+        _members(None if groups is None else groups[place], len(column))
+        for place, column in enumerate(columns)
+    ]
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for place, each in enumerate(members):
+        by_size[len(each)].append(place)
+    found: list[Estimate | None] = [None] * len(columns)
+    for size, places in by_size.items():
+        if size:
+            drawn = _drawn_means([columns[i] for i in places], [members[i] for i in places])
+            for place, means in zip(places, drawn, strict=True):
+                values = columns[place]
+                found[place] = _estimate(math.fsum(values) / len(values), means, len(values))
+    return found
+
+
+def _drawn_means(
+    columns: Sequence[Sequence[float]], members: Sequence[Sequence[Sequence[int]]]
+) -> list[list[float]]:
+    """The means of bootstrap samples, shape ``(n_columns, RESAMPLES)``; all have as many groups."""
     try:
         import numpy as np
     except ImportError as error:
         raise MissingExtraError("scipy", "bench") from error
-    members = _members(groups, len(values))
-    sums = np.array([math.fsum(values[row] for row in rows) for rows in members])
-    counts = np.array([len(rows) for rows in members])
+    sums = np.array(
+        [
+            [math.fsum(column[row] for row in rows) for rows in groups]
+            for column, groups in zip(columns, members, strict=True)
+        ]
+    ).T
+    counts = np.array([[len(rows) for rows in groups] for groups in members]).T
+    size = len(sums)
     generator = np.random.default_rng(SEED)
-    drawn: list[float] = []
+    batches: list[NDArray[np.float64]] = []
     for _ in range(RESAMPLES // _BATCH):  # in batches: all at once would take gigabytes
-        chosen = generator.integers(0, len(members), (_BATCH, len(members)))
-        means: list[float] = (sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)).tolist()
-        drawn += means
-    return _estimate(math.fsum(values) / len(values), drawn, len(values))
+        chosen = generator.integers(0, size, (_BATCH, size))
+        places = (chosen + size * np.arange(_BATCH)[:, None]).ravel()
+        times = np.bincount(places, minlength=_BATCH * size).reshape(_BATCH, size).astype(float)
+        batches.append((times @ sums) / (times @ counts))
+    drawn: list[list[float]] = np.concatenate(batches).T.tolist()
+    return drawn
 
 
 def share_estimate(successes: int, n: int) -> Estimate | None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.statistics.intervals import SEED, Estimate, mean_estimate
+from claimspan.errors import ConfigError
+from claimspan.statistics.intervals import Estimate, mean_estimate
+from claimspan.statistics.sign_flips import sign_flip_p_values
 
 __all__ = ["PairedComparison", "compare_paired", "holm"]
-
-PERMUTATIONS: Final = 9_999
-"""Sign flips that the p-value is counted from: it is exact to a hundredth of itself near 0.05."""
 
 
 class PairedComparison(BaseModel):
@@ -55,7 +52,7 @@ def compare_paired(
 
     Raises:
         ConfigError: The two differ in length.
-        MissingExtraError: scipy is not installed.
+        MissingExtraError: numpy, which scipy brings, is not installed.
     """
     if len(before) != len(after):
         raise ConfigError(
@@ -69,7 +66,7 @@ def compare_paired(
         before=sum(before) / len(before),
         after=sum(after) / len(after),
         difference=difference,
-        p_value=_p_value(_summed(differences, groups)),
+        p_value=sign_flip_p_values([_summed(differences, groups)])[0],
     )
 
 
@@ -97,26 +94,3 @@ def _summed(differences: Sequence[float], groups: Sequence[Hashable] | None) -> 
     for group, difference in zip(groups, differences, strict=True):
         sums[group] = sums.get(group, 0.0) + difference
     return list(sums.values())
-
-
-def _p_value(differences: Sequence[float]) -> float:
-    if not any(differences):
-        return 1.0
-    try:
-        import numpy as np
-        from scipy.stats import permutation_test
-    except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
-    sample = np.asarray(differences, dtype=float)
-    if len(sample) == 1:  # one record can never show a difference; scipy refuses it
-        return 1.0
-    result = permutation_test(
-        (sample,),
-        np.mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=PERMUTATIONS,
-        batch=100,
-        rng=np.random.default_rng(SEED),
-    )
-    return float(result.pvalue)

@@ -1,0 +1,131 @@
+"""The command ``claimspan gate``: fails a build whose scores are too low, or worse than before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from claimspan.comparison.gate import MAX_FAILED, Gate, check_gate
+from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
+from claimspan.comparison.systems import read_system
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.private import write_private
+from claimspan.text.visible import visible
+
+__all__ = ["GATE_FAILED", "gate_command", "thresholds"]
+
+GATE_FAILED: Final = 1
+"""Exit code where a rule does not hold; bad input exits with 2."""
+
+STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
+"""Names the file whose content GitHub Actions shows on the page of a run."""
+
+
+def gate_command(
+    file: Annotated[Path, typer.Argument(help="Results of claimspan evaluate -o.")],
+    minima: Annotated[
+        list[str] | None,
+        typer.Option("--min", help="METRIC=VALUE: the lowest mean that passes; repeatable."),
+    ] = None,
+    maxima: Annotated[
+        list[str] | None,
+        typer.Option("--max", help="METRIC=VALUE: the highest mean that passes; repeatable."),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
+    ] = None,
+    confident: Annotated[
+        bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option(help="By how much a metric may get worse than the baseline's.", min=0)
+    ] = 0.0,
+    min_records: Annotated[
+        int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
+    ] = 1,
+    max_failed: Annotated[
+        float,
+        typer.Option(
+            help="Share of records that may have failed, or be missing from the baseline's.",
+            min=0,
+            max=1,
+        ),
+    ] = MAX_FAILED,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the table to this file, as Markdown.")
+    ] = None,
+    github_summary: Annotated[
+        bool,
+        typer.Option("--github-summary", help="Add the table to the summary of a GitHub step."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Fail where scores are too low, or worse than before.
+
+    Exits with 1 where a rule does not hold: a threshold, a metric that got worse than the
+    baseline's by more than chance, or too many records without an evaluation.
+    """
+    gate = Gate(
+        min=thresholds(minima or (), "--min"),
+        max=thresholds(maxima or (), "--max"),
+        confident=confident,
+        tolerance=tolerance,
+        min_records=min_records,
+        max_failed=max_failed,
+    )
+    before = None if baseline is None else read_system(baseline)
+    result = check_gate(read_system(file), gate, baseline=before)
+    page = visible(gate_as_markdown(result))
+    if markdown is not None:
+        write_private(markdown, page, what="the outcome of the gate")
+    if github_summary:
+        _add_to_summary(page)
+    if as_json:
+        typer.echo(result.model_dump_json())
+        typer.echo(visible(gate_line(result)), err=True)
+    else:
+        typer.echo(visible(gate_as_text(result)))
+    if not result.passed:
+        raise typer.Exit(GATE_FAILED)
+
+
+def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
+    """Parse thresholds of the form ``METRIC=VALUE``.
+
+    Args:
+        given: What the user wrote.
+        option: The option, for the message.
+
+    Raises:
+        ConfigError: One has another form, or a metric has two.
+    """
+    found: dict[str, float] = {}
+    for each in given:
+        metric, _, value = each.partition("=")
+        metric = metric.strip()
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = float("nan")
+        if not metric or limit != limit or abs(limit) == float("inf"):
+            raise ConfigError(f"{option} {each!r} is no threshold: write faithfulness=0.8")
+        if metric in found:
+            raise ConfigError(f"{option} gives {metric} twice: give it once")
+        found[metric] = limit
+    return found
+
+
+def _add_to_summary(page: str) -> None:
+    path = os.environ.get(STEP_SUMMARY)
+    if not path:
+        typer.echo(f"{STEP_SUMMARY} is not set, so no summary was written", err=True)
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise FileError(f"cannot add to the summary of the step ({error.strerror})") from None

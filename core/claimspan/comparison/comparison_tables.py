@@ -1,0 +1,109 @@
+"""Shows a comparison as tables: one row a system, and one row a metric and system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, Comparison, SystemResult
+from claimspan.comparison.tables import MISSING, Table, figure, interval, p_value
+
+__all__ = ["HEADINGS", "as_markdown", "as_text"]
+
+HEADINGS: Final[Mapping[str, str]] = {
+    "precision": "P",
+    "recall": "R",
+    "f1": "F1",
+    "claim_recall": "CR",
+    "context_precision": "CP",
+    "context_utilization": "CU",
+    "noise_sensitivity_in_relevant": "NS(I)",
+    "noise_sensitivity_in_irrelevant": "NS(II)",
+    "hallucination": "Hallu",
+    "self_knowledge": "SK",
+    "faithfulness": "Faith",
+    CLAIMS_PER_RESPONSE: "#Claims",
+}
+"""The headings of table 3 in RAGChecker's paper; any other metric has its name."""
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the comparison for a terminal or a log."""
+    tables = [table.as_text() for table in _tables(comparison)]
+    return "\n\n".join([*tables, *_sentences(comparison)])
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """Return the comparison for a page."""
+    tables = [table.as_markdown() for table in _tables(comparison)]
+    sentences = "\n".join(f"- {each}" for each in _sentences(comparison))
+    return "\n\n".join(("## Comparison of systems", *tables, sentences)) + "\n"
+
+
+def _tables(comparison: Comparison) -> Iterator[Table]:
+    yield from _of(comparison, comparison.systems, "")
+    for each in comparison.slices:
+        yield from _of(comparison, each.systems, f"{each.key} = {each.value}: ")
+
+
+def _of(comparison: Comparison, systems: Sequence[SystemResult], part: str) -> Iterator[Table]:
+    yield Table(
+        f"{part}Means",
+        ("system", "records", *(HEADINGS.get(name, name) for name in comparison.metrics)),
+        tuple(_means(system, comparison.metrics) for system in systems),
+    )
+    yield Table(
+        f"{part}Differences to {comparison.baseline}",
+        ("metric", "system", "mean [95 %]", "n", "difference [95 %]", "pairs", "p", "finding"),
+        tuple(
+            _details(system, name, is_first=system is systems[0])
+            for name in comparison.metrics
+            for system in systems
+        ),
+    )
+
+
+def _means(system: SystemResult, metrics: Sequence[str]) -> tuple[str, ...]:
+    found = [(name, system.metrics[name].estimate) for name in metrics]
+    cells = (MISSING if each is None else figure(name, each.value) for name, each in found)
+    return (system.name, str(system.records), *cells)
+
+
+def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, ...]:
+    result = system.metrics[name]
+    n = 0 if result.estimate is None else result.estimate.n
+    first = (name if is_first else "", system.name, interval(name, result.estimate), str(n))
+    found = result.difference
+    if found is None:
+        return (*first, "", "", "", "")
+    return (
+        *first,
+        interval(name, found.difference, is_difference=True),
+        str(found.difference.n),
+        p_value(found.adjusted_p_value),
+        found.finding,
+    )
+
+
+def _sentences(comparison: Comparison) -> Iterator[str]:
+    for system in comparison.systems:
+        if system.name != comparison.baseline:
+            yield _summary(system, comparison.baseline)
+    slices = f", those of slices for {comparison.slice_tests}" if comparison.slices else ""
+    yield (
+        f"Intervals are bootstrap intervals. Each p is that of a paired permutation test, "
+        f"adjusted for {comparison.tests} tests{slices} (Holm)."
+    )
+    yield from comparison.notes
+
+
+def _summary(system: SystemResult, baseline: str) -> str:
+    names: dict[str, list[str]] = {}
+    for name, result in system.metrics.items():
+        if result.difference is not None:
+            names.setdefault(result.difference.finding, []).append(name)
+    rest = len(names.pop("no difference shown", []))
+    found = [f"{finding} in {', '.join(each)}" for finding, each in names.items()]
+    return f"{system.name} against {baseline}: " + "; ".join(
+        [*found, f"no difference shown in {rest} of {len(system.metrics)} metrics"]
+    )

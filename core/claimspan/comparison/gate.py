@@ -1,0 +1,296 @@
+"""Decides whether the results of a system pass: thresholds, and nothing worse than before.
+
+What could not be measured never passes: a threshold on a metric that no record has, a run of which
+most records failed, or records of the baseline that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from claimspan.comparison.compare import compare_systems
+from claimspan.comparison.comparison import SIGNIFICANCE, Difference
+from claimspan.comparison.direction import lower_is_better
+from claimspan.comparison.pairs import estimates
+from claimspan.comparison.systems import System
+from claimspan.errors import ConfigError
+from claimspan.statistics import Estimate
+
+__all__ = ["MAX_FAILED", "Check", "Gate", "GateResult", "check_gate"]
+
+MAX_FAILED: Final = 0.05
+"""Share of the records that may have no evaluation: with more of them a mean says little."""
+
+_Rule = Literal["min", "max", "baseline", "records", "failed", "missing"]
+
+
+class Gate(BaseModel):
+    """The rules of a gate."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    min: Mapping[str, float] = Field(default_factory=dict[str, float])
+    """Metric to the lowest mean that passes."""
+
+    max: Mapping[str, float] = Field(default_factory=dict[str, float])
+    """Metric to the highest mean that passes."""
+
+    confident: bool = False
+    """Whether the whole 95 % interval has to hold a threshold, and not the mean alone."""
+
+    tolerance: float = Field(default=0.0, ge=0)
+    """By how much a metric may get worse than the baseline's."""
+
+    min_records: int = Field(default=1, ge=1)
+    """Records that must have an evaluation, and a value of each metric with a threshold."""
+
+    max_failed: float = Field(default=MAX_FAILED, ge=0, le=1)
+    """Share of the records that may have no evaluation, or be missing from the baseline's."""
+
+
+class Check(BaseModel):
+    """One rule of a gate, and what was found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: _Rule
+    """``min``, ``max`` and ``baseline`` are about a metric, the others about the records."""
+
+    metric: str | None = None
+    """Name of the metric; None for a rule about the records."""
+
+    passed: bool
+    """Whether the rule holds."""
+
+    estimate: Estimate | None = None
+    """Mean with its interval; None where no record has a value, and for a rule on records."""
+
+    limit: float | None = None
+    """The threshold, or the baseline's mean over the same records."""
+
+    fell_by: float = 0.0
+    """How far the figure is on the wrong side of the limit; 0 where it is not."""
+
+    difference: Difference | None = None
+    """For ``baseline``: the paired comparison."""
+
+    said: str
+    """What was found, in words."""
+
+
+class GateResult(BaseModel):
+    """The outcome of a gate."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str
+    """Name of the system."""
+
+    baseline: str | None
+    """Name of the baseline; None without one."""
+
+    records: int
+    """Number of records, with those that failed."""
+
+    failed: int
+    """Number of records without an evaluation."""
+
+    checks: tuple[Check, ...]
+    """Every rule, in the order of the table."""
+
+    notes: tuple[str, ...] = ()
+    """What could not be compared with the baseline, a sentence each."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule holds."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        """The rules that do not hold."""
+        return tuple(check for check in self.checks if not check.passed)
+
+
+def check_gate(
+    system: System, gate: Gate, *, baseline: System | None = None, progress: bool | None = None
+) -> GateResult:
+    """Check the results of a system against the rules of a gate.
+
+    A metric fails against the baseline where it got worse by more than the tolerance, and the
+    paired test shows that it got worse at all. Metrics of which neither end is better are left out.
+
+    Args:
+        system: The results.
+        gate: The rules.
+        baseline: The results to compare with; None for none.
+        progress: As for ``evaluate_many``.
+
+    Raises:
+        ConfigError: There is nothing to check, or the two have no record in common.
+        MissingExtraError: scipy is not installed.
+    """
+    if not gate.min and not gate.max and baseline is None:
+        raise ConfigError("a gate without thresholds and baseline lets everything pass: give one")
+    checks = [*_on_records(system, gate), *_on_thresholds(system, gate)]
+    notes: tuple[str, ...] = ()
+    if baseline is not None:
+        found, notes = _on_baseline(system, gate, baseline, progress)
+        checks += found
+    return GateResult(
+        system=system.name,
+        baseline=None if baseline is None else baseline.name,
+        records=len(system.rows),
+        failed=system.failed,
+        checks=tuple(checks),
+        notes=notes,
+    )
+
+
+def _on_records(system: System, gate: Gate) -> Iterator[Check]:
+    n, failed = len(system.rows), system.failed
+    evaluated = n - failed
+    yield Check(
+        rule="records",
+        passed=evaluated >= gate.min_records,
+        limit=gate.min_records,
+        fell_by=max(0, gate.min_records - evaluated),
+        said=f"{evaluated} of {n} records evaluated",
+    )
+    yield _share_check("failed", failed, n, gate.max_failed, "records have no evaluation")
+
+
+def _share_check(rule: _Rule, found: int, of: int, limit: float, told: str) -> Check:
+    share = found / of if of else 1.0
+    return Check(
+        rule=rule,
+        passed=share <= limit,
+        limit=limit,
+        fell_by=max(0.0, share - limit),
+        said=f"{found} of {of} {told} ({share:.1%})",
+    )
+
+
+def _on_thresholds(system: System, gate: Gate) -> Iterator[Check]:
+    limits: list[tuple[Literal["min", "max"], str, float]] = [
+        *(("min", *each) for each in gate.min.items()),
+        *(("max", *each) for each in gate.max.items()),
+    ]
+    means = estimates(system.rows, list(gate.min.keys() | gate.max.keys()))
+    for rule, metric, limit in limits:
+        if metric not in means:
+            yield _never_defined(system, rule, metric, limit)
+        else:
+            yield _threshold(gate, rule, metric, limit, means[metric])
+
+
+def _threshold(
+    gate: Gate, rule: Literal["min", "max"], metric: str, limit: float, found: Estimate
+) -> Check:
+    # The end of the interval that is nearest to failing.
+    end = found.low if rule == "min" else found.high
+    value = end if gate.confident else found.value
+    fell_by = max(0.0, limit - value if rule == "min" else value - limit)
+    few = found.n < gate.min_records
+    what = "interval" if gate.confident else "mean"
+    told = f"the {what} {'is too low' if rule == 'min' else 'is too high'}" if fell_by else "holds"
+    return Check(
+        rule=rule,
+        metric=metric,
+        passed=not fell_by and not few,
+        estimate=found,
+        limit=limit,
+        fell_by=fell_by,
+        said=f"only {found.n} records have a value" if few else told,
+    )
+
+
+def _never_defined(system: System, rule: Literal["min", "max"], metric: str, limit: float) -> Check:
+    there = sorted({name for row in system.rows for name in row.scores})
+    close = get_close_matches(metric, there, n=1)
+    meant = f"; there is {close[0]}" if close else ""
+    return Check(
+        rule=rule,
+        metric=metric,
+        passed=False,
+        limit=limit,
+        said=f"no record has a value{meant}",
+    )
+
+
+def _on_baseline(
+    system: System, gate: Gate, baseline: System, progress: bool | None
+) -> tuple[list[Check], tuple[str, ...]]:
+    # One file is called like the other where last night's results are in another folder.
+    before = System("baseline", baseline.rows, baseline.queries, baseline.judges)
+    after = System("results", system.rows, system.queries, system.judges)
+    there = {name for row in (*before.rows, *after.rows) for name in row.scores}
+    directed = [name for name in sorted(there) if _lower(name, gate) is not None]
+    if not directed:
+        raise ConfigError("the baseline holds no metric with a better end: give thresholds")
+    found = compare_systems([before, after], metrics=directed, progress=progress)
+    results = found.systems[1]
+    checks = [
+        _share_check(
+            "missing",
+            results.only_in_baseline,
+            len(before.rows),
+            gate.max_failed,
+            "records of the baseline are missing",
+        )
+    ]
+    for name in directed:
+        difference = results.metrics[name].difference
+        if difference is not None:
+            checks.append(_against(name, difference, results.metrics[name].estimate, gate))
+        elif (had := found.systems[0].metrics[name].estimate) is not None:
+            checks.append(_gone(name, had))
+    return checks, found.notes
+
+
+def _lower(metric: str, gate: Gate) -> bool | None:
+    """The direction of a metric; a threshold of the user's own says it for any metric."""
+    if metric in gate.min or metric in gate.max:
+        return metric not in gate.min
+    return lower_is_better(metric)
+
+
+def _against(name: str, found: Difference, estimate: Estimate | None, gate: Gate) -> Check:
+    change = found.difference.value
+    worse_by = max(0.0, change if _lower(name, gate) else -change)
+    is_shown = found.adjusted_p_value < SIGNIFICANCE
+    fails = is_shown and worse_by > gate.tolerance
+    return Check(
+        rule="baseline",
+        metric=name,
+        passed=not fails,
+        estimate=estimate,
+        limit=found.before,
+        fell_by=worse_by,
+        difference=found,
+        said=_told(worse_by, change, is_shown=is_shown, fails=fails),
+    )
+
+
+def _told(worse_by: float, change: float, *, is_shown: bool, fails: bool) -> str:
+    if not change:
+        return "the same"
+    if not is_shown:
+        return "worse, but no more than by chance" if worse_by else "no worse"
+    if not worse_by:
+        return "better"
+    return "worse" if fails else "worse, within the tolerance"
+
+
+def _gone(name: str, before: Estimate) -> Check:
+    return Check(
+        rule="baseline",
+        metric=name,
+        passed=False,
+        limit=before.value,
+        said="no record has a value both here and in the baseline",
+    )

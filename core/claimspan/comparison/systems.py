@@ -1,0 +1,166 @@
+"""Reads the scores of systems, with what shows whether they can be compared at all.
+
+Only what a comparison needs is read of each line: verdict matrices, which are most of a line, are
+not built.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.jsonl import unreadable
+from claimspan.results.rows import ResultRow
+from claimspan.results.scores import ScoredRow, SystemScores, read_scores
+
+__all__ = ["System", "read_system", "read_systems", "system_of_rows"]
+
+_WANTED: Final = "file of results (claimspan evaluate -o)"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The scores of one system over a dataset."""
+
+    name: str
+    """Name of the system."""
+
+    rows: tuple[ScoredRow, ...]
+    """One row a record, in the order of the file."""
+
+    queries: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Key of a record to its query, as far as they are known."""
+
+    judges: frozenset[str] = frozenset()
+    """Names of the judges, with their versions; results of different judges differ by them."""
+
+    @classmethod
+    def of(cls, scores: SystemScores) -> System:
+        """Return the system with these scores, of which nothing more is known."""
+        return cls(scores.name, scores.rows)
+
+    @property
+    def failed(self) -> int:
+        """Number of records without an evaluation."""
+        return sum(row.error is not None for row in self.rows)
+
+
+class _Record(BaseModel):
+    query: str
+    metadata: Mapping[str, JsonValue] = {}
+
+
+class _Evaluation(BaseModel):
+    response_claims: tuple[object, ...] = ()
+    judge_name: str = ""
+    judge_version: str = ""
+
+
+class _Line(BaseModel):
+    """What a comparison needs of a line of results."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    id: str | None
+    metrics: Mapping[str, float]
+    error: str | None
+    record: _Record
+    evaluation: _Evaluation
+
+    @property
+    def judge(self) -> str:
+        """Name and version of the judge; empty where the line has none."""
+        return f"{self.evaluation.judge_name} {self.evaluation.judge_version}".strip()
+
+    def scored(self) -> ScoredRow:
+        """The scores, with the number of claims as one of them."""
+        scores = dict(self.metrics)
+        if self.error is None:
+            scores[CLAIMS_PER_RESPONSE] = float(len(self.evaluation.response_claims))
+        return ScoredRow(
+            key=self.id or self.record.query,
+            scores=scores,
+            metadata=self.record.metadata,
+            error=self.error,
+        )
+
+
+def read_systems(paths: Sequence[Path]) -> list[System]:
+    """Read a file of results for each system, and name each after its file.
+
+    Files of the same name are told apart by their whole path.
+
+    Raises:
+        ConfigError: A path is given twice.
+        FileError: A file cannot be read, or a line is no result; names the line.
+    """
+    if len(set(paths)) < len(paths):
+        raise ConfigError("a file is given twice: give each system once")
+    stems = [path.stem for path in paths]
+    return [
+        read_system(path, name=path.stem if stems.count(path.stem) == 1 else str(path))
+        for path in paths
+    ]
+
+
+def read_system(path: Path, *, name: str | None = None) -> System:
+    """Read the results of one system.
+
+    Args:
+        path: A file that ``claimspan evaluate -o`` has written, or another that ``read_scores``
+            knows.
+        name: Name of the system; None for the file's.
+
+    Raises:
+        FileError: The file cannot be read, or a line is no result; names the line.
+    """
+    name = name or path.stem
+    try:
+        with path.open("rb") as file:
+            found = _system(name, _lines(file, path))
+    except OSError as error:
+        raise unreadable(path, error, wanted=_WANTED) from error
+    # Another form of results, or none at all, of which ``read_scores`` says what is wrong.
+    return found or System.of(read_scores(path, name=name))
+
+
+def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:
+    """Return the system with these results, as if they had been read from a file."""
+    lines = (_Line.model_validate(row, from_attributes=True) for row in rows)
+    found = _system(name, lines)
+    return found or System(name, ())
+
+
+def _system(name: str, lines: Iterator[_Line]) -> System | None:
+    rows: list[ScoredRow] = []
+    queries: dict[str, str] = {}
+    judges: set[str] = set()
+    for line in lines:
+        rows.append(line.scored())
+        queries[rows[-1].key] = line.record.query
+        judges.add(line.judge)
+    return System(name, tuple(rows), queries, frozenset(judges - {""})) if rows else None
+
+
+def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:
+    """The lines of a file of results; none where the first is of another form."""
+    is_first = True
+    for number, line in enumerate(file, start=1):
+        text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if not text.strip():
+            continue
+        try:
+            yield _Line.model_validate_json(text)
+        except ValidationError:
+            if is_first:
+                return
+            # Without the cause: a validation error quotes the input, which may be private.
+            raise FileError(f"{str(path)!r} line {number} is no result: give a {_WANTED}") from None
+        is_first = False

@@ -1,0 +1,5 @@
+"""Gates in pytest."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
