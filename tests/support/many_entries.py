@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Final
 
 from claimspan import Chunk, Claim, Evaluation, RagRecord, Verdict, VerdictMatrix
@@ -17,7 +18,6 @@ __all__ = ["evaluated", "many_entries", "many_rows"]
 
 _TOPICS: Final = ("exceptions", "imports", "generators", "decorators", "slices")
 _LEVELS: Final = ("easy", "medium", "hard")
-_LABELS: Final = (Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED)
 _STARTED: Final = datetime(2026, 3, 1, 8, tzinfo=UTC)
 
 
@@ -26,7 +26,7 @@ def many_entries(n: int, *, skill: int = 0) -> list[ReportEntry]:
 
     Args:
         n: Number of entries.
-        skill: Shifts the labels, so that two systems differ.
+        skill: Of the system: the more, the more claims are entailed.
     """
     found = (entry_of_evaluation(*evaluated(i, skill=skill)) for i in range(n))
     return [
@@ -68,10 +68,10 @@ def evaluated(i: int, *, skill: int = 0) -> tuple[RagRecord, Evaluation]:
         metadata={"topic": topic, "level": level, "number": i},
     )
     matrices = VerdictMatrices(
-        response_vs_chunks=_matrix(i + skill, 3, 4),
-        response_vs_ground_truth=_matrix(i // 2 + skill, 3, 1),
-        ground_truth_vs_response=_matrix(i // 3 + skill, 3, 1),
-        ground_truth_vs_chunks=_matrix(i // 5 + skill, 3, 4),
+        response_vs_chunks=_matrix(f"a{skill} {i}", 3, 4, 2 + skill),
+        response_vs_ground_truth=_matrix(f"b{skill} {i}", 3, 1, 6 + 3 * skill),
+        ground_truth_vs_response=_matrix(f"c{skill} {i}", 3, 1, 6 + 3 * skill),
+        ground_truth_vs_chunks=_matrix(f"d{skill} {i}", 3, 4, 2 + skill),
     )
     measured = measure(matrices)
     return record, Evaluation(
@@ -96,15 +96,17 @@ def _claims(i: int, topic: str, side: str) -> tuple[Claim, ...]:
     return tuple(Claim(text=_sentence(i, topic, side, n)) for n in range(3))
 
 
-def _matrix(seed: int, n_claims: int, n_references: int) -> VerdictMatrix:
-    """Mostly entailed, and the more the higher the seed is in its turn."""
-    return VerdictMatrix.of(
-        [
-            [
-                Verdict(label=_LABELS[(seed * 7 + 3 * row + cell) * (seed % 5) % 3])
-                for cell in range(n_references)
-            ]
-            for row in range(n_claims)
-        ],
-        n_references,
-    )
+def _matrix(seed: str, n_claims: int, n_references: int, entailed: int) -> VerdictMatrix:
+    """Verdicts that look random, and are the same every time.
+
+    Args:
+        seed: Another one gives other verdicts.
+        n_claims: Number of rows.
+        n_references: Number of columns.
+        entailed: Weight of ``entailed``, where ``neutral`` has 6 and ``contradicted`` has 1.
+    """
+    drawn = Random(seed)
+    labels = drawn.choices(list(Label), (entailed, 6, 1), k=n_claims * n_references)
+    cells = [Verdict(label=label) for label in labels]
+    rows = [cells[row * n_references : (row + 1) * n_references] for row in range(n_claims)]
+    return VerdictMatrix.of(rows, n_references)

@@ -202,15 +202,18 @@ def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
 
 
 def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
+    """What the answer repeats from the chunks that is not right: noise sensitivity, in counts."""
     wrong = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
-    irrelevant = sum(each.in_relevant is False for each in wrong)
-    if irrelevant:
-        verb = "comes" if irrelevant == 1 else "come"
-        yield (
-            Part.GENERATOR,
-            f"Noise: {_count(irrelevant, 'claim')} that the ground truth does not hold {verb} "
-            "from irrelevant chunks.",
-        )
+    for is_relevant, source in (
+        (False, "irrelevant chunks"),
+        (True, "relevant chunks"),
+        (None, "the chunks"),
+    ):
+        n = sum(each.in_relevant is is_relevant for each in wrong)
+        if n:
+            claims = f"{_count(n, 'claim')} that the ground truth does not hold"
+            verb = "comes" if n == 1 else "come"
+            yield Part.GENERATOR, f"Noise: {claims} {verb} from {source}."
 
 
 def _all_decided(findings: Findings) -> bool:

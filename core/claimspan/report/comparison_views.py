@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from claimspan.comparison.comparison import (
+    CLAIMS_PER_RESPONSE,
     PAPER_METRICS,
     Comparison,
     Difference,
@@ -79,7 +80,10 @@ class PaperRow(NamedTuple):
 def view_metrics(comparison: Comparison) -> list[MetricView]:
     """Return the metrics between 0 and 1, each with its mean in every system."""
     return [
-        MetricView(describe(name), tuple(_cell(system, name) for system in comparison.systems))
+        MetricView(
+            describe(name),
+            tuple(_cell(system, name, comparison.baseline) for system in comparison.systems),
+        )
         for name in comparison.metrics
         if _is_share(comparison.systems, name)
     ]
@@ -99,7 +103,7 @@ def paper_rows(comparison: Comparison) -> tuple[list[str], list[PaperRow]]:
 
 
 def in_words(difference: Difference, baseline: str) -> str:
-    """Say what a difference to the baseline shows: ``0.06 better than a (0.02 to 0.09, p = .01)``.
+    """Say what a difference to the baseline shows, with its interval and p-value.
 
     Args:
         difference: The difference.
@@ -114,7 +118,7 @@ def in_words(difference: Difference, baseline: str) -> str:
     return f"{difference.finding} than {baseline}: {change.value:+.3f} ({span}, {certainty})"
 
 
-def _cell(system: SystemResult, name: str) -> CellView:
+def _cell(system: SystemResult, name: str, baseline: str) -> CellView:
     result = system.metrics.get(name)
     if result is None or result.estimate is None:
         return CellView(system.name, None, "", "")
@@ -124,7 +128,7 @@ def _cell(system: SystemResult, name: str) -> CellView:
     return CellView(
         system.name,
         _interval(result.estimate),
-        in_words(result.difference, "the first"),
+        in_words(result.difference, baseline),
         finding if finding in ("better", "worse") else "",
     )
 
@@ -155,11 +159,8 @@ def _printed(system: SystemResult, name: str, best: float | None) -> tuple[str, 
     estimate = _estimate(system, name)
     if estimate is None:
         return "\N{EN DASH}", False
-    scale = 100 if name in _SHARES else 1
+    scale = 100 if name != CLAIMS_PER_RESPONSE else 1
     return f"{estimate.value * scale:.1f}", estimate.value == best
-
-
-_SHARES = frozenset(PAPER_METRICS) - {"claims_per_response"}
 
 
 def _percent(value: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -69,35 +69,33 @@ def holds_results(path: Path) -> bool:
         return False
 
 
-def read_results(path: Path, *, strict: bool = False) -> tuple[list[ReportEntry], int]:
-    """Read the records of a file of results, one line at a time.
+def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> list[ReportEntry]:
+    """Read the records of a file of results, one line at a time, in the order of the file.
 
     Args:
         path: A file that ``claimspan evaluate -o`` has written.
-        strict: Raise at the first line that is no result.
-
-    Returns:
-        The entries in the order of the file, and the number of lines that were skipped.
+        skip: Takes the number of each line that is no result, from 1. None raises at the first.
 
     Raises:
-        FileError: The file cannot be read, or a line is no result where reading is strict.
+        FileError: The file cannot be read, or a line is no result and ``skip`` is None.
         NoRecordsError: No line is a result.
     """
     entries: list[ReportEntry] = []
-    skipped = 0
     for number, line in _lines(path):
         try:
             row = ResultRow.model_validate_json(line)
         except ValidationError:
-            if strict:
+            if skip is None:
                 # Without the cause: a validation error quotes the input, which may be private.
-                raise FileError(f"{str(path)!r} line {number} is no result: repair it") from None
-            skipped += 1
+                raise FileError(
+                    f"{str(path)!r} line {number} is no result: give a {_WANTED}"
+                ) from None
+            skip(number)
             continue
         entries.append(entry_of_evaluation(row.record, row.evaluation))
     if not entries:
         raise NoRecordsError(f"{str(path)!r} holds no results: give a {_WANTED}")
-    return entries, skipped
+    return entries
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
