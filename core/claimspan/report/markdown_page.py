@@ -60,8 +60,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     for system in comparison.systems:
         for name, result in system.metrics.items():
             if result.difference and result.difference.finding != "no difference shown":
-                told = in_words(result.difference, comparison.baseline)
-                yield f"- {_plain(system.name)}, {_plain(name)}: {_plain(told)}"
+                told = in_words(result.difference, _plain(comparison.baseline))
+                yield f"- {_plain(system.name)}, {_plain(name)}: {told}"
     yield from ("", *(_plain(note) for note in comparison.notes), "")
 
 
