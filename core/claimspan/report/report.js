@@ -185,6 +185,7 @@ list.addEventListener("click", (event) => {
 
 // --- events: without a script the controls stay hidden or disabled ---
 
+$("#unscripted")?.remove();
 $(".tools").hidden = false;
 $(".tools").addEventListener("submit", (event) => event.preventDefault());
 let typing;
