@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -73,7 +73,9 @@ def written(folder: Path, page: str) -> Path:
 
 
 @contextmanager
-def shown(path: Path, *, width: int = 1360, height: int = 1000, anchor: str = "") -> Iterator[Page]:
+def shown(
+    path: Path, *, width: int = 1360, height: int = 1000, anchor: str = ""
+) -> Generator[Page]:
     """A report in a browser; it must ask for nothing, and say nothing on the console."""
     asked: list[str] = []
     said: list[str] = []

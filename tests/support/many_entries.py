@@ -55,7 +55,7 @@ def evaluated(i: int, *, skill: int = 0) -> tuple[RagRecord, Evaluation]:
         query=f"Question {i}: what do {topic} promise when the caller is at step {i * 7}?",
         response=_text(i, topic, "response", 3),
         ground_truth=_text(i, topic, "truth", 3),
-        chunks=[
+        chunks=tuple(
             Chunk(
                 id=f"{topic}-{i}-{c}",
                 text=f"{_text(i, topic, 'response', 2 + c)} {_text(i, topic, 'truth', 3)} "
@@ -64,7 +64,7 @@ def evaluated(i: int, *, skill: int = 0) -> tuple[RagRecord, Evaluation]:
                 metadata={"page": c},
             )
             for c in range(4)
-        ],
+        ),
         metadata={"topic": topic, "level": level, "number": i},
     )
     matrices = VerdictMatrices(

@@ -94,7 +94,7 @@ def paper_rows(comparison: Comparison) -> tuple[list[str], list[PaperRow]]:
 
     Shares are in percent, as they are there.
     """
-    names = [name for name in PAPER_METRICS if name in comparison.metrics]
+    names: list[str] = [name for name in PAPER_METRICS if name in comparison.metrics]
     best = {name: _best(comparison.systems, name) for name in names}
     return names, [
         PaperRow(system.name, tuple(_printed(system, name, best[name]) for name in names))

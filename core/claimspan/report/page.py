@@ -170,8 +170,8 @@ class _Page:
         return [
             AnswerView(
                 system.name,
-                entry and view_record(f"{key}s{number}", entry),
-                entry and view_score(entry, main.name),
+                view_record(f"{key}s{number}", entry) if entry else None,
+                view_score(entry, main.name) if entry else None,
             )
             for number, (system, entry) in enumerate(pairs)
         ]

@@ -63,4 +63,4 @@ def _rows(
 
 
 def _interval(score: MeanScore | None) -> IntervalView | None:
-    return score and IntervalView(score.mean, score.n, score.low, score.high)
+    return IntervalView(score.mean, score.n, score.low, score.high) if score else None

@@ -57,7 +57,9 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file to write.", show_default=_NAMES["html"]),
+        typer.Option(
+            "--output", "-o", help="The file to write.", show_default=_NAMES[ReportFormat.HTML]
+        ),
     ] = None,
     wanted: Annotated[
         ReportFormat | None,
