@@ -1,4 +1,4 @@
-"""How a report grows with its records: python tests/benchmarks/report_size.py [RECORDS] [--browser].
+"""How a report grows: python tests/benchmarks/report_size.py [RECORDS] [--browser].
 
 Prints the time to render, the size of the page and, with --browser, the seconds that Chromium needs
 to open, search, sort and filter it and the elements that it then holds, for 100 records and for

@@ -1,4 +1,4 @@
-"""``claimspan report`` takes traces and results, one system or several, and writes three formats."""
+"""``claimspan report`` takes traces and results, of one system or several, in three formats."""
 
 from __future__ import annotations
 
