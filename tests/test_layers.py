@@ -69,7 +69,8 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
     | {"progress", "results", "statistics", "text"},
     "report": VALUES
-    | {"comparison", "evaluation", "files", "metrics", "results", "statistics", "text"},
+    | {"comparison", "evaluation", "files", "metrics", "progress", "results", "statistics"}
+    | {"text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}

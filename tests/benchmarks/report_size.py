@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -81,7 +82,7 @@ def in_browser(path: Path, n_records: int) -> dict[str, float]:
             ("sort, seconds", sort),
             ("slice, seconds", slice_),
         ):
-            found[name] = timed(lambda act=act: act(page))
+            found[name] = timed(partial(act, page))
         found["elements"] = float(page.evaluate("document.querySelectorAll('*').length"))
     return found
 

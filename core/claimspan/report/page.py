@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from claimspan.comparison.comparison import Comparison
 from claimspan.errors import MissingExtraError
 from claimspan.evaluation.diagnosis import Part
+from claimspan.progress import progress_bar
 from claimspan.report.blocks import PAGE_SIZE, compressed, index_of
 from claimspan.report.comparison_views import paper_rows, view_metrics
 from claimspan.report.diagnosed import diagnosis_of
@@ -64,7 +65,12 @@ _WORDS: Final = {
 }
 
 
-def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluation") -> str:
+def render_report(
+    entries: Sequence[ReportEntry],
+    *,
+    title: str = "RAG evaluation",
+    progress: bool | None = False,
+) -> str:
     """Render one self-contained page. It makes no request and opens offline.
 
     All content of a record is escaped: markup in a chunk is shown as text and never runs, and
@@ -73,6 +79,7 @@ def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluatio
     Args:
         entries: The records, in any order; the page shows those with the lowest scores first.
         title: The heading of the page.
+        progress: Show a progress bar; None shows it on a terminal.
 
     Returns:
         The HTML of the page.
@@ -80,11 +87,16 @@ def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluatio
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    return _Page([ReportSystem("", tuple(entries))], worst_first(entries), None).render(title)
+    page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None)
+    return page.render(title, progress=progress)
 
 
 def render_comparison(
-    systems: Sequence[ReportSystem], comparison: Comparison, *, title: str = "RAG systems compared"
+    systems: Sequence[ReportSystem],
+    comparison: Comparison,
+    *,
+    title: str = "RAG systems compared",
+    progress: bool | None = False,
 ) -> str:
     """Render one page on several systems, with their answers to each question side by side.
 
@@ -92,6 +104,7 @@ def render_comparison(
         systems: The systems in the order of the comparison.
         comparison: Their means and differences.
         title: The heading of the page.
+        progress: As for ``render_report``.
 
     Returns:
         The HTML of the page; what ``render_report`` promises of it holds here too.
@@ -101,7 +114,7 @@ def render_comparison(
     """
     entries = [entry for system in systems for entry in system.entries]
     questions = side_by_side(systems, main_metric(summarise(entries)).name)
-    return _Page(systems, questions, comparison).render(title)
+    return _Page(systems, questions, comparison).render(title, progress=progress)
 
 
 def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
@@ -123,11 +136,13 @@ class _Page:
     questions: Sequence[Question]
     comparison: Comparison | None
 
-    def render(self, title: str) -> str:
+    def render(self, title: str, *, progress: bool | None) -> str:
         script, environment = _read(_SCRIPT), _environment()
         entries = [entry for system in self.systems for entry in system.entries]
         summaries = summarise(entries)
-        items = self._items(environment, summaries)
+        with progress_bar("rendering", total=len(self.questions), show=progress) as advance:
+            items = self._items(environment, summaries, advance)
+            first_page, blocks = list(islice(items, PAGE_SIZE)), list(compressed(items))
         return environment.get_template(_TEMPLATE).render(
             title=title,
             script=script,
@@ -135,8 +150,8 @@ class _Page:
             # in a chunk could not run even if it were not escaped.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_read(_STYLE),
-            first_page=list(islice(items, PAGE_SIZE)),
-            blocks=list(compressed(items)),
+            first_page=first_page,
+            blocks=blocks,
             glossary=[metric for metric in GLOSSARY.values() if _shown(metric.name, summaries)],
             columns=[] if self.comparison else row_metrics(summaries),
             main=main_metric(summaries),
@@ -145,11 +160,16 @@ class _Page:
             **self._sliced(entries, summaries),
             **_tiles(summaries),
             **_overview(entries),
+            part_words=_WORDS,
+            part_rows=[(system.name, _parts(system.entries)) for system in self.systems],
             **_compared(self.comparison),
         )
 
     def _items(
-        self, environment: jinja2.Environment, summaries: Sequence[MetricSummary]
+        self,
+        environment: jinja2.Environment,
+        summaries: Sequence[MetricSummary],
+        advance: Callable[[], None],
     ) -> Iterator[str]:
         """The HTML of each row, made when it is asked for: all of them would take gigabytes."""
         macro = "versus" if self.comparison else "single"
@@ -164,6 +184,7 @@ class _Page:
                 (entry,) = question.answered
                 scores = [view_score(entry, metric.name) for metric in columns]
                 yield render(key, view_record(key, entry), scores)
+            advance()
 
     def _answers(self, key: str, question: Question, main: Metric) -> list[AnswerView]:
         pairs = zip(self.systems, question.entries, strict=True)
@@ -254,6 +275,12 @@ def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
         "n_bad": sum(diagnosis.is_bad for diagnosis in found),
         "parts": [(part, words, counts[part]) for part, words in _WORDS.items() if counts[part]],
     }
+
+
+def _parts(entries: Sequence[ReportEntry]) -> list[int]:
+    """Number of answers of each part, in the order of ``_WORDS``."""
+    counts = Counter(diagnosis_of(entry).part for entry in entries)
+    return [counts[part] for part in _WORDS]
 
 
 def _compared(comparison: Comparison | None) -> dict[str, object]:

@@ -81,7 +81,8 @@ def report(
     output = output or Path(_NAMES[chosen])
     inputs = system_files(files, strict=strict)
     systems = [_read(each, as_json=as_json) for each in inputs]
-    write_private(output, _rendered(systems, chosen, worst), what="the report")
+    text = _rendered(systems, chosen, worst, progress=False if as_json else None)
+    write_private(output, text, what="the report")
     if as_json:
         typer.echo(json.dumps({"report": str(output), **_figures(inputs, systems)}))
     else:
@@ -92,16 +93,18 @@ def report(
         typer.launch(output.resolve().as_uri())
 
 
-def _rendered(systems: Sequence[ReportSystem], wanted: ReportFormat, worst: int) -> str:
+def _rendered(
+    systems: Sequence[ReportSystem], wanted: ReportFormat, worst: int, *, progress: bool | None
+) -> str:
     title = " vs ".join(system.name for system in systems)
     if len(systems) == 1:
         systems = [ReportSystem("", systems[0].entries)]
-    comparison = compare_entries(systems) if len(systems) > 1 else None
+    comparison = compare_entries(systems, progress=progress) if len(systems) > 1 else None
     match wanted:
         case ReportFormat.HTML if comparison:
-            return render_comparison(systems, comparison, title=title)
+            return render_comparison(systems, comparison, title=title, progress=progress)
         case ReportFormat.HTML:
-            return render_report(systems[0].entries, title=title)
+            return render_report(systems[0].entries, title=title, progress=progress)
         case ReportFormat.MARKDOWN:
             return render_markdown(outline(systems, comparison, title=title, worst=worst))
         case ReportFormat.JSON:
