@@ -21,9 +21,9 @@ from claimspan.report import (
     render_report,
 )
 from claimspan.report.blocks import PAGE_SIZE
-from many_entries import many_entries
 
 from browser import open_page, picture
+from many_entries import many_entries
 
 MANY: Final = 1_230
 """Several blocks, the last of them not full."""

@@ -20,9 +20,8 @@ from claimspan.report import render_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from many_entries import many_entries
-
 from browser import open_page
+from many_entries import many_entries
 
 FEW = 100
 

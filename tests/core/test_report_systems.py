@@ -28,6 +28,7 @@ from claimspan.report.evaluated import holds_results, read_results
 from claimspan.report.passages import Sought, passages
 from claimspan.report.questions import side_by_side, worst_first
 from claimspan.report.slices import MAX_VALUES, slice_keys, slices_of
+
 from many_entries import many_entries, many_rows
 
 EVIL: Final = "</script><img src=//x onerror=a()>|`*[b](http://c)*`\u202e\n# h"

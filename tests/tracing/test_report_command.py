@@ -15,10 +15,10 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.testing import InMemoryMonitor
-from many_entries import many_rows
 
 from command_line import invoke, run
 from lc_pipelines import rag_chain
+from many_entries import many_rows
 
 
 def results(tmp_path: Path, name: str, *, skill: int = 0, extra: Sequence[str] = ()) -> Path:
