@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -150,6 +151,19 @@ def test_the_mean_of_a_slice_is_over_its_records_that_have_a_value() -> None:
     assert low <= 0.5 <= high
     # One value has a mean, and no interval: it would have no width, as if it were certain.
     assert (second.scores["f1"].mean, second.scores["f1"].low) == (0.25, None)
+
+
+def test_without_scipy_a_slice_has_its_mean_and_the_page_says_what_gives_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entries = many_entries(12)
+    assert "install claimspan[bench]" not in render_report(entries)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+
+    slices = slices_of(entries, slice_keys(entries)[0], ["f1"])
+
+    assert {(each.scores["f1"].n, each.scores["f1"].low) for each in slices} == {(4, None)}
+    assert "install claimspan[bench]" in render_report(entries)
 
 
 def test_every_record_of_a_page_knows_its_slices() -> None:
