@@ -71,6 +71,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "report": VALUES
     | {"comparison", "evaluation", "files", "metrics", "progress", "results", "statistics"}
     | {"text"},
+    "pytest_plugin": VALUES | {"comparison", "evaluation", "files", "judges", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}

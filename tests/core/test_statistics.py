@@ -161,20 +161,40 @@ def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:
 
 def test_many_columns_at_once_have_the_figures_of_each_alone() -> None:
     dice = Random(5)
-    columns = [[dice.random() for _ in range(n)] for n in (40, 40, 25)]
-    groups = [[row // 2 for row in range(len(column))] for column in columns]
+    columns = [[dice.random() for _ in range(40)] for _ in range(3)]
+    groups = [row // 2 for row in range(40)]
 
-    together, grouped = mean_estimates(columns), mean_estimates(columns, groups)
+    for of in (None, groups):
+        together = mean_estimates(columns, of)
+        for found, column in zip(together, columns, strict=True):
+            alone = mean_estimate(column, of)
+            assert found is not None
+            assert alone is not None
+            assert found.model_dump() == pytest.approx(alone.model_dump())
 
-    assert [each and each.model_dump() for each in together] == [
-        pytest.approx(found.model_dump()) for each in columns if (found := mean_estimate(each))
-    ]
-    assert [each and each.model_dump() for each in grouped] == [
-        pytest.approx(found.model_dump())
-        for each, of in zip(columns, groups, strict=True)
-        if (found := mean_estimate(each, of))
-    ]
-    assert mean_estimates([[], [1.0]])[0] is None
+
+def test_a_row_without_a_value_counts_for_nothing_in_its_column() -> None:
+    dice = Random(5)
+    values = [dice.random() for _ in range(400)]
+    gaps = [value if row % 2 else None for row, value in enumerate(values)]
+
+    with_gaps, empty = mean_estimates([gaps, [None] * 400])
+    alone = mean_estimate(values[1::2])
+    assert with_gaps is not None
+    assert alone is not None
+
+    assert empty is None
+    assert (with_gaps.value, with_gaps.n) == (alone.value, 200)
+    assert with_gaps.high - with_gaps.low == pytest.approx(alone.high - alone.low, rel=0.1)
+    with pytest.raises(ConfigError, match="differ in length"):
+        mean_estimates([[1.0], [1.0, 2.0]])
+
+
+def test_a_column_of_a_single_value_has_that_value_in_every_sample() -> None:
+    (found,) = mean_estimates([[None] * 20 + [0.5]])
+
+    assert found is not None
+    assert (found.low, found.value, found.high, found.n) == (0.5, 0.5, 0.5, 1)
 
 
 @pytest.mark.parametrize("n", [5, 13, 14, 200])

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from claimspan.comparison.gate import MAX_FAILED, Gate, check_gate
+from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
 from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
@@ -25,44 +25,54 @@ STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """Names the file whose content GitHub Actions shows on the page of a run."""
 
 
+_File = Annotated[Path, typer.Argument(help="Results of claimspan evaluate -o.")]
+_Minima = Annotated[
+    list[str] | None,
+    typer.Option("--min", help="METRIC=VALUE: the lowest mean that passes; repeatable."),
+]
+_Maxima = Annotated[
+    list[str] | None,
+    typer.Option("--max", help="METRIC=VALUE: the highest mean that passes; repeatable."),
+]
+_Baseline = Annotated[
+    Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
+]
+_Confident = Annotated[
+    bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
+]
+_Tolerance = Annotated[
+    float, typer.Option(help="By how much a metric may get worse than the baseline's.", min=0)
+]
+_MinRecords = Annotated[
+    int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
+]
+_MaxFailed = Annotated[
+    float,
+    typer.Option(
+        help="Share of records that may have failed, and of the baseline's that may be missing.",
+        min=0,
+        max=1,
+    ),
+]
+_Markdown = Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")]
+_GithubSummary = Annotated[
+    bool, typer.Option("--github-summary", help="Add the table to the summary of a GitHub step.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
 def gate_command(
-    file: Annotated[Path, typer.Argument(help="Results of claimspan evaluate -o.")],
-    minima: Annotated[
-        list[str] | None,
-        typer.Option("--min", help="METRIC=VALUE: the lowest mean that passes; repeatable."),
-    ] = None,
-    maxima: Annotated[
-        list[str] | None,
-        typer.Option("--max", help="METRIC=VALUE: the highest mean that passes; repeatable."),
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
-    ] = None,
-    confident: Annotated[
-        bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
-    ] = False,
-    tolerance: Annotated[
-        float, typer.Option(help="By how much a metric may get worse than the baseline's.", min=0)
-    ] = 0.0,
-    min_records: Annotated[
-        int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
-    ] = 1,
-    max_failed: Annotated[
-        float,
-        typer.Option(
-            help="Share of records that may have failed, or be missing from the baseline's.",
-            min=0,
-            max=1,
-        ),
-    ] = MAX_FAILED,
-    markdown: Annotated[
-        Path | None, typer.Option(help="Write the table to this file, as Markdown.")
-    ] = None,
-    github_summary: Annotated[
-        bool,
-        typer.Option("--github-summary", help="Add the table to the summary of a GitHub step."),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    file: _File,
+    minima: _Minima = None,
+    maxima: _Maxima = None,
+    baseline: _Baseline = None,
+    confident: _Confident = False,
+    tolerance: _Tolerance = 0.0,
+    min_records: _MinRecords = 1,
+    max_failed: _MaxFailed = MAX_FAILED,
+    markdown: _Markdown = None,
+    github_summary: _GithubSummary = False,
+    as_json: _Json = False,
 ) -> None:
     """Fail where scores are too low, or worse than before.
 
@@ -84,13 +94,17 @@ def gate_command(
         write_private(markdown, page, what="the outcome of the gate")
     if github_summary:
         _add_to_summary(page)
-    if as_json:
-        typer.echo(result.model_dump_json())
-        typer.echo(visible(gate_line(result)), err=True)
-    else:
-        typer.echo(visible(gate_as_text(result)))
+    _print(result, as_json=as_json)
     if not result.passed:
         raise typer.Exit(GATE_FAILED)
+
+
+def _print(result: GateResult, *, as_json: bool) -> None:
+    if not as_json:
+        typer.echo(visible(gate_as_text(result)))
+        return
+    typer.echo(result.model_dump_json())
+    typer.echo(visible(gate_line(result)), err=True)  # beside the JSON, for whoever reads the log
 
 
 def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:

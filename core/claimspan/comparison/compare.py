@@ -62,7 +62,7 @@ def compare_files(
     names = {str(path): system.name for path, system in zip(paths, systems, strict=True)}
     return compare_systems(
         systems,
-        baseline=baseline and names.get(baseline, baseline),
+        baseline=None if baseline is None else names.get(str(Path(baseline)), baseline),
         metrics=metrics,
         slice_by=slice_by,
         group_by=group_by,

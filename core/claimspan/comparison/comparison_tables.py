@@ -26,11 +26,17 @@ HEADINGS: Final[Mapping[str, str]] = {
 }
 """The headings of table 3 in RAGChecker's paper; any other metric has its name."""
 
+_DETAILS: Final = (
+    *("metric", "system", "mean [95 %]", "n"),
+    *("difference [95 %]", "pairs", "p", "p adjusted", "finding"),
+)
+"""The columns of the differences."""
+
 
 def as_text(comparison: Comparison) -> str:
     """Return the comparison for a terminal or a log."""
     tables = [table.as_text() for table in _tables(comparison)]
-    return "\n\n".join([*tables, *_sentences(comparison)])
+    return "\n\n".join([*tables, "\n".join(_sentences(comparison))])
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -54,7 +60,7 @@ def _of(comparison: Comparison, systems: Sequence[SystemResult], part: str) -> I
     )
     yield Table(
         f"{part}Differences to {comparison.baseline}",
-        ("metric", "system", "mean [95 %]", "n", "difference [95 %]", "pairs", "p", "finding"),
+        _DETAILS,
         tuple(
             _details(system, name, is_first=system is systems[0])
             for name in comparison.metrics
@@ -75,11 +81,12 @@ def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, .
     first = (name if is_first else "", system.name, interval(name, result.estimate), str(n))
     found = result.difference
     if found is None:
-        return (*first, "", "", "", "")
+        return (*first, "", "", "", "", "")
     return (
         *first,
         interval(name, found.difference, is_difference=True),
         str(found.difference.n),
+        p_value(found.p_value),
         p_value(found.adjusted_p_value),
         found.finding,
     )
@@ -91,8 +98,8 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
             yield _summary(system, comparison.baseline)
     slices = f", those of slices for {comparison.slice_tests}" if comparison.slices else ""
     yield (
-        f"Intervals are bootstrap intervals. Each p is that of a paired permutation test, "
-        f"adjusted for {comparison.tests} tests{slices} (Holm)."
+        "Intervals are bootstrap intervals, p is that of a paired permutation test, and "
+        f"p adjusted is Holm's for {comparison.tests} tests{slices}."
     )
     yield from comparison.notes
 

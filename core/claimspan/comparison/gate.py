@@ -18,6 +18,7 @@ from claimspan.comparison.direction import lower_is_better
 from claimspan.comparison.pairs import estimates
 from claimspan.comparison.systems import System
 from claimspan.errors import ConfigError
+from claimspan.metrics.compute import METRICS
 from claimspan.statistics import Estimate
 
 __all__ = ["MAX_FAILED", "Check", "Gate", "GateResult", "check_gate"]
@@ -73,7 +74,7 @@ class Check(BaseModel):
     """The threshold, or the baseline's mean over the same records."""
 
     fell_by: float = 0.0
-    """How far the figure is on the wrong side of the limit; 0 where it is not."""
+    """How far the figure is on the wrong side of the limit; 0 where it is on the right one."""
 
     difference: Difference | None = None
     """For ``baseline``: the paired comparison."""
@@ -117,7 +118,12 @@ class GateResult(BaseModel):
 
 
 def check_gate(
-    system: System, gate: Gate, *, baseline: System | None = None, progress: bool | None = None
+    system: System,
+    gate: Gate,
+    *,
+    baseline: System | None = None,
+    may_be_empty: bool = False,
+    progress: bool | None = None,
 ) -> GateResult:
     """Check the results of a system against the rules of a gate.
 
@@ -128,13 +134,15 @@ def check_gate(
         system: The results.
         gate: The rules.
         baseline: The results to compare with; None for none.
+        may_be_empty: Whether rules about the number of records are enough, as for results that are
+            to become the first baseline.
         progress: As for ``evaluate_many``.
 
     Raises:
         ConfigError: There is nothing to check, or the two have no record in common.
         MissingExtraError: scipy is not installed.
     """
-    if not gate.min and not gate.max and baseline is None:
+    if not (gate.min or gate.max or baseline or may_be_empty):
         raise ConfigError("a gate without thresholds and baseline lets everything pass: give one")
     checks = [*_on_records(system, gate), *_on_thresholds(system, gate)]
     notes: tuple[str, ...] = ()
@@ -210,9 +218,9 @@ def _threshold(
 
 
 def _never_defined(system: System, rule: Literal["min", "max"], metric: str, limit: float) -> Check:
-    there = sorted({name for row in system.rows for name in row.scores})
-    close = get_close_matches(metric, there, n=1)
-    meant = f"; there is {close[0]}" if close else ""
+    there = {name for row in system.rows for name in row.scores}
+    close = [] if metric in METRICS else get_close_matches(metric, sorted({*there, *METRICS}), n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
     return Check(
         rule=rule,
         metric=metric,

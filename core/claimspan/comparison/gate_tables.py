@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from claimspan.comparison.comparison import Difference
 from claimspan.comparison.gate import Check, GateResult
 from claimspan.comparison.tables import MISSING, Table, figure, interval, p_value, signed
 
@@ -12,8 +13,9 @@ __all__ = ["gate_as_markdown", "gate_as_text", "gate_line"]
 
 def gate_as_text(result: GateResult) -> str:
     """Return the outcome for a terminal, a log, or the message of a failed test."""
+    notes = "\n".join(_notes(result))
     return "\n\n".join(
-        [_table(result).as_text(), *_notes(result), gate_line(result)],
+        each for each in (_table(result).as_text(), notes, gate_line(result)) if each
     )
 
 
@@ -38,50 +40,55 @@ def _table(result: GateResult) -> Table:
     checks = sorted(result.checks, key=lambda check: check.passed)
     return Table(
         "",
-        ("", "check", "mean [95 %]", "n", "limit", "by", "p", "found"),
+        ("", "check", "mean [95 %]", "n", "limit", "by", "p", "p adjusted", "found"),
         tuple(_row(check) for check in checks),
     )
 
 
 def _row(check: Check) -> tuple[str, ...]:
-    metric = check.metric or ""
-    found = check.difference
-    n = check.estimate.n if found is None and check.estimate else found and found.difference.n
+    outcome = "ok" if check.passed else "FAILED"
+    if check.metric is None:
+        return (outcome, check.rule, "", "", _limit_of_records(check), "", "", "", check.said)
+    name = f"{check.rule} {check.metric}"
+    limit = MISSING if check.limit is None else figure(check.metric, check.limit)
+    if check.difference is not None:
+        return (outcome, name, *_against_baseline(check.metric, check.difference), check.said)
+    n = "" if check.estimate is None else str(check.estimate.n)
+    mean = interval(check.metric, check.estimate)
+    return (outcome, name, mean, n, limit, _beyond(check), "", "", check.said)
+
+
+def _against_baseline(metric: str, found: Difference) -> tuple[str, ...]:
+    """Both means are those of the pairs, so that they differ by the difference."""
     return (
-        "ok" if check.passed else "FAILED",
-        f"{check.rule} {metric}".rstrip(),
-        interval(metric, check.estimate) if metric else "",
-        str(n) if n else "",
-        _limit(check),
-        _by(check),
-        "" if found is None else p_value(found.adjusted_p_value),
-        check.said,
+        figure(metric, found.after),
+        str(found.difference.n),
+        figure(metric, found.before),
+        interval(metric, found.difference, is_difference=True),
+        p_value(found.p_value),
+        p_value(found.adjusted_p_value),
     )
 
 
-def _limit(check: Check) -> str:
-    if check.limit is None:
-        return MISSING
-    if check.rule == "records":
-        return f"{check.limit:.0f}"
-    return f"{check.limit:.1%}" if check.metric is None else figure(check.metric, check.limit)
+def _limit_of_records(check: Check) -> str:
+    return f"{check.limit:.0f}" if check.rule == "records" else f"{check.limit:.1%}"
 
 
-def _by(check: Check) -> str:
-    """The change against the baseline, or how far a figure is beyond its threshold."""
-    if check.difference is not None:
-        return signed(check.metric or "", check.difference.difference.value)
-    if not check.fell_by or check.metric is None:
+def _beyond(check: Check) -> str:
+    """How far a mean is on the wrong side of its threshold."""
+    if not check.fell_by:
         return ""
-    sign = -1 if check.rule == "min" else 1
-    return signed(check.metric, sign * check.fell_by)
+    return signed(check.metric or "", -check.fell_by if check.rule == "min" else check.fell_by)
 
 
 def _in_short(check: Check) -> str:
     if check.metric is None:
         return check.said
-    beyond = f" ({_by(check)})" if _by(check) else ""
-    return f"{check.rule} {check.metric}: {check.said}{beyond}"
+    found, by = check.difference, _beyond(check)
+    if found is not None:
+        p = p_value(found.adjusted_p_value)
+        by = f"{signed(check.metric, found.difference.value)}, p {p if p[0] == '<' else f'= {p}'}"
+    return f"{check.rule} {check.metric}: {check.said}{f' ({by})' if by else ''}"
 
 
 def _notes(result: GateResult) -> Iterator[str]:

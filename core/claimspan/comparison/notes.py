@@ -87,7 +87,10 @@ def _on_values(result: SystemResult, baseline: str) -> Iterator[str]:
         )
     never = [name for name, found in result.metrics.items() if found.difference is None]
     if never:
-        yield f"{result.name}: no record has in both it and {baseline} {', '.join(never)}."
+        yield (
+            f"{result.name}: no common record has a value both in it and in {baseline} for "
+            f"{', '.join(never)}."
+        )
 
 
 def _on_columns(results: Sequence[SystemResult]) -> Iterator[str]:

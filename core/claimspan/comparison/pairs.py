@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from claimspan.comparison.systems import System
 from claimspan.results.scores import ScoredRow
 from claimspan.statistics import Estimate, mean_estimates, sign_flip_p_values
 
-__all__ = ["PairedMetric", "compare_pairs", "defined", "estimates", "group_of", "paired_rows"]
+__all__ = ["PairedMetric", "compare_pairs", "estimates", "group_of", "paired_rows", "value_of"]
 
 _Pair = tuple[ScoredRow, ScoredRow]
+_Values = tuple[float | None, float | None]
 
 
 class PairedMetric(NamedTuple):
@@ -43,9 +44,10 @@ def paired_rows(baseline: System, system: System) -> list[_Pair]:
     ]
 
 
-def defined(row: ScoredRow, metric: str) -> bool:
-    """Whether a record has a value that can be averaged."""
-    return math.isfinite(row.scores.get(metric, math.nan))
+def value_of(row: ScoredRow, metric: str) -> float | None:
+    """Return the value of a metric; None where it has none that can be averaged."""
+    value = row.scores.get(metric)
+    return value if value is not None and math.isfinite(value) else None
 
 
 def group_of(row: ScoredRow, group_by: str | None) -> str:
@@ -59,11 +61,8 @@ def estimates(
     rows: Sequence[ScoredRow], metrics: Sequence[str], group_by: str | None = None
 ) -> dict[str, Estimate]:
     """Return the mean of each metric with its interval, over the records where it is defined."""
-    having = {metric: [row for row in rows if defined(row, metric)] for metric in metrics}
-    found = mean_estimates(
-        [[row.scores[metric] for row in each] for metric, each in having.items()],
-        _groups([[group_of(row, group_by) for row in each] for each in having.values()]),
-    )
+    columns = [[value_of(row, metric) for row in rows] for metric in metrics]
+    found = mean_estimates(columns, [group_of(row, group_by) for row in rows])
     return {metric: each for metric, each in zip(metrics, found, strict=True) if each is not None}
 
 
@@ -71,18 +70,19 @@ def compare_pairs(
     pairs: Sequence[_Pair], metrics: Sequence[str], group_by: str | None = None
 ) -> dict[str, PairedMetric]:
     """Compare each metric that is defined in both records of at least one pair."""
-    both = {
-        metric: [pair for pair in pairs if all(defined(row, metric) for row in pair)]
+    values = {
+        metric: [(value_of(before, metric), value_of(after, metric)) for before, after in pairs]
         for metric in metrics
     }
-    both = {metric: each for metric, each in both.items() if each}
-    changes = [[b.scores[m] - a.scores[m] for a, b in each] for m, each in both.items()]
-    groups = [[group_of(a, group_by) for a, _ in each] for each in both.values()]
-    intervals = mean_estimates(changes, _groups(groups))
-    p_values = sign_flip_p_values(_summed(changes, groups))
+    groups = [group_of(before, group_by) for before, _ in pairs]
+    changes = [[_change(*pair) for pair in each] for each in values.values()]
+    intervals = mean_estimates(changes, groups)
+    p_values = sign_flip_p_values([_summed(column, groups) for column in changes])
     return {
-        metric: PairedMetric(*_means(metric, both[metric]), interval, p, *_alone(metric, pairs))
-        for metric, interval, p in zip(both, intervals, p_values, strict=True)
+        metric: PairedMetric(*_means(each), interval, p_value, *_alone(each))
+        for (metric, each), interval, p_value in zip(
+            values.items(), intervals, p_values, strict=True
+        )
         if interval is not None
     }
 
@@ -92,39 +92,24 @@ def _same_query(key: str, left: System, right: System) -> bool:
     return None in known or known[0] == known[1]
 
 
-def _groups(columns: Sequence[Sequence[str]]) -> Sequence[Sequence[str]] | None:
-    """None where each record is a group of its own, which needs no look-up."""
-    alone = all(len(set(column)) == len(column) for column in columns)
-    return None if alone else columns
+def _change(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
 
 
-def _summed(
-    columns: Sequence[Sequence[float]], groups: Sequence[Sequence[str]]
-) -> list[list[float]]:
-    """The differences of each group together, in one row a group for all columns; 0 if it has none.
-
-    All columns then get the same sign for a record, and are tested at once.
-    """
-    places: Mapping[str, int] = {
-        group: place for place, group in enumerate(dict.fromkeys(_flat(groups)))
-    }
-    sums = [[0.0] * len(places) for _ in columns]
-    for column, values, names in zip(sums, columns, groups, strict=True):
-        for value, name in zip(values, names, strict=True):
-            column[places[name]] += value
-    return sums
+def _summed(column: Sequence[float | None], groups: Sequence[str]) -> list[float]:
+    """The differences of each group together, 0 where it has none: a flip turns a whole group."""
+    sums = dict.fromkeys(groups, 0.0)
+    for value, group in zip(column, groups, strict=True):
+        sums[group] += value or 0.0
+    return list(sums.values())
 
 
-def _flat(columns: Iterable[Iterable[str]]) -> Iterable[str]:
-    return (each for column in columns for each in column)
+def _means(values: Sequence[_Values]) -> tuple[float, float]:
+    both = [(a, b) for a, b in values if a is not None and b is not None]
+    return math.fsum(a for a, _ in both) / len(both), math.fsum(b for _, b in both) / len(both)
 
 
-def _means(metric: str, pairs: Sequence[_Pair]) -> tuple[float, float]:
-    before, after = (math.fsum(pair[i].scores[metric] for pair in pairs) for i in (0, 1))
-    return before / len(pairs), after / len(pairs)
-
-
-def _alone(metric: str, pairs: Sequence[_Pair]) -> tuple[int, int]:
+def _alone(values: Sequence[_Values]) -> tuple[int, int]:
     """Number of pairs where the first alone has a value, and where the second alone has."""
-    found = Counter((defined(a, metric), defined(b, metric)) for a, b in pairs)
+    found = Counter((a is not None, b is not None) for a, b in values)
     return found[True, False], found[False, True]

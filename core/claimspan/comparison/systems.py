@@ -20,7 +20,7 @@ from claimspan.files.jsonl import unreadable
 from claimspan.results.rows import ResultRow
 from claimspan.results.scores import ScoredRow, SystemScores, read_scores
 
-__all__ = ["System", "read_system", "read_systems", "system_of_rows"]
+__all__ = ["System", "holds_results", "read_system", "read_systems", "system_of_rows"]
 
 _WANTED: Final = "file of results (claimspan evaluate -o)"
 
@@ -129,6 +129,19 @@ def read_system(path: Path, *, name: str | None = None) -> System:
         raise unreadable(path, error, wanted=_WANTED) from error
     # Another form of results, or none at all, of which ``read_scores`` says what is wrong.
     return found or System.of(read_scores(path, name=name))
+
+
+def holds_results(path: Path) -> bool:
+    """Whether the first line of a file is that of a record with its evaluation.
+
+    Raises:
+        FileError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return next(_lines(file, path), None) is not None
+    except OSError as error:
+        raise unreadable(path, error, wanted="file of records or of results") from error
 
 
 def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:

@@ -14,8 +14,8 @@ __all__ = ["MISSING", "Table", "figure", "interval", "p_value", "signed"]
 MISSING: Final = "-"
 """Stands in a cell without a value."""
 
-_NUMERIC: Final = "0123456789]"
-"""What the last character of a figure is, with or without an interval."""
+_NUMERIC: Final = "0123456789]%"
+"""What the last character of a figure is: a digit, the end of an interval, or per cent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,66 +79,72 @@ def mean_estimate(
         ConfigError: There are not as many groups as values.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
-    return mean_estimates([values], None if groups is None else [groups])[0]
+    return mean_estimates([values], groups)[0]
 
 
 def mean_estimates(
-    columns: Sequence[Sequence[float]], groups: Sequence[Sequence[Hashable]] | None = None
+    columns: Sequence[Sequence[float | None]], groups: Sequence[Hashable] | None = None
 ) -> list[Estimate | None]:
-    """Return for many columns what ``mean_estimate`` returns for each.
+    """Return the mean of each column of a table, such as many metrics of the same records.
 
-    Columns with as many groups get the same draws, which take most of the time.
+    All columns get the same draws, which take most of the time. What is drawn are rows: one without
+    a value in a column counts for nothing there. A column without gaps has the figures of
+    ``mean_estimate``.
 
     Args:
-        columns: The values of each column, shape ``(n_columns, n)``; ``n`` may differ.
-        groups: The groups of each column, of the same shape.
+        columns: The columns, shape ``(n_columns, n)``; None where a row has no value.
+        groups: The group of each row, shape ``(n,)``, as for ``mean_estimate``.
+
+    Returns:
+        One estimate a column; None for a column without values.
 
     Raises:
-        ConfigError: There are not as many groups as values.
+        ConfigError: The columns differ in length, or there are not as many groups as rows.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
-    members = [
-        _members(None if groups is None else groups[place], len(column))
-        for place, column in enumerate(columns)
+    if len({len(column) for column in columns}) > 1:
+        raise ConfigError("the columns differ in length: give None where a row has no value")
+    known = [[value for value in column if value is not None] for column in columns]
+    if not any(known):
+        return [None] * len(columns)
+    drawn = _drawn_means(columns, _members(groups, len(columns[0])))
+    return [
+        _estimate(math.fsum(values) / len(values), means, len(values)) if values else None
+        for values, means in zip(known, drawn, strict=True)
     ]
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for place, each in enumerate(members):
-        by_size[len(each)].append(place)
-    found: list[Estimate | None] = [None] * len(columns)
-    for size, places in by_size.items():
-        if size:
-            drawn = _drawn_means([columns[i] for i in places], [members[i] for i in places])
-            for place, means in zip(places, drawn, strict=True):
-                values = columns[place]
-                found[place] = _estimate(math.fsum(values) / len(values), means, len(values))
-    return found
 
 
 def _drawn_means(
-    columns: Sequence[Sequence[float]], members: Sequence[Sequence[Sequence[int]]]
+    columns: Sequence[Sequence[float | None]], members: Sequence[Sequence[int]]
 ) -> list[list[float]]:
-    """The means of bootstrap samples, shape ``(n_columns, RESAMPLES)``; all have as many groups."""
+    """The means of bootstrap samples of each column; those without any value are left out."""
     try:
         import numpy as np
     except ImportError as error:
         raise MissingExtraError("scipy", "bench") from error
-    sums = np.array(
-        [
-            [math.fsum(column[row] for row in rows) for rows in groups]
-            for column, groups in zip(columns, members, strict=True)
-        ]
-    ).T
-    counts = np.array([[len(rows) for rows in groups] for groups in members]).T
-    size = len(sums)
+    cells = [
+        [[value for row in rows if (value := column[row]) is not None] for rows in members]
+        for column in columns
+    ]
+    sums = np.array([[math.fsum(each) for each in column] for column in cells]).T
+    counts = np.array([[float(len(each)) for each in column] for column in cells]).T
     generator = np.random.default_rng(SEED)
     batches: list[NDArray[np.float64]] = []
     for _ in range(RESAMPLES // _BATCH):  # in batches: all at once would take gigabytes
-        chosen = generator.integers(0, size, (_BATCH, size))
-        places = (chosen + size * np.arange(_BATCH)[:, None]).ravel()
-        times = np.bincount(places, minlength=_BATCH * size).reshape(_BATCH, size).astype(float)
-        batches.append((times @ sums) / (times @ counts))
-    drawn: list[list[float]] = np.concatenate(batches).T.tolist()
-    return drawn
+        times = _draw(generator, len(members))
+        with np.errstate(invalid="ignore"):  # 0 / 0, where a sample has no value of a column
+            batches.append((times @ sums) / (times @ counts))
+    means = np.concatenate(batches).T
+    return [[float(each) for each in column[~np.isnan(column)]] for column in means]
+
+
+def _draw(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
+    """How often each of ``n`` groups is in each sample of a batch, shape ``(_BATCH, n)``."""
+    import numpy as np
+
+    chosen = generator.integers(0, n, (_BATCH, n))
+    places = (chosen + n * np.arange(_BATCH)[:, None]).ravel()
+    return np.bincount(places, minlength=_BATCH * n).reshape(_BATCH, n).astype(np.float64)
 
 
 def share_estimate(successes: int, n: int) -> Estimate | None:

@@ -1,5 +1,0 @@
-"""Gates in pytest."""
-
-from __future__ import annotations
-
-__all__: list[str] = []

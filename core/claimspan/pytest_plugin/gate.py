@@ -1,0 +1,223 @@
+"""The fixture ``claimspan_gate``: evaluates records, and fails the test where a rule does not hold.
+
+The rules and the table are those of ``claimspan gate``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypedDict, Unpack, cast
+
+import pytest
+from pydantic import ValidationError
+
+from claimspan.comparison.gate import Gate, GateResult, check_gate
+from claimspan.comparison.gate_tables import gate_as_text, gate_line
+from claimspan.comparison.systems import System, holds_results, read_system, system_of_rows
+from claimspan.errors import ConfigError
+from claimspan.evaluation.evaluate import aevaluate_many, evaluate_many
+from claimspan.evaluation.result import Evaluation
+from claimspan.files.jsonl import read_text
+from claimspan.files.private import write_private
+from claimspan.files.record_files import read_records
+from claimspan.judges import Judge, default_judge
+from claimspan.pytest_plugin import MARKER, PROPERTY
+from claimspan.records import RagRecord
+from claimspan.results.rows import ResultRow
+from claimspan.text.visible import visible
+
+__all__ = ["GateOptions", "PytestGate"]
+
+_RULES: Final = ("min", "max", "confident", "tolerance", "min_records", "max_failed")
+"""The options that are rules, by their names in ``Gate``."""
+
+_LONGEST_NAME: Final = 100
+"""Characters of a file's name that are those of the test."""
+
+
+class GateOptions(TypedDict, total=False):
+    """What a gate may be called with; the marker takes the same as defaults."""
+
+    judge: str | Judge
+    """Judge of the records, or its name as in ``CLAIMSPAN_JUDGE``; not for a file of results."""
+
+    min: Mapping[str, float]
+    """Metric to the lowest mean that passes."""
+
+    max: Mapping[str, float]
+    """Metric to the highest mean that passes."""
+
+    baseline: str | Path
+    """File of results to compare with: no metric may get worse."""
+
+    confident: bool
+    """Whether the whole 95 % interval has to hold a threshold."""
+
+    tolerance: float
+    """By how much a metric may get worse than the baseline's."""
+
+    min_records: int
+    """Records that must have an evaluation, and a value of each metric with a threshold."""
+
+    max_failed: float
+    """Share of the records that may have no evaluation, or be missing from the baseline's."""
+
+    results: str | Path
+    """File to write the results to; one in pytest's cache by default."""
+
+
+class PytestGate:
+    """Checks records or results against rules; relative paths start at pytest's root folder."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+        self._root = request.config.rootpath
+        self._calls = 0
+
+    def __call__(
+        self, subject: Sequence[RagRecord] | str | Path, **options: Unpack[GateOptions]
+    ) -> GateResult:
+        """Check the rules, and fail the test where one does not hold.
+
+        Args:
+            subject: Records, a file of records, or a file of results.
+            **options: As in ``GateOptions``; what is not given is as the marker says.
+
+        Raises:
+            AssertionError: A rule does not hold; has the table of ``claimspan gate``.
+            ConfigError: The options do not fit, or the baseline is not there.
+            FileError: A file cannot be read.
+        """
+        __tracebackhide__ = True  # a failed test shows the line of the user, not ours
+        chosen = self._chosen(options)
+        records = self._records(subject)
+        if records is None:
+            return self._check_file(self._root / str(subject), chosen)
+        done = evaluate_many(records, judge=_judge(chosen), progress=False)
+        return self._check_rows(records, done, chosen)
+
+    async def acheck(
+        self, subject: Sequence[RagRecord] | str | Path, **options: Unpack[GateOptions]
+    ) -> GateResult:
+        """Do the same in an asynchronous test, without blocking its event loop."""
+        __tracebackhide__ = True
+        chosen = self._chosen(options)
+        records = self._records(subject)
+        if records is None:
+            return self._check_file(self._root / str(subject), chosen)
+        done = await aevaluate_many(records, judge=_judge(chosen), progress=False)
+        return self._check_rows(records, done, chosen)
+
+    def _chosen(self, options: GateOptions) -> GateOptions:
+        """The options of the call, before those of the nearest markers."""
+        chosen = GateOptions()
+        for marker in reversed(list(self._request.node.iter_markers(MARKER))):
+            unknown = sorted(marker.kwargs.keys() - GateOptions.__annotations__.keys())
+            if marker.args or unknown:
+                raise ConfigError(
+                    f"the marker {MARKER} takes options by name, as the fixture does"
+                    + (f", and none is called {', '.join(unknown)}" if unknown else "")
+                )
+            chosen.update(cast("GateOptions", marker.kwargs))
+        chosen.update(options)
+        return chosen
+
+    def _records(self, subject: Sequence[RagRecord] | str | Path) -> Sequence[RagRecord] | None:
+        """The records to evaluate; None where the subject is a file of results."""
+        if isinstance(subject, str | Path):
+            path = self._root / subject
+            if holds_results(path):
+                return None
+            subject = read_records(path)
+        if not subject:
+            raise ConfigError("there are no records: a gate that checks nothing would always pass")
+        return subject
+
+    def _check_rows(
+        self, records: Sequence[RagRecord], done: Sequence[Evaluation], chosen: GateOptions
+    ) -> GateResult:
+        __tracebackhide__ = True
+        rows = [
+            ResultRow.of(index, record, evaluation)
+            for index, (record, evaluation) in enumerate(zip(records, done, strict=True))
+        ]
+        self._calls += 1
+        path = self._root / chosen["results"] if "results" in chosen else self._place()
+        text = "".join(f"{row.model_dump_json()}\n" for row in rows)
+        write_private(path, text, what="the results")
+        return self._check(system_of_rows(path.stem, rows), path, chosen)
+
+    def _check_file(self, path: Path, chosen: GateOptions) -> GateResult:
+        __tracebackhide__ = True
+        return self._check(read_system(path), path, chosen)
+
+    def _check(self, system: System, path: Path, chosen: GateOptions) -> GateResult:
+        __tracebackhide__ = True
+        updates = bool(self._request.config.getoption("--claimspan-update-baseline"))
+        baseline = self._root / chosen["baseline"] if "baseline" in chosen else None
+        before = None if baseline is None or updates else _existing(baseline)
+        result = check_gate(
+            system, _gate(chosen), baseline=before, may_be_empty=updates and baseline is not None
+        )
+        said = f"{gate_line(result)}; results: {path}"
+        if updates and baseline is not None and result.passed:
+            _copy(path, baseline)
+            said += f"; they are the baseline {baseline} now"
+        self._request.node.user_properties.append((PROPERTY, visible(said)))
+        if not result.passed:
+            raise AssertionError(visible(f"\n{gate_as_text(result)}\nresults: {path}"))
+        return result
+
+    def _place(self) -> Path:
+        """A file for the results of this call, the same in every run."""
+        given = self._request.config.getoption("--claimspan-results")
+        if given is not None:
+            folder = self._root / str(given)
+            folder.mkdir(parents=True, exist_ok=True)
+        elif self._request.config.pluginmanager.has_plugin("cacheprovider"):
+            folder = self._request.config.cache.mkdir("claimspan")
+        else:
+            folder = self._request.getfixturevalue("tmp_path")
+        return folder / f"{_file_name(self._request.node.nodeid, self._calls)}.jsonl"
+
+
+def _file_name(node_id: str, call: int) -> str:
+    """A name that every file system takes, which no other test has."""
+    readable = re.sub(r"[^\w.-]+", "_", node_id.rpartition("/")[2], flags=re.ASCII)
+    digest = hashlib.sha256(node_id.encode()).hexdigest()[:8]
+    return f"{readable[:_LONGEST_NAME]}-{digest}" + (f"-{call}" if call > 1 else "")
+
+
+def _gate(chosen: GateOptions) -> Gate:
+    rules = {name: value for name, value in chosen.items() if name in _RULES}
+    try:
+        return Gate.model_validate(rules)
+    except ValidationError as error:
+        wrong = sorted({str(each["loc"][0]) for each in error.errors()})
+        raise ConfigError(
+            f"{', '.join(wrong)} cannot be used: give thresholds as numbers by metric, and shares "
+            "between 0 and 1"
+        ) from None
+
+
+def _judge(chosen: GateOptions) -> Judge:
+    judge = chosen.get("judge")
+    return default_judge(judge) if judge is None or isinstance(judge, str) else judge
+
+
+def _existing(baseline: Path) -> System:
+    if not baseline.exists():
+        raise ConfigError(
+            f"there is no baseline {str(baseline)!r}: make it of new results with "
+            "pytest --claimspan-update-baseline"
+        )
+    return read_system(baseline)
+
+
+def _copy(results: Path, baseline: Path) -> None:
+    if results.resolve() != baseline.resolve():
+        text = read_text(results, wanted="file of results")
+        write_private(baseline, text, what="the baseline")

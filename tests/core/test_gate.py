@@ -1,0 +1,312 @@
+"""A gate fails where something fell, and never passes because nothing could be measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from typer.testing import Result
+
+from claimspan.comparison.gate import GateResult
+from claimspan.errors import ClaimspanError
+
+from command_line import invoke
+from result_files import Scores, result_row, write_results
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """40 records with a faithfulness around 0.8 and hallucination around 0.1."""
+    return write_results(tmp_path / "good.jsonl", scores(0.8, 0.1))
+
+
+def scores(faithfulness: float, hallucination: float, n: int = 40) -> list[Scores]:
+    dice = Random(7)
+    return [
+        {
+            "faithfulness": faithfulness + dice.uniform(-0.1, 0.1),
+            "hallucination": hallucination + dice.uniform(-0.1, 0.1),
+        }
+        for _ in range(n)
+    ]
+
+
+def gate(path: Path, *arguments: str) -> tuple[int, GateResult]:
+    result = invoke("gate", str(path), *arguments, "--json")
+    return result.exit_code, GateResult.model_validate_json(result.stdout.splitlines()[0])
+
+
+def failures(path: Path, *arguments: str) -> list[str]:
+    """The rules that do not hold, with the exit code checked against them."""
+    code, result = gate(path, *arguments)
+    found = [f"{check.rule} {check.metric or ''}".strip() for check in result.failures]
+    assert code == (1 if found else 0)
+    assert result.passed is not bool(found)
+    return found
+
+
+# --- thresholds ---
+
+
+def test_a_mean_on_the_right_side_of_its_thresholds_passes(good: Path) -> None:
+    assert failures(good, "--min", "faithfulness=0.75", "--max", "hallucination=0.15") == []
+
+
+def test_a_mean_beyond_its_threshold_fails_by_how_much_it_is_beyond(good: Path) -> None:
+    code, result = gate(good, "--min", "faithfulness=0.9", "--max", "hallucination=0.05")
+    checks = {check.metric: check for check in result.failures}
+
+    assert code == 1
+    for metric, sign in (("faithfulness", 1), ("hallucination", -1)):
+        check = checks[metric]
+        assert check.estimate is not None
+        assert check.limit is not None
+        assert check.fell_by == pytest.approx(sign * (check.limit - check.estimate.value))
+        assert check.fell_by > 0
+
+
+def test_a_mean_exactly_at_its_threshold_passes(tmp_path: Path) -> None:
+    path = write_results(tmp_path / "r.jsonl", [{"faithfulness": 0.5, "hallucination": 0.5}] * 3)
+
+    assert failures(path, "--min", "faithfulness=0.5", "--max", "hallucination=0.5") == []
+
+
+def test_confident_asks_the_end_of_the_interval_that_is_nearest_to_failing(good: Path) -> None:
+    _, result = gate(good, "--min", "faithfulness=0", "--max", "hallucination=1")
+    found = {check.metric: check.estimate for check in result.checks}
+    faithful, invented = found["faithfulness"], found["hallucination"]
+    assert faithful is not None
+    assert invented is not None
+    between = (
+        *("--min", f"faithfulness={(faithful.low + faithful.value) / 2}"),
+        *("--max", f"hallucination={(invented.high + invented.value) / 2}"),
+    )
+
+    assert failures(good, *between) == []
+    assert failures(good, *between, "--confident") == ["min faithfulness", "max hallucination"]
+
+
+# --- what could not be measured ---
+
+
+@pytest.mark.parametrize("option", ["--min", "--max"])
+def test_a_threshold_on_a_metric_that_no_record_has_fails(good: Path, option: str) -> None:
+    assert failures(good, option, "recall=0.5") == [f"{option[2:]} recall"]
+
+
+def test_a_misspelt_metric_fails_with_the_name_that_was_meant(good: Path) -> None:
+    _, result = gate(good, "--min", "faithfullness=0.1")
+
+    assert "did you mean faithfulness?" in result.failures[0].said
+
+
+def test_a_run_of_which_too_many_records_failed_does_not_pass(tmp_path: Path) -> None:
+    rows: list[Scores] = [*scores(0.9, 0.0, 37), *[None] * 3]
+    path = write_results(tmp_path / "r.jsonl", rows)
+
+    assert failures(path, "--min", "faithfulness=0.5") == ["failed"]
+    assert failures(path, "--min", "faithfulness=0.5", "--max-failed", "0.1") == []
+
+
+def test_a_run_of_which_every_record_failed_does_not_pass(tmp_path: Path) -> None:
+    path = write_results(tmp_path / "r.jsonl", [None] * 4)
+
+    found = failures(path, "--max", "hallucination=1", "--max-failed", "1")
+
+    assert found == ["records", "max hallucination"]
+
+
+def test_too_few_records_or_too_few_with_the_metric_do_not_pass(tmp_path: Path) -> None:
+    rows: Sequence[Scores] = [{"faithfulness": 1.0}] * 3 + [{"recall": 1.0}] * 7
+    path = write_results(tmp_path / "r.jsonl", rows)
+
+    assert failures(path, "--min", "faithfulness=0.5", "--min-records", "3") == []
+    assert failures(path, "--min", "faithfulness=0.5", "--min-records", "10") == [
+        "min faithfulness"
+    ]
+    assert "records" in failures(path, "--min", "recall=0.5", "--min-records", "11")
+
+
+# --- the baseline ---
+
+
+def against(
+    folder: Path, before: Sequence[Scores], after: Sequence[Scores], *more: str
+) -> list[str]:
+    old = write_results(folder / "last.jsonl", before)
+    return failures(write_results(folder / "now.jsonl", after), "--baseline", str(old), *more)
+
+
+def test_the_same_results_pass_their_own_baseline(tmp_path: Path) -> None:
+    assert against(tmp_path, scores(0.8, 0.1), scores(0.8, 0.1)) == []
+
+
+def test_what_got_worse_fails_in_its_own_direction(tmp_path: Path) -> None:
+    before = scores(0.8, 0.1)
+
+    assert against(tmp_path, before, scores(0.7, 0.1)) == ["baseline faithfulness"]
+    assert against(tmp_path, before, scores(0.8, 0.2)) == ["baseline hallucination"]
+    assert against(tmp_path, before, scores(0.9, 0.0)) == []
+
+
+def test_within_the_tolerance_nothing_fails(tmp_path: Path) -> None:
+    before, after = scores(0.8, 0.1), scores(0.77, 0.1)
+
+    assert against(tmp_path, before, after, "--tolerance", "0.02") == ["baseline faithfulness"]
+    assert against(tmp_path, before, after, "--tolerance", "0.04") == []
+
+
+def test_worse_by_no_more_than_chance_passes_and_is_said(tmp_path: Path) -> None:
+    before, after = scores(0.8, 0.1), scores(0.8, 0.1)
+    after[0] = {"faithfulness": 0.1, "hallucination": 0.1}
+    path = write_results(tmp_path / "now.jsonl", after)
+    old = write_results(tmp_path / "last.jsonl", before)
+    code, result = gate(path, "--baseline", str(old))
+    check = next(check for check in result.checks if check.metric == "faithfulness")
+
+    assert code == 0
+    assert check.fell_by > 0.01
+    assert check.said == "worse, but no more than by chance"
+    assert check.difference is not None
+    assert check.difference.p_value == 1.0
+
+
+def test_the_tests_of_the_baseline_are_adjusted_for_each_other(tmp_path: Path) -> None:
+    # Five of six records worse: p = 2 / 32 alone is not enough; six: 2 / 64 is, for one metric.
+    fell = {"recall": 0.4, "f1": 0.4, "precision": 0.4}
+    had = dict.fromkeys(fell, 0.5)
+
+    assert against(tmp_path, [{"f1": 0.5}] * 5, [{"f1": 0.4}] * 5) == []
+    assert against(tmp_path, [{"f1": 0.5}] * 6, [{"f1": 0.4}] * 6) == ["baseline f1"]
+    assert against(tmp_path, [had] * 6, [fell] * 6) == []
+    assert len(against(tmp_path, [had] * 8, [fell] * 8)) == 3
+
+
+def test_a_metric_that_has_lost_all_its_values_fails(tmp_path: Path) -> None:
+    before: list[Scores] = [{"f1": 0.5, "recall": 0.5}] * 8
+
+    assert against(tmp_path, before, [{"recall": 0.5}] * 8) == ["baseline f1"]
+    assert against(tmp_path, [{"recall": 0.5}] * 8, before) == []
+
+
+def test_records_of_the_baseline_that_are_gone_fail_the_gate(tmp_path: Path) -> None:
+    before = scores(0.8, 0.1)
+
+    assert against(tmp_path, before, before[:20]) == ["missing"]
+    assert against(tmp_path, before, before[:20], "--max-failed", "0.5") == []
+
+
+def test_a_metric_without_a_better_end_fails_only_where_a_threshold_gives_it_one(
+    tmp_path: Path,
+) -> None:
+    before: list[Scores] = [{"self_knowledge": 0.5, "f1": 0.5}] * 10
+    after: list[Scores] = [{"self_knowledge": 0.1, "f1": 0.5}] * 10
+
+    assert against(tmp_path, before, after) == []
+    assert against(tmp_path, before, after, "--min", "self_knowledge=0") == [
+        "baseline self_knowledge"
+    ]
+
+
+# --- what is printed and written ---
+
+
+def printed(path: Path, *arguments: str) -> Result:
+    return invoke("gate", str(path), *arguments)
+
+
+def test_the_table_begins_with_what_failed_and_a_line_for_logs_ends_it(good: Path) -> None:
+    result = printed(good, "--min", "faithfulness=0.9", "--max", "hallucination=0.5")
+    lines = result.stdout.rstrip().splitlines()
+
+    assert result.exit_code == 1
+    assert lines[1].startswith("FAILED  min faithfulness")
+    assert "the mean is too low" in lines[1]
+    assert lines[-1].startswith("claimspan gate: FAILED, 1 of 4 checks over 40 records: min faith")
+    passing = printed(good, "--min", "faithfulness=0.5").stdout.rstrip().splitlines()
+    assert passing[-1] == "claimspan gate: passed, 3 checks over 40 records"
+
+
+def test_the_markdown_and_the_summary_of_a_github_step_have_the_table(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, summary = tmp_path / "gate.md", tmp_path / "summary.md"
+    summary.write_text("# Before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    asked = ("--min", "faithfulness=0.9")
+
+    printed(good, *asked, "--markdown", str(page))
+    assert summary.read_text(encoding="utf-8") == "# Before\n"  # not without being asked
+    printed(good, *asked, "--github-summary")
+
+    written = page.read_text(encoding="utf-8")
+    assert "| FAILED | min faithfulness | 0." in written
+    assert summary.read_text(encoding="utf-8") == f"# Before\n{written}"
+
+
+def test_without_a_summary_file_the_gate_says_so_and_decides_all_the_same(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    result = printed(good, "--min", "faithfulness=0.5", "--github-summary")
+
+    assert result.exit_code == 0
+    assert "GITHUB_STEP_SUMMARY is not set" in result.stderr
+
+
+def test_names_of_metrics_and_records_command_neither_terminal_nor_page(tmp_path: Path) -> None:
+    hostile = "\x1b[2J|<b>"
+    rows = [result_row(n, {hostile: 0.5}) for n in range(3)]
+    path, page = write_results(tmp_path / "r.jsonl", rows), tmp_path / "g.md"
+
+    result = printed(path, "--min", f"{hostile}=0.9", "--markdown", str(page))
+
+    assert "\x1b" not in result.stdout + page.read_text(encoding="utf-8")
+    assert "\\|&lt;b>" in page.read_text(encoding="utf-8")
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "lets everything pass"),
+        (("--min", "faithfulness"), "'faithfulness' is no threshold"),
+        (("--min", "=0.5"), "is no threshold"),
+        (("--max", "hallucination=nan"), "is no threshold"),
+        (("--min", "f1=0.5", "--min", "f1=0.6"), "gives f1 twice"),
+        (("--baseline", "absent.jsonl"), "absent.jsonl"),
+    ],
+)
+def test_bad_input_is_refused_with_what_to_do(
+    good: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    error = invoke("gate", str(good), *arguments).exception
+
+    assert isinstance(error, ClaimspanError)
+    assert message in str(error)
+
+
+@pytest.mark.parametrize("option", ["--tolerance=-1", "--max-failed=2", "--min-records=0"])
+def test_a_rule_outside_of_its_range_is_bad_input(good: Path, option: str) -> None:
+    assert invoke("gate", str(good), "--min", "f1=0.5", option).exit_code == 2
+
+
+def test_a_baseline_of_other_records_is_bad_input(good: Path, tmp_path: Path) -> None:
+    other = write_results(tmp_path / "o.jsonl", [result_row(0, {"f1": 0.5}, id="other")])
+    error = invoke("gate", str(good), "--baseline", str(other)).exception
+
+    assert isinstance(error, ClaimspanError)
+    assert "no record in common" in str(error)
+
+
+def test_json_holds_every_check(good: Path) -> None:
+    result = invoke("gate", str(good), "--min", "faithfulness=0.5", "--json")
+    found = json.loads(result.stdout)
+
+    assert [check["rule"] for check in found["checks"]] == ["records", "failed", "min"]
+    assert "claimspan gate: passed" in result.stderr
