@@ -69,7 +69,9 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "benchmarks": VALUES
     | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
     | {"progress", "results", "retrievers", "statistics", "text"},
-    "report": VALUES | {"metrics", "statistics", "text"},
+    "report": VALUES
+    | {"comparison", "evaluation", "files", "metrics", "progress", "results", "statistics"}
+    | {"text"},
     "pytest_plugin": VALUES | {"comparison", "evaluation", "files", "judges", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES

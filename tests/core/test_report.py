@@ -21,6 +21,9 @@ CHUNKS = (
     Chunk(id="finally", text="The saved exception is discarded.", score=7.25),
     Chunk(id="else", text="The else clause runs when nothing was raised."),
 )
+INDEX: dict[str, str | None] = {"type": "application/json", "id": "index"}
+"""The attributes of the one script element that is data, and runs nothing."""
+
 EVIL = "</style></script><script>alert(1)</script>{{ 7 * 6 }}{% raw %}<img src=http://x.test/>'\"&"
 
 
@@ -62,6 +65,11 @@ class Page(HTMLParser):
     def text(self) -> str:
         return "".join(self.texts)
 
+    @property
+    def marks(self) -> list[dict[str, str | None]]:
+        """The marks in texts from which claims were extracted."""
+        return [mark for mark in self.all("mark") if "closest" not in (mark["class"] or "")]
+
     def all(self, name: str, **wanted: str) -> list[dict[str, str | None]]:
         return [a for tag, a in self.tags if tag == name and wanted.items() <= a.items()]
 
@@ -89,7 +97,7 @@ def test_text_of_a_record_is_never_markup() -> None:
         **{"ground_truth_claims": (claim,), "undefined": {EVIL: EVIL}, "scores": {EVIL: 1.0}},
     )
     evil, good = (Page(render_report([e], title=EVIL)) for e in (entry, make_entry()))
-    assert len(evil.all("script")) == len(good.all("script")) == 1
+    assert evil.all("script") == good.all("script") == [INDEX, {}]
     assert len(evil.all("style")) == len(good.all("style")) == 1
     assert not evil.all("img")
     assert evil.text.count("{{ 7 * 6 }}") >= 8
@@ -132,7 +140,7 @@ def test_an_undefined_metric_shows_its_reason_and_no_number() -> None:
 
 def test_a_claim_is_marked_in_the_answer_by_its_label() -> None:
     page = Page(render_report([make_entry()]))
-    assert [(m["class"], m["title"]) for m in page.all("mark")] == [
+    assert [(m["class"], m["title"]) for m in page.marks] == [
         ("entailed", "Claim 1: entailed"),
         ("neutral", "Claim 2: neutral"),
     ]
@@ -146,13 +154,13 @@ def test_a_stretch_with_several_claims_shows_the_worst_label() -> None:
     ]
     for n, worst in enumerate(("entailed", "undecided", "contradicted"), start=1):
         page = Page(render_report([make_entry(response_claims=tuple(labelled[:n]))]))
-        assert [mark["class"] for mark in page.all("mark")] == [worst]
+        assert [mark["class"] for mark in page.marks] == [worst]
 
 
 def test_a_claim_that_is_not_in_the_answer_is_listed_below_it() -> None:
     claim = ReportClaim(text="Nobody knows.", label=Label.CONTRADICTED)
     page = Page(render_report([make_entry(response_claims=(claim,))]))
-    assert not page.all("mark")
+    assert not page.marks
     assert "Nobody knows." in page.text
     assert "not found word for word in the response" in page.text
 
@@ -201,7 +209,7 @@ def test_a_page_without_records_is_a_page() -> None:
 
 
 def test_a_page_is_small() -> None:
-    assert len(render_report([]).encode()) < 20_000
+    assert len(render_report([]).encode()) < 30_000
 
 
 def test_a_missing_jinja2_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

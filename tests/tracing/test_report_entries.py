@@ -92,6 +92,8 @@ def check_equal(made: ReportEntry, read: ReportEntry, *apart_from: str) -> None:
     """All fields are equal but those given; times are measured twice, and close."""
     left_out = {"started", "seconds", *apart_from}
     assert made.model_dump(exclude=left_out) == read.model_dump(exclude=left_out)
+    assert made.started is not None
+    assert read.started is not None
     assert abs(made.started - read.started) < APART
     assert abs(made.seconds - read.seconds) < APART.total_seconds()
 

@@ -42,7 +42,7 @@ SUMMARIES: Final = {
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
     "gate": "Fail where scores are too low, or worse than before.",
     "judge-agreement": "Measure how far judges agree with human labels.",
-    "report": "Turn a trace file into one HTML page that opens offline.",
+    "report": "Turn traces or results into one HTML page that opens offline.",
     "spool": "Show what waits in a spool, and try dead letters again.",
     "stats": "Estimate the mean scores of all traffic from the sampled part.",
     "worker": "Run a Celery worker that evaluates records.",

@@ -1,13 +1,29 @@
-"""Renders evaluated records as one self-contained HTML page.
+"""Renders evaluated records as one self-contained HTML page, as Markdown, or as figures.
 
-`ReportEntry` is the input, `render_report` makes the page, and `summarise` gives the mean of each
-metric over many entries.
+``ReportEntry`` is the input. ``render_report`` makes the page of one system, ``render_comparison``
+that of several, which ``compare_entries`` compares. ``outline`` puts either into figures, which
+``render_markdown`` writes. ``summarise`` gives the mean of each metric over many entries.
 """
 
 from __future__ import annotations
 
-from claimspan.report.entries import ReportClaim, ReportEntry
-from claimspan.report.page import render_report
+from claimspan.report.compared import compare_entries
+from claimspan.report.entries import ReportClaim, ReportEntry, ReportSystem
+from claimspan.report.markdown_page import render_markdown
+from claimspan.report.outline import ReportOutline, outline
+from claimspan.report.page import render_comparison, render_report
 from claimspan.report.summary import MetricSummary, summarise
 
-__all__ = ["MetricSummary", "ReportClaim", "ReportEntry", "render_report", "summarise"]
+__all__ = [
+    "MetricSummary",
+    "ReportClaim",
+    "ReportEntry",
+    "ReportOutline",
+    "ReportSystem",
+    "compare_entries",
+    "outline",
+    "render_comparison",
+    "render_markdown",
+    "render_report",
+    "summarise",
+]

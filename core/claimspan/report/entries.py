@@ -1,20 +1,22 @@
 """The view model of the report: one record with its claims and scores.
 
-The report depends on no tracing. The tracing package makes entries, either from a job and its
-outcome or from a trace file, so that a page is the same whichever way the records were read.
+The report depends on no tracing. The tracing package makes entries from a job and its outcome or
+from a trace file, and ``evaluated`` makes them from a file of results, so that a page is the same
+whichever way the records were read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from claimspan.records import Chunk
 from claimspan.verdicts import Claim, Label
 
-__all__ = ["ReportClaim", "ReportEntry"]
+__all__ = ["ReportClaim", "ReportEntry", "ReportSystem"]
 
 
 class ReportClaim(Claim):
@@ -39,14 +41,17 @@ class ReportClaim(Claim):
 class ReportEntry(BaseModel):
     """One record with its claims, its scores and the state in which its evaluation ended.
 
-    Made by the tracing package, from a job and its outcome or from a trace file. Defaults stand
-    for what was not captured.
+    Defaults stand for what was not captured.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    trace_id: str
-    """Hexadecimal id of the trace, for looking up the record in a tracing backend."""
+    trace_id: str = ""
+    """Hexadecimal id of the trace, for looking up the record in a tracing backend; empty where the
+    record was evaluated from a file."""
+
+    record_id: str | None = None
+    """The caller's own id of the query; None where it has none."""
 
     query: str
     """The question of the user."""
@@ -72,11 +77,20 @@ class ReportEntry(BaseModel):
     claims_left_out: int = 0
     """Number of claims that did not fit into the limits of a span; the scores include them."""
 
+    claims_undecided: int | None = None
+    """Number of claims with a verdict that the judge left undecided; None where not known."""
+
     scores: Mapping[str, float] = Field(default_factory=dict[str, float])
     """Name of a metric to its value; an undefined metric is absent."""
 
     undefined: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Name of a metric without a value to the reason."""
+
+    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """What the caller keeps with the record, by which the report slices the scores."""
+
+    abstained: bool = False
+    """Whether the response declines to answer, and asserts nothing."""
 
     status: str
     """State in which the evaluation ended: ``evaluated``, ``timeout``, ``judge_error``..."""
@@ -96,8 +110,24 @@ class ReportEntry(BaseModel):
     cost_usd: float | None = None
     """Cost of these calls in US dollars; None where the price is not known."""
 
-    started: datetime
-    """Time at which the pipeline started, with a time zone."""
+    started: datetime | None = None
+    """Time at which the pipeline started, with a time zone; None where it is not known."""
 
     seconds: float = 0.0
     """Duration of the pipeline in seconds, evaluation not included."""
+
+    @property
+    def key(self) -> str:
+        """What the same record has in another system's file: its id, else its query."""
+        return self.record_id or self.query
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSystem:
+    """One system with its records, for a report on several."""
+
+    name: str
+    """Name of the system: the file's, without its ending."""
+
+    entries: tuple[ReportEntry, ...]
+    """Its records, in any order."""

@@ -5,18 +5,29 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from claimspan.comparison.comparison import Comparison
 from claimspan.errors import MissingExtraError
-from claimspan.report.entries import ReportEntry
-from claimspan.report.glossary import GLOSSARY, MAIN_METRICS, Metric
+from claimspan.evaluation.diagnosis import Part
+from claimspan.progress import progress_bar
+from claimspan.report.blocks import PAGE_SIZE, compressed, index_of
+from claimspan.report.comparison_views import paper_rows, view_metrics
+from claimspan.report.diagnosed import diagnosis_of
+from claimspan.report.entries import ReportEntry, ReportSystem
+from claimspan.report.glossary import GLOSSARY, MAIN_METRICS, Metric, describe
+from claimspan.report.questions import Question, index_row, side_by_side, worst_first
+from claimspan.report.slice_views import view_slices
+from claimspan.report.slices import slice_keys
 from claimspan.report.summary import MetricSummary, summarise
 from claimspan.report.views import (
     UNDECIDED,
+    AnswerView,
     TileView,
-    score_order,
     view_record,
     view_score,
     view_tile,
@@ -27,9 +38,10 @@ from claimspan.verdicts import Label
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["render_report"]
+__all__ = ["main_metric", "render_comparison", "render_report", "row_metrics"]
 
 _TEMPLATE: Final = "report.html.j2"
+_RECORD: Final = "record.html.j2"
 _SCRIPT: Final = "report.js"
 _STYLE: Final = "report.css"
 
@@ -44,8 +56,21 @@ _ROW_METRICS: Final = (
 _ROW_LIMIT: Final = 4
 """Number of score columns; more would leave no room for the question."""
 
+_WORDS: Final = {
+    Part.RETRIEVER: "the retriever",
+    Part.GENERATOR: "the generator",
+    Part.BOTH: "both of them",
+    Part.NONE: "no shortcoming",
+    Part.UNKNOWN: "undecided",
+}
 
-def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluation") -> str:
+
+def render_report(
+    entries: Sequence[ReportEntry],
+    *,
+    title: str = "RAG evaluation",
+    progress: bool | None = False,
+) -> str:
     """Render one self-contained page. It makes no request and opens offline.
 
     All content of a record is escaped: markup in a chunk is shown as text and never runs, and
@@ -54,6 +79,7 @@ def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluatio
     Args:
         entries: The records, in any order; the page shows those with the lowest scores first.
         title: The heading of the page.
+        progress: Show a progress bar; None shows it on a terminal.
 
     Returns:
         The HTML of the page.
@@ -61,25 +87,130 @@ def render_report(entries: Sequence[ReportEntry], *, title: str = "RAG evaluatio
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    script, summaries = _read(_SCRIPT), summarise(entries)
-    return (
-        _environment()
-        .get_template(_TEMPLATE)
-        .render(
+    page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None)
+    return page.render(title, progress=progress)
+
+
+def render_comparison(
+    systems: Sequence[ReportSystem],
+    comparison: Comparison,
+    *,
+    title: str = "RAG systems compared",
+    progress: bool | None = False,
+) -> str:
+    """Render one page on several systems, with their answers to each question side by side.
+
+    Args:
+        systems: The systems in the order of the comparison.
+        comparison: Their means and differences.
+        title: The heading of the page.
+        progress: As for ``render_report``.
+
+    Returns:
+        The HTML of the page; what ``render_report`` promises of it holds here too.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
+    entries = [entry for system in systems for entry in system.entries]
+    questions = side_by_side(systems, main_metric(summarise(entries)).name)
+    return _Page(systems, questions, comparison).render(title, progress=progress)
+
+
+def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
+    """The metric that stands for an answer as a whole: f1, else faithfulness."""
+    found = {summary.metric.name for summary in summaries}
+    return describe(next((n for n in ("f1", *MAIN_METRICS) if n in found), "faithfulness"))
+
+
+def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
+    """The metrics that have a column in the list of records and in tables of slices."""
+    return [GLOSSARY[name] for name in _ROW_METRICS if _shown(name, summaries)][:_ROW_LIMIT]
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What a page is made of."""
+
+    systems: Sequence[ReportSystem]
+    questions: Sequence[Question]
+    comparison: Comparison | None
+
+    def render(self, title: str, *, progress: bool | None) -> str:
+        script, environment = _read(_SCRIPT), _environment()
+        entries = [entry for system in self.systems for entry in system.entries]
+        summaries = summarise(entries)
+        with progress_bar("rendering", total=len(self.questions), show=progress) as advance:
+            items = self._items(environment, summaries, advance)
+            first_page, blocks = list(islice(items, PAGE_SIZE)), list(compressed(items))
+        return environment.get_template(_TEMPLATE).render(
             title=title,
             script=script,
             # The Content-Security-Policy admits only the script with this hash, so that markup
             # in a chunk could not run even if it were not escaped.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_read(_STYLE),
-            records=[view_record(i, e) for i, e in enumerate(sorted(entries, key=score_order))],
-            view_score=view_score,
+            first_page=first_page,
+            blocks=blocks,
             glossary=[metric for metric in GLOSSARY.values() if _shown(metric.name, summaries)],
-            columns=_columns(summaries),
+            columns=[] if self.comparison else row_metrics(summaries),
+            main=main_metric(summaries),
+            systems=[system.name for system in self.systems],
+            n_rows=len(self.questions),
+            **self._sliced(entries, summaries),
             **_tiles(summaries),
             **_overview(entries),
+            part_words=_WORDS,
+            part_rows=[(system.name, _parts(system.entries)) for system in self.systems],
+            **_compared(self.comparison),
         )
-    )
+
+    def _items(
+        self,
+        environment: jinja2.Environment,
+        summaries: Sequence[MetricSummary],
+        advance: Callable[[], None],
+    ) -> Iterator[str]:
+        """The HTML of each row, made when it is asked for: all of them would take gigabytes."""
+        macro = "versus" if self.comparison else "single"
+        module = environment.get_template(_RECORD).module
+        render: Callable[..., str] = getattr(module, macro)
+        main, columns = main_metric(summaries), row_metrics(summaries)
+        for place, question in enumerate(self.questions):
+            key = f"e{place}"
+            if self.comparison:
+                yield render(key, question.query, self._answers(key, question, main))
+            else:
+                (entry,) = question.answered
+                scores = [view_score(entry, metric.name) for metric in columns]
+                yield render(key, view_record(key, entry), scores)
+            advance()
+
+    def _answers(self, key: str, question: Question, main: Metric) -> list[AnswerView]:
+        pairs = zip(self.systems, question.entries, strict=True)
+        return [
+            AnswerView(
+                system.name,
+                view_record(f"{key}s{number}", entry) if entry else None,
+                view_score(entry, main.name) if entry else None,
+            )
+            for number, (system, entry) in enumerate(pairs)
+        ]
+
+    def _sliced(
+        self, entries: Sequence[ReportEntry], summaries: Sequence[MetricSummary]
+    ) -> dict[str, object]:
+        keys = slice_keys(entries)
+        columns = row_metrics(summaries)
+        tables = view_slices(self.systems, keys, columns)
+        cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
+        names = [summary.metric.name for summary in summaries]
+        return {
+            "slices": tables,
+            "slice_columns": columns,
+            "has_intervals": any(cell.low is not None for cell in cells),
+            "index": index_of([index_row(q, names, keys) for q in self.questions], names),
+        }
 
 
 def _environment() -> jinja2.Environment:
@@ -111,10 +242,6 @@ def _shown(name: str, summaries: Sequence[MetricSummary]) -> bool:
     return any(summary.metric.name == name for summary in summaries)
 
 
-def _columns(summaries: Sequence[MetricSummary]) -> list[Metric]:
-    return [GLOSSARY[name] for name in _ROW_METRICS if _shown(name, summaries)][:_ROW_LIMIT]
-
-
 def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[TileView]]:
     by_name = {summary.metric.name: view_tile(summary) for summary in summaries}
     return {
@@ -125,14 +252,44 @@ def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[TileView]]:
 
 def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
     claims = Counter(c.label or UNDECIDED for e in entries for c in e.response_claims)
+    started = [entry.started for entry in entries if entry.started]
     costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
     return {
         "statuses": Counter(entry.status for entry in entries).most_common(),
         "judges": sorted({entry.judge for entry in entries if entry.judge}),
         "judge_calls": sum(entry.judge_calls for entry in entries),
         "cost_usd": sum(costs) if costs else None,
-        "first": min((entry.started for entry in entries), default=None),
-        "last": max((entry.started for entry in entries), default=None),
+        "first": min(started, default=None),
+        "last": max(started, default=None),
         "labels": [(label, claims[label]) for label in (*Label, UNDECIDED) if claims[label]],
         "n_claims": claims.total(),
+        "n_records": len(entries),
+        **_diagnosed(entries),
+    }
+
+
+def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
+    found = [diagnosis_of(entry) for entry in entries]
+    counts = Counter(diagnosis.part for diagnosis in found)
+    return {
+        "n_bad": sum(diagnosis.is_bad for diagnosis in found),
+        "parts": [(part, words, counts[part]) for part, words in _WORDS.items() if counts[part]],
+    }
+
+
+def _parts(entries: Sequence[ReportEntry]) -> list[int]:
+    """Number of answers of each part, in the order of ``_WORDS``."""
+    counts = Counter(diagnosis_of(entry).part for entry in entries)
+    return [counts[part] for part in _WORDS]
+
+
+def _compared(comparison: Comparison | None) -> dict[str, object]:
+    if comparison is None:
+        return {"metric_views": [], "paper_columns": [], "paper": [], "notes": []}
+    names, rows = paper_rows(comparison)
+    return {
+        "metric_views": view_metrics(comparison),
+        "paper_columns": [describe(name) for name in names],
+        "paper": rows,
+        "notes": comparison.notes,
     }

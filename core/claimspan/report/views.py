@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
+from claimspan.evaluation.diagnosis import Diagnosis
 from claimspan.records import Chunk
+from claimspan.report.diagnosed import diagnosis_of
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.report.glossary import GLOSSARY, GROUPS, Metric, describe
 from claimspan.report.highlight import highlight
+from claimspan.report.passages import Passage, Sought, passages
 from claimspan.report.summary import BINS, MetricSummary
 from claimspan.verdicts import Label
 
 __all__ = [
     "UNDECIDED",
+    "AnswerView",
     "BarView",
     "ChunkView",
     "ClaimView",
@@ -126,6 +130,9 @@ class ChunkView:
     relevant: bool | None
     """Whether it supports a claim of the ground truth; None without ground-truth claims."""
 
+    passages: tuple[Passage, ...]
+    """Its text, split at the sentences that are closest to these claims."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordView:
@@ -138,17 +145,19 @@ class RecordView:
     response: tuple[SegmentView, ...]
     ground_truth: tuple[SegmentView, ...]
     chunks: tuple[ChunkView, ...]
+    diagnosis: Diagnosis
     groups: Mapping[str, Sequence[ScoreView]] = field(default_factory=dict[str, list[ScoreView]])
 
-    @property
-    def sortable(self) -> dict[str, float]:
-        """The scores by which the script sorts, rounded to keep the page small."""
-        return {name: round(value, 4) for name, value in self.entry.scores.items()}
 
-    @property
-    def labels(self) -> str:
-        """The labels of the response claims, by which the script filters."""
-        return " ".join(sorted({claim.label for claim in self.response_claims}))
+class AnswerView(NamedTuple):
+    """The answer of one system to a question."""
+
+    system: str
+    record: RecordView | None
+    """None where the system was not asked."""
+
+    score: ScoreView | None
+    """The score by which the systems are compared."""
 
 
 def score_order(entry: ReportEntry) -> tuple[float, float]:
@@ -179,11 +188,11 @@ def view_score(entry: ReportEntry, name: str) -> ScoreView:
     return ScoreView(describe(name), entry.scores.get(name), reason)
 
 
-def view_record(index: int, entry: ReportEntry) -> RecordView:
+def view_record(key: str, entry: ReportEntry) -> RecordView:
     """Convert one entry.
 
     Args:
-        index: The position on the page; it makes the anchors of the record unique.
+        key: Makes the anchors of the record unique on the page.
         entry: The entry.
     """
     # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
@@ -191,8 +200,9 @@ def view_record(index: int, entry: ReportEntry) -> RecordView:
     response, claims = _view_text("r", entry.response, entry.response_claims, keys)
     truth, truth_claims = _view_text("g", entry.ground_truth or "", entry.ground_truth_claims, keys)
     return RecordView(
-        key=f"e{index}",
+        key=key,
         entry=entry,
+        diagnosis=diagnosis_of(entry),
         response_claims=claims,
         ground_truth_claims=truth_claims,
         response=response,
@@ -239,12 +249,20 @@ def _keys_of(ids: Iterable[str], keys: Mapping[str, str]) -> tuple[str, ...]:
 def _view_chunk(
     key: str, chunk: Chunk, claims: Sequence[ClaimView], truth_claims: Sequence[ClaimView]
 ) -> ChunkView:
+    supports = tuple(c for c in chain(claims, truth_claims) if key in c.supported_by)
+    contradicts = tuple(c for c in chain(claims, truth_claims) if key in c.contradicted_by)
+    sought = [
+        Sought(view.key, view.claim.text, contradicts=denies)
+        for views, denies in ((supports, False), (contradicts, True))
+        for view in views
+    ]
     return ChunkView(
         key=key,
         chunk=chunk,
-        supports=tuple(c for c in chain(claims, truth_claims) if key in c.supported_by),
-        contradicts=tuple(c for c in chain(claims, truth_claims) if key in c.contradicted_by),
+        supports=supports,
+        contradicts=contradicts,
         relevant=any(key in c.supported_by for c in truth_claims) if truth_claims else None,
+        passages=tuple(passages(chunk.text, sought)),
     )
 
 

@@ -1,52 +1,128 @@
-"""Commands of the ``claimspan`` command line that read traces."""
+"""Commands of the ``claimspan`` command line that read traces, and results."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from claimspan.errors import NoRecordsError
 from claimspan.files.private import write_private
-from claimspan.report import ReportEntry, render_report, summarise
+from claimspan.report import (
+    ReportSystem,
+    compare_entries,
+    outline,
+    render_comparison,
+    render_markdown,
+    render_report,
+    summarise,
+)
+from claimspan.report.outline import WORST
 from claimspan.text.visible import visible
+from claimspan_tracing.export.report_input import SystemFile, system_files
 from claimspan_tracing.export.sample import read_sample
 from claimspan_tracing.export.skipped import Skipped
 from claimspan_tracing.export.stats import group_stats
 from claimspan_tracing.export.stats_table import as_json_value, print_stats
-from claimspan_tracing.export.trace_file import read_trace_file
 
-__all__ = ["report", "stats"]
+__all__ = ["ReportFormat", "report", "stats"]
+
+
+class ReportFormat(StrEnum):
+    """What ``claimspan report`` writes."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+_ENDINGS: Final = {".md": ReportFormat.MARKDOWN, ".json": ReportFormat.JSON}
+"""The ending of a file to its format; every other one is a page."""
+
+_NAMES: Final = {
+    ReportFormat.HTML: "claimspan-report.html",
+    ReportFormat.MARKDOWN: "claimspan-report.md",
+    ReportFormat.JSON: "claimspan-report.json",
+}
 
 
 def report(
-    trace_file: Annotated[Path, typer.Argument(help="A file of OTLP JSON lines.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "claimspan-report.html"
-    ),
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="OTLP JSON lines, or results of `evaluate -o`; one file a system."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file to write.", show_default=_NAMES[ReportFormat.HTML]
+        ),
+    ] = None,
+    wanted: Annotated[
+        ReportFormat | None,
+        typer.Option("--format", help="By the ending of the output where not given."),
+    ] = None,
+    worst: Annotated[
+        int, typer.Option(help="Answers told one by one in Markdown and JSON.", min=0)
+    ] = WORST,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Turn a trace file into one HTML page that opens offline.
+    """Turn traces or results into one HTML page that opens offline.
 
-    What is broken in the file is skipped and counted. The command fails with code 1 where no
-    record is left.
+    Several files are several systems over the same dataset: the page compares them. What is broken
+    in a file is skipped and counted. The command fails with code 1 where a file has no record.
     """
-    skipped = Skipped(trace_file, strict=strict)
-    entries = _read(trace_file, skipped, as_json=as_json)
-    page = render_report(entries, title=trace_file.stem)
-    write_private(output, page, what="the report")
-    means = {summary.metric.name: summary.mean for summary in summarise(entries)}
+    chosen = wanted or _ENDINGS.get(output.suffix if output else "", ReportFormat.HTML)
+    output = output or Path(_NAMES[chosen])
+    inputs = system_files(files, strict=strict)
+    systems = [_read(each, as_json=as_json) for each in inputs]
+    text = _rendered(systems, chosen, worst, progress=False if as_json else None)
+    write_private(output, text, what="the report")
     if as_json:
-        figures = {"entries": len(entries), "means": means, "skipped": skipped.counts}
-        typer.echo(json.dumps({"report": str(output), **figures}))
+        typer.echo(json.dumps({"report": str(output), **_figures(inputs, systems)}))
     else:
-        typer.echo(visible(f"{output}: {len(entries)} records"))
+        counts = [f"{len(s.entries)} records of {s.name}" for s in systems]
+        told = ", ".join(counts) if len(counts) > 1 else f"{len(systems[0].entries)} records"
+        typer.echo(visible(f"{output}: {told}"))
     if show:
         typer.launch(output.resolve().as_uri())
+
+
+def _rendered(
+    systems: Sequence[ReportSystem], wanted: ReportFormat, worst: int, *, progress: bool | None
+) -> str:
+    title = " vs ".join(system.name for system in systems)
+    if len(systems) == 1:
+        systems = [ReportSystem("", systems[0].entries)]
+    comparison = compare_entries(systems, progress=progress) if len(systems) > 1 else None
+    match wanted:
+        case ReportFormat.HTML if comparison:
+            return render_comparison(systems, comparison, title=title, progress=progress)
+        case ReportFormat.HTML:
+            return render_report(systems[0].entries, title=title, progress=progress)
+        case ReportFormat.MARKDOWN:
+            return render_markdown(outline(systems, comparison, title=title, worst=worst))
+        case ReportFormat.JSON:
+            found = outline(systems, comparison, title=title, worst=worst)
+            return found.model_dump_json(indent=2) + "\n"
+
+
+def _figures(inputs: Sequence[SystemFile], systems: Sequence[ReportSystem]) -> dict[str, object]:
+    """What ``--json`` prints of the systems; of one without its name."""
+    found = {
+        each.name: {
+            "entries": len(system.entries),
+            "means": {s.metric.name: s.mean for s in summarise(system.entries)},
+            "skipped": each.skipped.counts,
+        }
+        for each, system in zip(inputs, systems, strict=True)
+    }
+    return {"systems": found} if len(found) > 1 else dict(*found.values())
 
 
 def stats(
@@ -72,18 +148,18 @@ def stats(
         print_stats(found, by)
 
 
-def _read(trace_file: Path, skipped: Skipped, *, as_json: bool) -> list[ReportEntry]:
+def _read(file: SystemFile, *, as_json: bool) -> ReportSystem:
     """Read the records, and say on standard error what was skipped."""
     try:
-        entries = read_trace_file(trace_file, skipped=skipped)
+        system = file.read()
     except NoRecordsError as error:
         if as_json:
-            nothing = {"entries": 0, "means": {}, "skipped": skipped.counts}
+            nothing = {"entries": 0, "means": {}, "skipped": file.skipped.counts}
             typer.echo(json.dumps({"report": None, **nothing}))
         typer.echo(visible(f"claimspan: {error}"), err=True)
         raise typer.Exit(1) from None
-    _warn_of(skipped, trace_file)
-    return entries
+    _warn_of(file.skipped, file.path)
+    return system
 
 
 def _warn_of(skipped: Skipped, trace_file: Path) -> None:

@@ -6,11 +6,11 @@ what spans leave out to stay small. So a sink can collect a report where records
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from claimspan import Chunk, Claim, Evaluation, Label, VerdictMatrix
-from claimspan.report import ReportClaim, ReportEntry
+from claimspan import Evaluation
+from claimspan.report import ReportEntry
+from claimspan.report.evaluated import ground_truth_claims, response_claims
 from claimspan_tracing.job import Job, Outcome
 
 __all__ = ["entry_of"]
@@ -26,6 +26,8 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
     * The status of a late outcome is its own, ``evaluated``. The root span keeps the state that it
       was ended with, such as ``timeout``, and its reason.
     * Where no chunk reached the generator there are none. Spans show those that were retrieved.
+    * ``metadata`` is what the application attached, under its own names. Spans hold 2 KiB of it,
+      and session and user under OpenInference's names.
     * ``started`` and ``seconds`` are measured at the root run, not at its span: some microseconds
       apart.
 
@@ -43,10 +45,13 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         ground_truth=ground_truth or None,
         chunks=chunks,
         chunks_left_out=_chunks_left_out(job),
-        response_claims=_response_claims(chunks, evaluation),
-        ground_truth_claims=_ground_truth_claims(chunks, evaluation),
+        response_claims=response_claims(chunks, evaluation),
+        ground_truth_claims=ground_truth_claims(chunks, evaluation),
+        claims_undecided=evaluation.undecided_claims if outcome.evaluation else None,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
+        metadata=job.record.metadata,
+        abstained=evaluation.abstained,
         status=outcome.status.value,
         reason=outcome.reason or None,
         late=outcome.late,
@@ -63,59 +68,3 @@ def _chunks_left_out(job: Job) -> int:
     kept = {(chunk.id, chunk.text) for run in job.retrievers for chunk in run.chunks}
     cut_off = sum(run.found - len(run.chunks) for run in job.retrievers)
     return cut_off + len(kept) - len(job.retrieved)
-
-
-def _response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[ReportClaim, ...]:
-    against_chunks = evaluation.response_vs_chunks
-    labels, truths = _merged(against_chunks), _merged(evaluation.response_vs_ground_truth)
-    return tuple(
-        ReportClaim(
-            text=claim.text,
-            sentence=_sentence(claim),
-            label=_at(labels, index),
-            ground_truth_label=_at(truths, index),
-            supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
-            contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
-        )
-        for index, claim in enumerate(evaluation.response_claims)
-    )
-
-
-def _ground_truth_claims(
-    chunks: Sequence[Chunk], evaluation: Evaluation
-) -> tuple[ReportClaim, ...]:
-    against_chunks = evaluation.ground_truth_vs_chunks
-    labels = _merged(evaluation.ground_truth_vs_response)
-    return tuple(
-        ReportClaim(
-            text=claim.text,
-            sentence=_sentence(claim),
-            label=_at(labels, index),
-            supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
-            contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
-        )
-        for index, claim in enumerate(evaluation.ground_truth_claims)
-    )
-
-
-def _sentence(claim: Claim) -> str | None:
-    """Return the sentence that the claim came from, unless it is the claim."""
-    return None if claim.sentence == claim.text else claim.sentence or None
-
-
-def _ids(
-    chunks: Sequence[Chunk], matrix: VerdictMatrix | None, index: int, wanted: Label
-) -> tuple[str, ...]:
-    """Return the ids of the chunks with a label for one claim; the matrix has a column a chunk."""
-    if matrix is None:
-        return ()
-    pairs = zip(chunks, matrix.labels[index], strict=True)
-    return tuple(chunk.id for chunk, label in pairs if label is wanted)
-
-
-def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
-    return [] if matrix is None else matrix.merged
-
-
-def _at(labels: Sequence[Label | None], index: int) -> Label | None:
-    return labels[index] if index < len(labels) else None

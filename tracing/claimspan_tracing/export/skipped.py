@@ -1,4 +1,4 @@
-"""What was skipped while a damaged trace file was read, counted by kind."""
+"""What was skipped while a damaged file was read, counted by kind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ KINDS: Final[Mapping[str, str]] = {
     "line_too_long": "lines longer than 64 MiB",
     "line_not_json": "lines that are not JSON",
     "line_not_otlp": "lines that are not OTLP",
+    "line_not_result": "lines that are no results",
     "group_malformed": "groups of spans that are malformed",
     "span_malformed": "spans that are malformed",
     "link_malformed": "links that are malformed",
@@ -62,6 +63,23 @@ class Skipped:
                 f"{place} is not OTLP JSON ({KINDS[kind]}{': ' if problem else ''}{problem}): "
                 "remove or repair that line, or read the file without strictness; the last line "
                 "is often cut where the writing process was killed"
+            )
+
+    def add_line(self, number: int) -> None:
+        """Count a line of a file of results that holds no result.
+
+        Args:
+            number: Of the line, from 1.
+
+        Raises:
+            ConfigError: Reading is strict; names the line.
+        """
+        self._counts["line_not_result"] += 1
+        if self._strict:
+            raise ConfigError(
+                f"{self._path}, line {number}, is no result: remove or repair that line, or read "
+                "the file without strictness; the last line is often cut where the writing process "
+                "was killed"
             )
 
     def __str__(self) -> str:

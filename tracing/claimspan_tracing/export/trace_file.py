@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from claimspan.errors import NoRecordsError
+from claimspan.evaluation.abstention import has_abstained
 from claimspan.metrics import METRICS
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
@@ -153,8 +154,12 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         response_claims=_claims(claims, semconv.response_claim),
         ground_truth_claims=_claims(claims, semconv.ground_truth_claim),
         claims_left_out=_left_out(facts, _CLAIM_COUNTS, semconv.CLAIMS_RECORDED),
+        claims_undecided=_count(facts, semconv.CLAIMS_UNKNOWN),
         scores=scores,
         undefined=_undefined(facts, scores),
+        metadata=_metadata(root.attributes),
+        abstained=semconv.JUDGE_NAME in facts
+        and has_abstained(_text(root.attributes, semconv.OUTPUT_VALUE)),
         status=_text(root.attributes, semconv.EVALUATION_STATUS),
         reason=_text(facts, semconv.EVALUATION_REASON) or None,
         late=bool(scores) and not _scores(root.attributes),
@@ -199,6 +204,18 @@ def _number(attributes: Attributes, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
+
+
+def _count(attributes: Attributes, name: str) -> int | None:
+    value = _number(attributes, name)
+    return None if value is None else int(value)
+
+
+def _metadata(attributes: Attributes) -> dict[str, JsonValue]:
+    """What the application attached: the metadata, with session and user by their own names."""
+    found = TypeAdapter(_Metadata).validate_python(attributes.get(semconv.METADATA))
+    ids = (semconv.SESSION_ID, semconv.USER_ID)
+    return found | {name: _text(attributes, name) for name in ids if name in attributes}
 
 
 def _scores(attributes: Attributes) -> dict[str, float]:
@@ -250,6 +267,7 @@ def _parsed_label(value: object) -> Label | None:
         return None
 
 
+_Metadata = Annotated[dict[str, JsonValue], BeforeValidator(_parsed_metadata)]
 _Ids = Annotated[tuple[str, ...], BeforeValidator(_parsed_ids)]
 _Label = Annotated[Label | None, BeforeValidator(_parsed_label)]
 
@@ -258,9 +276,7 @@ class _Document(BaseModel):
     id: _Text | None = None
     content: _Text = ""
     score: float | None = None
-    metadata: Annotated[dict[str, JsonValue], BeforeValidator(_parsed_metadata)] = Field(
-        default_factory=dict[str, JsonValue]
-    )
+    metadata: _Metadata = Field(default_factory=dict[str, JsonValue])
 
     def chunk(self) -> Chunk:
         chunk_id = Chunk.content_id(self.content) if self.id is None else self.id

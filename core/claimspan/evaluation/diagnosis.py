@@ -1,0 +1,272 @@
+"""Says in words where an answer falls short, and whether retriever or generator is why.
+
+An answer falls short where it lacks a fact of the ground truth, where the chunks contradict it,
+where nothing supports it, or where it repeats noise. Each sentence counts decided verdicts alone:
+what is undecided blames nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from claimspan.metrics.truths import Truth
+from claimspan.verdicts import Label
+
+__all__ = ["Diagnosis", "Fact", "Findings", "Part", "Statement", "diagnose"]
+
+
+class Part(StrEnum):
+    """The part of a pipeline that an answer's shortcomings come from."""
+
+    RETRIEVER = "retriever"
+    """It missed facts that the answer lacks."""
+
+    GENERATOR = "generator"
+    """It left facts out that it had read, or said what the chunks do not."""
+
+    BOTH = "both"
+    """Each has a share."""
+
+    NONE = "none"
+    """Every verdict is decided, and no shortcoming is among them."""
+
+    UNKNOWN = "unknown"
+    """Nothing was evaluated, or too little is decided to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What the verdicts say of one claim of the ground truth."""
+
+    retrieved: Truth
+    """Whether a chunk entails it."""
+
+    answered: Truth
+    """Whether the response entails it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What the verdicts say of one claim of the response."""
+
+    label: Label | None
+    """Its label by all chunks together; None where undecided."""
+
+    correct: Truth = None
+    """Whether the ground truth entails it; None without one as well."""
+
+    contradicted_by: Sequence[int] = ()
+    """Numbers of the chunks that contradict it, from 1."""
+
+    in_relevant: Truth = None
+    """Whether a chunk that also holds a fact entails it; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that a diagnosis rests on."""
+
+    statements: Sequence[Statement] = ()
+    """The claims of the response."""
+
+    facts: Sequence[Fact] = ()
+    """The claims of the ground truth; empty without one."""
+
+    abstained: bool = False
+    """Whether the response declines to answer."""
+
+    complete: bool = True
+    """Whether these are all claims; a span has room for some of them only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Where an answer falls short, and why."""
+
+    part: Part
+    """The part that is responsible."""
+
+    sentences: tuple[str, ...] = ()
+    """What was counted, the reason of the part first."""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the answer falls short in anything."""
+        return self.part in (Part.RETRIEVER, Part.GENERATOR, Part.BOTH)
+
+
+def diagnose(findings: Findings) -> Diagnosis:
+    """Tell the responsible part, and what shows it.
+
+    Args:
+        findings: What the verdicts of a record say.
+
+    Returns:
+        The diagnosis. A part is named only where decided verdicts show its shortcoming.
+    """
+    found = list(_shortcomings(findings))
+    sentences = [sentence for _, sentence in found]
+    blamed = {part for part, _ in found if part in (Part.RETRIEVER, Part.GENERATOR)}
+    if len(blamed) == 2:
+        part = Part.BOTH
+    elif blamed:
+        part = blamed.pop()
+    else:
+        part = Part.NONE if _all_decided(findings) else Part.UNKNOWN
+        sentences += _nothing_found(findings, part)
+    if not findings.complete:
+        sentences.append("Only the claims that the trace has room for are counted.")
+    return Diagnosis(part, tuple(sentences))
+
+
+_Shortcoming = tuple[Part, str]
+"""The part to blame, NONE for a sentence that blames nobody, and the sentence."""
+
+
+def _shortcomings(findings: Findings) -> Iterator[_Shortcoming]:
+    yield from _missed(findings.facts)
+    yield from _left_out(findings)
+    yield from _contradicted(findings.statements)
+    yield from _unsupported(findings.statements)
+    yield from _noise(findings.statements)
+
+
+def _missed(facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
+    missed = [fact for fact in facts if fact.retrieved is False]
+    if not missed:
+        return
+    told = f"The retriever missed {_of(len(missed), len(facts), 'fact')} of the ground truth"
+    lacking = sum(fact.answered is False for fact in missed)
+    stated = sum(fact.answered is True for fact in missed)
+    if lacking:
+        rest = f"so the generator could not read {'it' if len(missed) == 1 else 'them'}"
+        if stated:
+            rest += f"; the answer states {stated} of them nevertheless"
+        yield Part.RETRIEVER, f"{told}, {rest}."
+    elif stated == len(missed):
+        yield Part.NONE, f"{told}, but the answer states {'it' if stated == 1 else 'them'}."
+    else:
+        yield Part.NONE, f"{told}; whether the answer states them is undecided."
+
+
+def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
+    facts = findings.facts
+    retrieved = [fact for fact in facts if fact.retrieved]
+    unused = sum(fact.answered is False for fact in retrieved)
+    if findings.abstained and facts:
+        yield from _declined(len(retrieved), facts)
+    elif unused and len(retrieved) == len(facts):
+        # Undecided facts may be used: only those that are known to be are counted as used.
+        used = sum(fact.answered is True for fact in retrieved)
+        yield (
+            Part.GENERATOR,
+            f"All facts were retrieved; the generator used {used} of {len(facts)}.",
+        )
+    elif unused:
+        yield (
+            Part.GENERATOR,
+            f"The generator left out {_of(unused, len(retrieved), 'retrieved fact')}.",
+        )
+
+
+def _declined(retrieved: int, facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
+    if retrieved:
+        held = f"{_of(retrieved, len(facts), 'fact')} of the ground truth"
+        yield Part.GENERATOR, f"The answer declines although the chunks hold {held}."
+    elif all(fact.retrieved is False for fact in facts):
+        yield Part.NONE, "The answer declines, and the chunks hold no fact of the ground truth."
+
+
+def _contradicted(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
+    found = [each for each in statements if each.label is Label.CONTRADICTED]
+    if found:
+        chunks = sorted({number for each in found for number in each.contradicted_by})
+        told = f"{_count(len(found), 'claim')} {_are(len(found))} contradicted"
+        yield Part.GENERATOR, f"{told} by {_chunks(chunks)}."
+
+
+def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
+    found = [each for each in statements if each.label is Label.NEUTRAL]
+    if not found:
+        return
+    n, right = len(found), sum(each.correct is True for each in found)
+    told = f"{_count(n, 'claim')} {'stands' if n == 1 else 'stand'} in no chunk"
+    if right == n:
+        yield Part.NONE, f"{told}, but the ground truth says the same."
+    elif right:
+        yield Part.GENERATOR, f"{told}; the ground truth says {right} of them."
+    else:
+        yield Part.GENERATOR, f"{told}."
+
+
+def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
+    """What the answer repeats from the chunks that is not right: noise sensitivity, in counts."""
+    wrong = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
+    for is_relevant, source in (
+        (False, "irrelevant chunks"),
+        (True, "relevant chunks"),
+        (None, "the chunks"),
+    ):
+        n = sum(each.in_relevant is is_relevant for each in wrong)
+        if n:
+            claims = f"{_count(n, 'claim')} that the ground truth does not hold"
+            verb = "comes" if n == 1 else "come"
+            yield Part.GENERATOR, f"Noise: {claims} {verb} from {source}."
+
+
+def _all_decided(findings: Findings) -> bool:
+    """Whether nothing undecided, cut off or declined could hide a shortcoming."""
+    if not findings.complete or not (findings.statements or findings.facts):
+        return False
+    if findings.abstained or any(each.label is None for each in findings.statements):
+        return False
+    return all(None not in (fact.retrieved, fact.answered) for fact in findings.facts)
+
+
+def _nothing_found(findings: Findings, part: Part) -> Iterator[str]:
+    n = len(findings.statements)
+    supported = sum(each.label is Label.ENTAILED for each in findings.statements)
+    if part is Part.NONE and findings.facts:
+        yield f"The answer states {_all(len(findings.facts), 'fact')} of the ground truth."
+    elif part is Part.NONE and supported == n:
+        stand = "stand" if n > 1 else "stands"
+        yield (
+            f"{_all(n, 'claim').capitalize()} {stand} in the chunks; without a ground truth "
+            "nothing shows whether a fact is missing."
+        )
+    elif findings.abstained and not findings.facts:
+        yield "The answer declines; without a ground truth nothing shows whether it had to."
+    elif findings.statements or findings.facts:
+        yield "Some verdicts are undecided, and the others show no shortcoming."
+
+
+# --- numbers in words -------------------------------------------------------------------------
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n} {thing}{'' if n == 1 else 's'}"
+
+
+def _of(n: int, total: int, thing: str) -> str:
+    """``2 of 5 facts``; ``the only fact`` where there is one."""
+    return f"the only {thing}" if total == 1 else f"{n} of {total} {thing}s"
+
+
+def _all(n: int, thing: str) -> str:
+    return f"the only {thing}" if n == 1 else f"all {n} {thing}s"
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def _chunks(numbers: Iterable[int]) -> str:
+    """``chunk 2``, ``chunks 1 and 2``; ``a chunk`` where it is not known which."""
+    shown = [str(number) for number in numbers]
+    if not shown:
+        return "a chunk"
+    if len(shown) == 1:
+        return f"chunk {shown[0]}"
+    return f"chunks {', '.join(shown[:-1])} and {shown[-1]}"

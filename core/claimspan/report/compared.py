@@ -1,0 +1,46 @@
+"""Compares the systems of a report, whether their records came from traces or from results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from claimspan.comparison.compare import compare_systems
+from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, Comparison
+from claimspan.comparison.systems import System
+from claimspan.report.entries import ReportEntry, ReportSystem
+from claimspan.results.scores import ScoredRow
+
+__all__ = ["compare_entries"]
+
+
+def compare_entries(systems: Sequence[ReportSystem], *, progress: bool | None = None) -> Comparison:
+    """Compare systems record by record; the first is what the others are compared with.
+
+    Args:
+        systems: At least two, of different names.
+        progress: Show a progress bar; None shows it on a terminal.
+
+    Raises:
+        ConfigError: Two systems have no record in common.
+        MissingExtraError: scipy is not installed.
+    """
+    return compare_systems([_system(system) for system in systems], progress=progress)
+
+
+def _system(system: ReportSystem) -> System:
+    return System(
+        name=system.name,
+        rows=tuple(_row(entry) for entry in system.entries),
+        queries={entry.key: entry.query for entry in system.entries},
+        judges=frozenset(entry.judge for entry in system.entries if entry.judge),
+    )
+
+
+def _row(entry: ReportEntry) -> ScoredRow:
+    scores = dict(entry.scores)
+    if scores:
+        # Claims of both texts were left out together: their number is not that of the response.
+        if not entry.claims_left_out:
+            scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))
+        return ScoredRow(entry.key, scores, entry.metadata)
+    return ScoredRow(entry.key, scores, entry.metadata, entry.reason or entry.status)

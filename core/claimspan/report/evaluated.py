@@ -1,0 +1,176 @@
+"""Makes entries of a report from evaluations, and reads them from files of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from claimspan.errors import FileError, NoRecordsError
+from claimspan.evaluation.result import Evaluation
+from claimspan.files.jsonl import unreadable
+from claimspan.records import Chunk, RagRecord
+from claimspan.report.entries import ReportClaim, ReportEntry
+from claimspan.results.rows import ResultRow
+from claimspan.verdicts import Claim, Label, VerdictMatrix
+
+__all__ = [
+    "entry_of_evaluation",
+    "ground_truth_claims",
+    "holds_results",
+    "read_results",
+    "response_claims",
+]
+
+_WANTED: Final = "file of results (claimspan evaluate -o)"
+
+_LOOKED_AT: Final = 5
+"""Lines that tell what a file holds: the first ones may be torn."""
+
+
+def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntry:
+    """Return the entry of a record that was evaluated from a file.
+
+    Args:
+        record: The record.
+        evaluation: What evaluating it has led to.
+    """
+    return ReportEntry(
+        record_id=record.id,
+        query=record.query,
+        response=record.response,
+        ground_truth=record.ground_truth or None,
+        chunks=record.chunks,
+        response_claims=response_claims(record.chunks, evaluation),
+        ground_truth_claims=ground_truth_claims(record.chunks, evaluation),
+        claims_undecided=evaluation.undecided_claims,
+        scores=dict(evaluation.metrics),
+        undefined=dict(evaluation.undefined),
+        metadata=record.metadata,
+        abstained=evaluation.abstained,
+        status="evaluated" if evaluation.error is None else "judge_error",
+        reason=evaluation.error,
+        judge=evaluation.judge_name,
+        judge_calls=evaluation.usage.calls,
+        cost_usd=evaluation.usage.cost_usd,
+    )
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a file holds results rather than traces; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return any(_is_result(line) for line in islice(filter(bytes.strip, file), _LOOKED_AT))
+    except OSError:
+        return False
+
+
+def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> list[ReportEntry]:
+    """Read the records of a file of results, one line at a time, in the order of the file.
+
+    Args:
+        path: A file that ``claimspan evaluate -o`` has written.
+        skip: Takes the number of each line that is no result, from 1. None raises at the first.
+
+    Raises:
+        FileError: The file cannot be read, or a line is no result and ``skip`` is None.
+        NoRecordsError: No line is a result.
+    """
+    entries: list[ReportEntry] = []
+    for number, line in _lines(path):
+        try:
+            row = ResultRow.model_validate_json(line)
+        except ValidationError:
+            if skip is None:
+                # Without the cause: a validation error quotes the input, which may be private.
+                raise FileError(
+                    f"{str(path)!r} line {number} is no result: give a {_WANTED}"
+                ) from None
+            skip(number)
+            continue
+        entries.append(entry_of_evaluation(row.record, row.evaluation))
+    if not entries:
+        raise NoRecordsError(f"{str(path)!r} holds no results: give a {_WANTED}")
+    return entries
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers from 1."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line.removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise unreadable(path, error, wanted=_WANTED) from None
+
+
+def _is_result(line: bytes) -> bool:
+    try:
+        value: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and {"record", "evaluation"} <= value.keys()
+
+
+# --- claims with their verdicts -----------------------------------------------------------------
+
+
+def response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[ReportClaim, ...]:
+    """The claims of the response, with their verdicts against the chunks and the ground truth."""
+    against_chunks = evaluation.response_vs_chunks
+    labels, truths = _merged(against_chunks), _merged(evaluation.response_vs_ground_truth)
+    return tuple(
+        ReportClaim(
+            text=claim.text,
+            sentence=_sentence(claim),
+            label=_at(labels, index),
+            ground_truth_label=_at(truths, index),
+            supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
+            contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
+        )
+        for index, claim in enumerate(evaluation.response_claims)
+    )
+
+
+def ground_truth_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[ReportClaim, ...]:
+    """The claims of the ground truth, with their verdicts against the response and the chunks."""
+    against_chunks = evaluation.ground_truth_vs_chunks
+    labels = _merged(evaluation.ground_truth_vs_response)
+    return tuple(
+        ReportClaim(
+            text=claim.text,
+            sentence=_sentence(claim),
+            label=_at(labels, index),
+            supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
+            contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
+        )
+        for index, claim in enumerate(evaluation.ground_truth_claims)
+    )
+
+
+def _sentence(claim: Claim) -> str | None:
+    """Return the sentence that the claim came from, unless it is the claim."""
+    return None if claim.sentence == claim.text else claim.sentence or None
+
+
+def _ids(
+    chunks: Sequence[Chunk], matrix: VerdictMatrix | None, index: int, wanted: Label
+) -> tuple[str, ...]:
+    """Return the ids of the chunks with a label for one claim; the matrix has a column a chunk."""
+    if matrix is None:
+        return ()
+    pairs = zip(chunks, matrix[index], strict=True)
+    return tuple(chunk.id for chunk, cell in pairs if cell and cell.label is wanted)
+
+
+def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
+    return [] if matrix is None else matrix.merged
+
+
+def _at(labels: Sequence[Label | None], index: int) -> Label | None:
+    return labels[index] if index < len(labels) else None

@@ -1,0 +1,190 @@
+"""A report in figures, for Markdown and JSON: means, slices, and the worst answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from claimspan.comparison.comparison import Comparison
+from claimspan.evaluation.diagnosis import Part
+from claimspan.report.diagnosed import diagnosis_of
+from claimspan.report.entries import ReportEntry, ReportSystem
+from claimspan.report.page import main_metric, row_metrics
+from claimspan.report.questions import Question, side_by_side, worst_first
+from claimspan.report.slices import (
+    MeanScore,
+    ReportSlice,
+    mean_score,
+    slice_keys,
+    slices_of,
+)
+from claimspan.report.summary import summarise
+
+__all__ = [
+    "WORST",
+    "AnswerOutline",
+    "QuestionOutline",
+    "ReportOutline",
+    "SystemOutline",
+    "outline",
+]
+
+WORST: Final = 20
+"""Answers that are told one by one."""
+
+
+class AnswerOutline(BaseModel):
+    """The answer of one system to a question."""
+
+    model_config = ConfigDict(frozen=True)
+
+    system: str
+    """Name of the system; empty in a report on one."""
+
+    trace_id: str
+    """Of its trace; empty where there is none."""
+
+    response: str
+    """The answer."""
+
+    scores: Mapping[str, float]
+    """Metric to value."""
+
+    status: str
+    """State in which the evaluation ended."""
+
+    part: Part
+    """The part of the pipeline that is responsible."""
+
+    diagnosis: tuple[str, ...]
+    """Why, a sentence each."""
+
+
+class QuestionOutline(BaseModel):
+    """A question with the answers to it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str | None
+    """The caller's own id; None where it has none."""
+
+    query: str
+    """The question."""
+
+    answers: tuple[AnswerOutline, ...]
+    """One of each system that was asked."""
+
+
+class SystemOutline(BaseModel):
+    """One system in figures."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """Name of the system; empty in a report on one."""
+
+    records: int
+    """Number of its records."""
+
+    statuses: Mapping[str, int]
+    """State to number of records."""
+
+    parts: Mapping[Part, int]
+    """Responsible part to number of records."""
+
+    scores: Mapping[str, MeanScore]
+    """Metric to its mean."""
+
+    slices: tuple[ReportSlice, ...]
+    """The records of each value of each metadata key."""
+
+
+class ReportOutline(BaseModel):
+    """A report in figures."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    """The heading."""
+
+    systems: tuple[SystemOutline, ...]
+    """The systems in the order given."""
+
+    comparison: Comparison | None
+    """Their differences; None for one system."""
+
+    worst: tuple[QuestionOutline, ...]
+    """Of one system the answers with the lowest scores, of several those that differ most."""
+
+
+def outline(
+    systems: Sequence[ReportSystem],
+    comparison: Comparison | None = None,
+    *,
+    title: str = "RAG evaluation",
+    worst: int = WORST,
+) -> ReportOutline:
+    """Put a report into figures.
+
+    Args:
+        systems: One or more systems.
+        comparison: Of these systems; None for one.
+        title: The heading.
+        worst: Number of questions that are told one by one.
+    """
+    entries = [entry for system in systems for entry in system.entries]
+    questions = _questions(systems, entries)
+    return ReportOutline(
+        title=title,
+        systems=tuple(_system(system) for system in systems),
+        comparison=comparison,
+        worst=tuple(_question(question, systems) for question in questions[:worst]),
+    )
+
+
+def _questions(systems: Sequence[ReportSystem], entries: Sequence[ReportEntry]) -> list[Question]:
+    if len(systems) == 1:
+        return worst_first(entries)
+    return side_by_side(systems, main_metric(summarise(entries)).name)
+
+
+def _system(system: ReportSystem) -> SystemOutline:
+    entries = system.entries
+    summaries = summarise(entries)
+    columns = [metric.name for metric in row_metrics(summaries)]
+    means = {s.metric.name: mean_score(entries, s.metric.name) for s in summaries}
+    return SystemOutline(
+        name=system.name,
+        records=len(entries),
+        statuses=Counter(entry.status for entry in entries),
+        parts=Counter(diagnosis_of(entry).part for entry in entries),
+        scores={name: mean for name, mean in means.items() if mean},
+        slices=tuple(
+            each for key in slice_keys(entries) for each in slices_of(entries, key, columns)
+        ),
+    )
+
+
+def _question(question: Question, systems: Sequence[ReportSystem]) -> QuestionOutline:
+    pairs = zip(systems, question.entries, strict=True)
+    return QuestionOutline(
+        id=question.answered[0].record_id,
+        query=question.query,
+        answers=tuple(_answer(system.name, entry) for system, entry in pairs if entry),
+    )
+
+
+def _answer(system: str, entry: ReportEntry) -> AnswerOutline:
+    diagnosis = diagnosis_of(entry)
+    return AnswerOutline(
+        system=system,
+        trace_id=entry.trace_id,
+        response=entry.response,
+        scores=entry.scores,
+        status=entry.status,
+        part=diagnosis.part,
+        diagnosis=diagnosis.sentences,
+    )

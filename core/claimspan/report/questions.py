@@ -1,0 +1,102 @@
+"""The rows of a page: one question with the answer of each system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from claimspan.report.blocks import IndexRow
+from claimspan.report.diagnosed import diagnosis_of
+from claimspan.report.entries import ReportEntry, ReportSystem
+from claimspan.report.glossary import describe
+from claimspan.report.slices import SliceKey, slice_value
+from claimspan.report.views import UNDECIDED, score_order
+
+__all__ = ["Question", "index_row", "side_by_side", "worst_first"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with the record of each system."""
+
+    entries: tuple[ReportEntry | None, ...]
+    """One a system, in their order; None where the system was not asked. At least one is there."""
+
+    @property
+    def answered(self) -> list[ReportEntry]:
+        """The records that are there."""
+        return [entry for entry in self.entries if entry]
+
+    @property
+    def query(self) -> str:
+        """The question."""
+        return self.answered[0].query
+
+
+def worst_first(entries: Sequence[ReportEntry]) -> list[Question]:
+    """Return the questions of one system, those with the lowest scores first."""
+    return [Question((entry,)) for entry in sorted(entries, key=score_order)]
+
+
+def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]:
+    """Pair the records of several systems by their ids, or by their queries.
+
+    Args:
+        systems: The systems.
+        metric: Name of the metric by which the answers differ.
+
+    Returns:
+        The questions, those whose scores differ most first; then those that one system alone can
+        be scored in.
+    """
+    tables = [dict(_keyed(system.entries)) for system in systems]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    questions = [Question(tuple(table.get(key) for table in tables)) for key in keys]
+    return sorted(questions, key=lambda question: -_spread(question, metric))
+
+
+def index_row(question: Question, metrics: Sequence[str], keys: Sequence[SliceKey]) -> IndexRow:
+    """Return what the script sorts and filters a question by.
+
+    Args:
+        question: The question.
+        metrics: The metrics; of several systems the worst score counts.
+        keys: The metadata keys that are offered as slices.
+    """
+    entries = question.answered
+    started = [entry.started.timestamp() for entry in entries if entry.started]
+    return IndexRow(
+        scores={m: score for m in metrics if (score := _worst(entries, m)) is not None},
+        statuses=list(dict.fromkeys(entry.status for entry in entries)),
+        labels=sorted({c.label or UNDECIDED for e in entries for c in e.response_claims}),
+        parts=sorted({diagnosis_of(entry).part for entry in entries}),
+        started=min(started, default=None),
+        seconds=max(entry.seconds for entry in entries),
+        values=[_place(entries[0], key) for key in keys],
+    )
+
+
+def _keyed(entries: Sequence[ReportEntry]) -> Iterator[tuple[tuple[str, int], ReportEntry]]:
+    """The entries by key and occurrence: a question may be asked more than once."""
+    seen = Counter[str]()
+    for entry in entries:
+        seen[entry.key] += 1
+        yield (entry.key, seen[entry.key]), entry
+
+
+def _spread(question: Question, metric: str) -> float:
+    values = [entry.scores[metric] for entry in question.answered if metric in entry.scores]
+    return max(values) - min(values) if len(values) > 1 else -1.0
+
+
+def _worst(entries: Sequence[ReportEntry], metric: str) -> float | None:
+    values = [entry.scores[metric] for entry in entries if metric in entry.scores]
+    if not values:
+        return None
+    return max(values) if describe(metric).lower_is_better else min(values)
+
+
+def _place(entry: ReportEntry, key: SliceKey) -> int | None:
+    value = slice_value(entry.metadata.get(key.name))
+    return key.values.index(value) if value in key.values else None

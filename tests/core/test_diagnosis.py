@@ -1,0 +1,219 @@
+"""The diagnosis of an answer blames a part only for what decided verdicts show."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Final
+
+import pytest
+
+from claimspan import Chunk, Label
+from claimspan.evaluation.diagnosis import Diagnosis, Fact, Findings, Part, Statement, diagnose
+from claimspan.metrics.truths import Truth
+from claimspan.report import ReportClaim, ReportEntry
+from claimspan.report.diagnosed import diagnosis_of
+
+TRUTHS: Final = (True, False, None)
+LABELS: Final = (*Label, None)
+FOUND: Final = Fact(retrieved=True, answered=True)
+MISSED: Final = Fact(retrieved=False, answered=False)
+UNUSED: Final = Fact(retrieved=True, answered=False)
+SUPPORTED: Final = Statement(Label.ENTAILED, correct=True)
+
+
+def told(findings: Findings) -> str:
+    return " ".join(diagnose(findings).sentences)
+
+
+# --- over all combinations ---
+
+
+def may_blame_retriever(fact: Fact) -> bool:
+    return fact.retrieved is False and fact.answered is False
+
+
+def may_blame_generator(statement: Statement, fact: Fact, *, abstained: bool) -> bool:
+    unsupported = statement.label is Label.NEUTRAL and statement.correct is not True
+    noise = statement.label is Label.ENTAILED and statement.correct is False
+    unused = fact.retrieved is True and (fact.answered is False or abstained)
+    return unsupported or noise or unused or statement.label is Label.CONTRADICTED
+
+
+@pytest.mark.parametrize("abstained", [False, True])
+def test_a_part_is_blamed_where_and_only_where_a_decided_verdict_shows_it(abstained: bool) -> None:
+    for label, correct, relevant, retrieved, answered in product(
+        LABELS, TRUTHS, TRUTHS, TRUTHS, TRUTHS
+    ):
+        statement = Statement(label, correct, in_relevant=relevant)
+        fact = Fact(retrieved, answered)
+        found = diagnose(Findings([statement], [fact], abstained=abstained))
+        blamed = (
+            may_blame_retriever(fact),
+            may_blame_generator(statement, fact, abstained=abstained),
+        )
+        wanted = {(True, True): Part.BOTH, (True, False): Part.RETRIEVER}
+        wanted[False, True] = Part.GENERATOR
+        undecided = None in (label, retrieved, answered) or abstained
+        neither = Part.UNKNOWN if undecided else Part.NONE
+        assert found.part is wanted.get(blamed, neither), (statement, fact)
+        assert found.sentences
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("abstained", [False, True])
+def test_without_a_ground_truth_the_retriever_is_never_blamed(
+    label: Label | None, abstained: bool
+) -> None:
+    found = diagnose(Findings([Statement(label)], abstained=abstained))
+
+    bad = label in (Label.NEUTRAL, Label.CONTRADICTED)
+    unknown = abstained or label is None
+    assert found.part is (Part.GENERATOR if bad else Part.UNKNOWN if unknown else Part.NONE)
+    assert "retriever missed" not in " ".join(found.sentences)
+
+
+def test_without_anything_nothing_is_said() -> None:
+    assert diagnose(Findings()) == Diagnosis(Part.UNKNOWN)
+
+
+# --- in words ---
+
+
+def test_facts_that_were_not_retrieved_are_the_retrievers() -> None:
+    findings = Findings([SUPPORTED], [FOUND, FOUND, FOUND, MISSED, MISSED])
+
+    assert diagnose(findings).part is Part.RETRIEVER
+    assert told(findings) == (
+        "The retriever missed 2 of 5 facts of the ground truth, so the generator could not read "
+        "them."
+    )
+
+
+def test_a_missed_fact_that_the_answer_states_blames_nobody() -> None:
+    findings = Findings([SUPPORTED], [FOUND, Fact(retrieved=False, answered=True)])
+
+    assert diagnose(findings).part is Part.NONE
+    assert "missed 1 of 2 facts of the ground truth, but the answer states it" in told(findings)
+
+
+def test_retrieved_facts_that_are_not_used_are_the_generators() -> None:
+    findings = Findings([SUPPORTED], [FOUND, *[UNUSED] * 4])
+
+    assert diagnose(findings).part is Part.GENERATOR
+    assert told(findings) == "All facts were retrieved; the generator used 1 of 5."
+
+
+def test_both_parts_are_blamed_where_both_fall_short() -> None:
+    findings = Findings([SUPPORTED], [MISSED, UNUSED, FOUND])
+
+    assert diagnose(findings).part is Part.BOTH
+    assert "missed 1 of 3 facts" in told(findings)
+    assert "The generator left out 1 of 2 retrieved facts." in told(findings)
+
+
+def test_unsupported_and_contradicted_claims_are_counted_apart() -> None:
+    denied = Statement(Label.CONTRADICTED, contradicted_by=[2])
+    findings = Findings([Statement(Label.NEUTRAL)] * 3 + [denied])
+
+    assert diagnose(findings).sentences == (
+        "1 claim is contradicted by chunk 2.",
+        "3 claims stand in no chunk.",
+    )
+
+
+def test_chunks_that_contradict_several_claims_are_named_once_and_in_order() -> None:
+    found = [Statement(Label.CONTRADICTED, contradicted_by=each) for each in ([3, 1], [2, 3])]
+
+    assert told(Findings(found)) == "2 claims are contradicted by chunks 1, 2 and 3."
+
+
+def test_an_answer_that_declines_although_the_chunks_hold_the_facts_is_the_generators() -> None:
+    findings = Findings([], [UNUSED, UNUSED, MISSED], abstained=True)
+
+    assert diagnose(findings).part is Part.BOTH
+    assert "The answer declines although the chunks hold 2 of 3 facts" in told(findings)
+
+
+def test_an_answer_that_declines_without_any_fact_is_the_retrievers() -> None:
+    findings = Findings([], [MISSED, MISSED], abstained=True)
+
+    assert diagnose(findings).part is Part.RETRIEVER
+    assert "declines, and the chunks hold no fact" in told(findings)
+
+
+def test_noise_says_where_it_comes_from() -> None:
+    wrong = [
+        Statement(Label.ENTAILED, correct=False, in_relevant=relevant)
+        for relevant in (False, False, True)
+    ]
+
+    assert diagnose(Findings(wrong, [FOUND])).sentences == (
+        "Noise: 2 claims that the ground truth does not hold come from irrelevant chunks.",
+        "Noise: 1 claim that the ground truth does not hold comes from relevant chunks.",
+    )
+
+
+def test_claims_that_were_cut_off_leave_the_question_open() -> None:
+    found = diagnose(Findings([SUPPORTED], [FOUND], complete=False))
+
+    assert found.part is Part.UNKNOWN
+    assert found.sentences[-1] == "Only the claims that the trace has room for are counted."
+
+
+# --- of an entry, which has lost what a trace does not hold ---
+
+
+def entry(*facts: ReportClaim, **fields: object) -> ReportEntry:
+    defaults: dict[str, object] = {
+        "query": "q",
+        "response": "r",
+        "chunks": (Chunk(id="a", text="a"), Chunk(id="b", text="b")),
+        "ground_truth_claims": facts,
+        "status": "evaluated",
+        "claims_undecided": 0,
+    }
+    return ReportEntry.model_validate(defaults | fields)
+
+
+HELD: Final = ReportClaim(text="held", label=Label.ENTAILED, supported_by=("a",))
+LACKING: Final = ReportClaim(text="lacking", label=Label.NEUTRAL)
+
+
+def test_a_fact_without_a_chunk_was_missed_where_the_score_says_the_same() -> None:
+    assert diagnosis_of(entry(HELD, LACKING, scores={"claim_recall": 0.5})).part is Part.RETRIEVER
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"scores": {"claim_recall": 1.0}},  # the other fact is undecided, and left out
+        {"scores": {"recall": 0.5}},  # no fact is decided
+        {"scores": {"claim_recall": 0.5}, "claims_left_out": 1},
+    ],
+)
+def test_a_fact_without_a_chunk_may_be_undecided_or_cut_off(fields: dict[str, object]) -> None:
+    assert diagnosis_of(entry(HELD, LACKING, **fields)).part is Part.UNKNOWN
+
+
+@pytest.mark.parametrize(("undecided", "part"), [(0, Part.RETRIEVER), (1, Part.UNKNOWN)])
+def test_where_nothing_was_retrieved_undecided_facts_count(undecided: int, part: Part) -> None:
+    found = entry(LACKING, LACKING, scores={"claim_recall": 0.0}, claims_undecided=undecided)
+
+    assert diagnosis_of(found).part is part
+
+
+def test_a_contradicting_chunk_is_named_by_its_place() -> None:
+    claim = ReportClaim(text="c", label=Label.CONTRADICTED, contradicted_by=("b", "gone"))
+    found = entry(response_claims=(claim,), scores={"faithfulness": 0.0})
+
+    assert diagnosis_of(found).sentences == ("1 claim is contradicted by chunk 2.",)
+
+
+def test_an_entry_without_an_evaluation_is_unknown() -> None:
+    assert diagnosis_of(entry(status="timeout")) == Diagnosis(Part.UNKNOWN)
+
+
+def test_a_statement_without_a_known_ground_truth_is_no_noise() -> None:
+    unknown: Truth = None
+
+    assert diagnose(Findings([Statement(Label.ENTAILED, unknown)])).part is Part.NONE

@@ -1,0 +1,140 @@
+"""``claimspan report`` takes traces and results, of one system or several, in three formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+from claimspan.errors import ConfigError
+from claimspan.report import ReportOutline
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.testing import InMemoryMonitor
+
+from command_line import invoke, run
+from lc_pipelines import rag_chain
+from many_entries import many_rows
+
+
+def results(tmp_path: Path, name: str, *, skill: int = 0, extra: Sequence[str] = ()) -> Path:
+    path = tmp_path / f"{name}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    lines = [row.model_dump_json() for row in many_rows(12, skill=skill)]
+    path.write_text("\n".join([*lines, *extra]), encoding="utf-8")
+    return path
+
+
+def traces(tmp_path: Path, metadata: Mapping[str, str]) -> Path:
+    path = tmp_path / "traces.jsonl"
+    with InMemoryMonitor() as monitor:
+        monitor.provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter(path)))
+        handler = ClaimspanCallbackHandler(monitor)
+        rag_chain().invoke("q", {"callbacks": [handler], "metadata": dict(metadata)})
+        monitor.only_record()
+    return path
+
+
+def test_results_become_a_page_as_traces_do(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+
+    told = json.loads(run("report", str(results(tmp_path, "base")), "-o", str(page), "--json"))
+
+    assert (told["report"], told["entries"], told["skipped"]) == (str(page), 12, {})
+    assert told["means"]["f1"] > 0
+    assert "Question 11:" in page.read_text(encoding="utf-8")
+
+
+def test_several_files_are_several_systems(tmp_path: Path) -> None:
+    files = [results(tmp_path, "base"), results(tmp_path, "tuned", skill=5)]
+    page = tmp_path / "page.html"
+
+    told = run("report", *map(str, files), "-o", str(page))
+
+    assert told.strip() == f"{page}: 12 records of base, 12 records of tuned"
+    text = page.read_text(encoding="utf-8")
+    assert "base vs tuned" in text
+    assert "than base" in text
+
+
+def test_the_ending_of_the_output_is_its_format(tmp_path: Path) -> None:
+    file = results(tmp_path, "base")
+
+    run("report", str(file), "-o", str(tmp_path / "report.md"), "--worst", "2")
+    run("report", str(file), "-o", str(tmp_path / "report.json"), "--worst", "2")
+
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").startswith("# base\n")
+    read = ReportOutline.model_validate_json((tmp_path / "report.json").read_bytes())
+    assert (read.title, len(read.worst), read.systems[0].records) == ("base", 2, 12)
+
+
+def test_a_format_that_is_given_wins_over_the_ending(tmp_path: Path) -> None:
+    output = tmp_path / "report.txt"
+
+    run("report", str(results(tmp_path, "base")), "-o", str(output), "--format", "markdown")
+
+    assert output.read_text(encoding="utf-8").startswith("# base\n")
+
+
+def test_two_files_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    files = [results(tmp_path / "a", "run"), results(tmp_path / "b", "run")]
+
+    told = json.loads(run("report", *map(str, files), "-o", str(tmp_path / "p.html"), "--json"))
+
+    assert list(told["systems"]) == [str(file) for file in files]
+
+
+def test_a_line_that_is_no_result_is_skipped_and_counted(tmp_path: Path) -> None:
+    file = results(tmp_path, "torn", extra=['{"secret": 1}', '{"to'])
+
+    done = invoke("report", str(file), "-o", str(tmp_path / "p.html"), "--json")
+
+    assert json.loads(done.stdout)["skipped"] == {"line_not_result": 2}
+    assert "2 lines that are no results" in done.stderr
+
+
+def test_strict_reading_stops_at_that_line_and_does_not_quote_it(tmp_path: Path) -> None:
+    file = results(tmp_path, "torn", extra=['{"secret": 1}'])
+
+    done = invoke("report", str(file), "-o", str(tmp_path / "p.html"), "--strict")
+
+    assert isinstance(done.exception, ConfigError)
+    assert "line 13, is no result" in str(done.exception)
+    assert "secret" not in str(done.exception)
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    file = str(results(tmp_path, "base"))
+
+    done = invoke("report", file, file)
+
+    assert isinstance(done.exception, ConfigError)
+    assert "given twice" in str(done.exception)
+
+
+def test_systems_without_a_common_record_are_refused(tmp_path: Path) -> None:
+    done = invoke(
+        "report",
+        str(results(tmp_path, "base")),
+        str(traces(tmp_path, {})),
+        "-o",
+        str(tmp_path / "p.html"),
+    )
+
+    assert isinstance(done.exception, ConfigError)
+    assert "no record in common" in str(done.exception)
+    assert not (tmp_path / "p.html").exists()
+
+
+@pytest.mark.parametrize("metadata", [{}, {"tenant": "acme", "session_id": "s1"}])
+def test_what_the_application_attached_is_there_to_slice_by(
+    tmp_path: Path, metadata: dict[str, str]
+) -> None:
+    (entry,) = read_trace_file(traces(tmp_path, metadata))
+
+    wanted = {"tenant": "acme", "session.id": "s1"} if metadata else {}
+    assert wanted.items() <= entry.metadata.items()
