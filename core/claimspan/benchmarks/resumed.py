@@ -46,9 +46,9 @@ async def evaluate_resumed(
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
-    file = None if results is None else ResultFile(results, records)
+    file = None if results is None else ResultFile(results)
     try:
-        done = {} if file is None else _of_judge(file, judge)
+        done = {} if file is None else _opened(file, records, judge)
         waiting = iter([place for place in range(len(records)) if place not in done])
         left = len(records) - len(done)
         with progress_bar(judge.name, total=left, show=progress) as advance:
@@ -82,13 +82,22 @@ async def _or_error(
         return failed_evaluation(judge, error)
 
 
-def _of_judge(file: ResultFile, judge: Judge) -> dict[int, Evaluation]:
-    """The evaluations of a file, all of which have to be this judge's.
+def _opened(file: ResultFile, records: Sequence[RagRecord], judge: Judge) -> dict[int, Evaluation]:
+    """Open a file of results, and return the evaluations in it, which have to be this judge's.
 
     Raises:
-        ConfigError: One is another judge's, or another version's.
+        ConfigError: The file holds results of other records, of another judge, or of another
+            version, or cannot be written.
     """
-    found = {place: row.evaluation for place, row in file.done.items()}
+    known = sum(file.has(place, record) for place, record in enumerate(records))
+    if known < len(file):  # it goes on beyond the last record
+        raise file.of_another_input()
+    found: dict[int, Evaluation] = {}
+
+    def keep(row: ResultRow) -> None:
+        found[row.index] = row.evaluation
+
+    file.open(keep)
     wanted = (judge.name, _version(judge))
     others = {(each.judge_name, each.judge_version) for each in found.values()} - {wanted}
     if others:
