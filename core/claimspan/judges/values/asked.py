@@ -27,6 +27,10 @@ _SHARE: Final = re.compile(
 _DECIMALS: Final = re.compile(
     rf"\b(\d|{'|'.join(CARDINALS)})\s+(?:decimals?|digits? after)\b", re.IGNORECASE
 )
+_COMPUTED: Final = re.compile(
+    r"\bround\w* (?:\w+ ){0,3}to\b|\bcalculat\w*|\bcomput\w*|\bdefined? (?:\w+ ){0,6}as\b",
+    re.IGNORECASE,
+)
 LOSS: Final = re.compile(
     r"\b(?:declin|decreas|fell|fall|drop|negativ|shrank|shrunk|shrink|deficit|lower|down|reduc|"
     r"loss|lost|los[et]|minus|contract)\w*",
@@ -49,6 +53,10 @@ class Asked(NamedTuple):
 
     decimals: int | None = None
     """Digits after the point that the answer is to have."""
+
+    is_computed: bool = False
+    """Whether the answer is to be calculated, so that its last digit depends on roundings before.
+    """
 
     is_loss: bool = False
     """Whether the question asks how much something fell, so that a sign tells nothing."""
@@ -80,6 +88,7 @@ def asked_value(question: str | None) -> Asked:
         in_percent=in_percent,
         may_be_share=in_percent or bool(_SHARE.search(question)),
         decimals=_digit(decimals[1]) if decimals else None,
+        is_computed=bool(decimals or _COMPUTED.search(question)),
         is_loss=bool(LOSS.search(question)),
         is_known=True,
         text=question,

@@ -110,10 +110,11 @@ def telling_values(
 
 def _is_telling(claim: str, asked: Asked) -> bool:
     values = _bare_values(claim)
+    is_scaled = asked.scale is not None or asked.in_percent
     return bool(values) and all(
-        each.kind == "value"
+        (each.kind == "value" or (each.kind == "year" and is_scaled))
         and (
-            bool(each.unit or each.scale or asked.scale or asked.in_percent)
+            bool(each.unit or each.scale or is_scaled)
             or len(each.value.normalize().as_tuple().digits) >= _TELLING_DIGITS
         )
         for each in values

@@ -13,6 +13,8 @@ __all__ = ["is_same_value"]
 
 # "2 billion" may be 1.6 billion rounded, but that far off it does not support the value.
 _MAX_ROUNDING: Final = Decimal("0.05")
+# What was calculated from rounded figures may differ by one in its last digit: 3.45 for 3.46.
+_MAX_COMPUTED: Final = Decimal("0.01")
 _THOUSANDS: Final = tuple(Decimal(f"1e{power}") for power in (3, 6, 9, -3, -6, -9))
 # Where the question leaves the scale open, only as many equal digits are no coincidence.
 _TELLING_DIGITS: Final = 3
@@ -39,9 +41,10 @@ def is_same_value(
 ) -> bool:
     """Tells whether a text gives the amount that a claim names.
 
-    Two amounts are the same where the one of more digits rounds to the one of fewer. What the
-    question says about scale and unit holds for numbers that are written without. Percentages equal
-    the shares that they stand for; other units never equal each other.
+    Two amounts are the same where the one of more digits rounds to the one of fewer; where the
+    question asks for a calculation, they may differ by one in the last digit. What the question
+    says about scale and unit holds for numbers that are written without. Percentages equal the
+    shares that they stand for; other units never equal each other.
 
     Args:
         claimed: The amount of the claim.
@@ -60,7 +63,7 @@ def is_same_value(
         *_readings(given, asked, asked.scale),
         *(_readings(given, asked, given_scale) if given_scale and given.scale is None else ()),
     ]
-    if any(_agree(one, other) for one in ours for other in theirs):
+    if any(_agree(one, other, asked) for one in ours for other in theirs):
         return True
     return _is_scale_open(claimed, given, asked) and _agree_at_some_scale(claimed, given)
 
@@ -124,12 +127,13 @@ def _share_digits(amount: Amount, asked: Asked) -> int:
     return 2 if asked.in_percent and not amount.unit and abs(amount.value) < 1 else 0
 
 
-def _agree(claimed: _Reading, given: _Reading) -> bool:
+def _agree(claimed: _Reading, given: _Reading, asked: Asked) -> bool:
     if not _units_fit(claimed.unit, given.unit):
         return False
-    gap = abs(claimed.value - given.value)
-    if gap > max(claimed.step, given.step) / 2:
-        return False
+    gap, step = abs(claimed.value - given.value), max(claimed.step, given.step)
+    if gap > step / 2:
+        is_near = gap <= step and gap <= _MAX_COMPUTED * claimed.value
+        return asked.is_computed and step < 1 and is_near
     # The claim is taken for as precise as it has to be; a rough answer must still be near.
     return given.step <= claimed.step or gap <= _MAX_ROUNDING * claimed.value
 
@@ -154,7 +158,8 @@ def _agree_at_some_scale(claimed: Amount, given: Amount) -> bool:
     ours = _plain(claimed)
     theirs = _plain(given)
     return any(
-        _agree(_Reading(ours.value * by, ours.step * by, ours.unit), theirs) for by in _THOUSANDS
+        _agree(_Reading(ours.value * by, ours.step * by, ours.unit), theirs, Asked())
+        for by in _THOUSANDS
     )
 
 
