@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from claimspan.evaluation import Assessment, Evaluation, assess, label_of, summary_of
 from claimspan.evaluation.assessment import GOOD, LOW, LOW_AT_LEAST, LOW_AT_MOST, NEUTRAL
-from claimspan.evaluation.reasons import MAX_REASON_BYTES, MEANS, REASONS
+from claimspan.evaluation.reasons import EXPECTED, MAX_REASON_BYTES, MEANS, REASONS
 from claimspan.metrics import METRICS, Undefined, measure
 from claimspan.metrics.compute import matrices_of_labels
 from claimspan.report.glossary import describe
-from claimspan.verdicts import Claim, Label
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrices, VerdictMatrix
 
 E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
 COUNTS: Final = re.compile(r"(\d+) of (\d+) (claim|fact|chunk)s? ")
@@ -114,7 +114,7 @@ def test_a_metric_of_others_is_low_where_its_value_is() -> None:
 # --- reasons ---
 
 
-@pytest.mark.parametrize("metric", sorted({*METRICS} - {"self_knowledge", *MEANS}))
+@pytest.mark.parametrize("metric", sorted({*METRICS} - {"self_knowledge", EXPECTED, *MEANS}))
 def test_every_metric_with_a_bad_end_has_its_reason(metric: str) -> None:
     assert metric in REASONS
 
@@ -215,6 +215,32 @@ def test_a_score_that_stands_for_none_says_so() -> None:
 
     assert found["faithfulness"] == "without a value, counted as 0: no response claims"
     assert found["alignment"] == "without a value, counted as 0: no ground truth claims"
+
+
+def test_an_alignment_of_0_where_nothing_is_taken_up_says_that_facts_are_missing() -> None:
+    found = explanations(Labels([N], [N, N], [[]], [[], []]).evaluation())
+
+    assert found["alignment"] == "2 of 2 facts of the ground truth are missing from the answer"
+
+
+def test_an_alignment_of_0_where_facts_are_denied_says_both() -> None:
+    found = explanations(Labels([N], [C, N], [[]], [[], []]).evaluation())
+
+    assert found["alignment"] == (
+        "1 of 1 fact of the ground truth that the answer takes up is not as the answer has it; "
+        "2 of 2 facts of the ground truth are missing from the answer"
+    )
+
+
+def test_the_reason_of_a_soft_alignment_gives_the_sums_of_probabilities() -> None:
+    unsure = Verdict(label=E, entailed=0.6, neutral=0.1, contradicted=0.3)
+    matrices = VerdictMatrices(ground_truth_vs_response=VerdictMatrix.of([[unsure], [unsure]]))
+    evaluation = Evaluation(metrics=measure(matrices).metrics, matrices=matrices)
+
+    assert explanations(evaluation)["soft_alignment"] == (
+        "by probability the answer states 1.20 of 2 facts of the ground truth, and contradicts 0.60"
+    )
+    assert explanations(evaluation)["alignment"] == ""
 
 
 def test_a_score_of_undecided_verdicts_that_counts_as_0_says_so() -> None:

@@ -158,7 +158,7 @@ def test_undefined_zero_reaches_the_metrics() -> None:
     evaluation = evaluate(make_record(chunks=()), judge=ScriptedJudge(), undefined="zero")
 
     assert evaluation.metrics["faithfulness"] == 0.0
-    assert evaluation.undefined == {}
+    assert evaluation.undefined == {"soft_alignment": "the judge gives no probabilities"}
 
 
 def test_claims_beyond_the_cap_are_not_judged_but_counted() -> None:

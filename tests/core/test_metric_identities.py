@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from claimspan.metrics import METRICS, Undefined, compute_metrics
-from claimspan.verdicts import Label
+from claimspan.metrics import METRICS, Undefined, compute_metrics, measure
+from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 T = TypeVar("T")
 Row = list[Label | None]
@@ -105,7 +106,7 @@ def test_every_claim_is_faithful_or_hallucinated_or_known(case: Case) -> None:
 def test_only_ratios_over_a_selection_can_be_undefined_when_all_is_decided(case: Case) -> None:
     missing = set(METRICS) - set(case.metrics())
 
-    assert missing <= {"context_utilization", "correctness", "alignment"}
+    assert missing <= {"context_utilization", "correctness", "soft_alignment"}
 
 
 @unhurried
@@ -122,7 +123,8 @@ def test_zero_and_omit_agree_where_a_metric_is_defined(case: Case) -> None:
     omitted = case.metrics("omit")
     zeroed = case.metrics("zero")
 
-    assert zeroed == {name: omitted.get(name, 0.0) for name in METRICS}
+    # The labels have no probabilities, so that soft_alignment is not asked for.
+    assert zeroed == {name: omitted.get(name, 0.0) for name in METRICS if name != "soft_alignment"}
 
 
 @unhurried
@@ -167,3 +169,65 @@ def test_an_undecided_cell_gives_nothing_that_no_decision_could_give(
     for name in everywhere:
         allowed = [metrics[name] for metrics in decisions]
         assert min(allowed) - TOLERANCE <= undecided[name] <= max(allowed) + TOLERANCE, name
+
+
+def certain_verdict(label: Label) -> Verdict:
+    return Verdict(
+        label=label,
+        entailed=float(label is Label.ENTAILED),
+        neutral=float(label is Label.NEUTRAL),
+        contradicted=float(label is Label.CONTRADICTED),
+    )
+
+
+def verdict_matrices(rows: Sequence[Verdict | None]) -> VerdictMatrices:
+    return VerdictMatrices(ground_truth_vs_response=VerdictMatrix.of([[row] for row in rows], 1))
+
+
+@unhurried
+@given(st.lists(ANY_CELL, min_size=1, max_size=8))
+def test_alignment_is_the_limit_of_the_harmonic_mean(labels: Row) -> None:
+    entailed, denied = labels.count(Label.ENTAILED), labels.count(Label.CONTRADICTED)
+    neutral = labels.count(Label.NEUTRAL)
+    metrics = compute_metrics(ground_truth_vs_response=labels)
+
+    if entailed + denied + neutral == 0:
+        assert "alignment" not in metrics
+        return
+    # With a share of an entailed claim so small that it counts nothing, and no zero denominator.
+    e = entailed + 1e-12
+    correctness, completeness = e / (e + denied), e / (e + denied + neutral)
+    mean = 2 * correctness * completeness / (correctness + completeness)
+    assert math.isclose(metrics["alignment"], mean, abs_tol=TOLERANCE)
+
+
+@unhurried
+@given(st.lists(ANY_CELL, min_size=1, max_size=8))
+def test_soft_alignment_is_alignment_where_probabilities_are_0_and_1(labels: Row) -> None:
+    certain = [None if label is None else certain_verdict(label) for label in labels]
+    metrics = measure(verdict_matrices(certain)).metrics
+
+    assert metrics.get("soft_alignment") == pytest.approx(metrics.get("alignment"))
+
+
+@unhurried
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda pair: sum(pair) <= 1), min_size=1
+    )
+)
+def test_soft_alignment_is_the_harmonic_mean_of_soft_correctness_and_completeness(
+    pairs: list[tuple[float, float]],
+) -> None:
+    verdicts = [
+        Verdict(label=Label.NEUTRAL, entailed=e, contradicted=c, neutral=1 - e - c)
+        for e, c in pairs
+    ]
+    entailed, denied = sum(e for e, _ in pairs), sum(c for _, c in pairs)
+    assume(entailed > TOLERANCE)
+    correctness, completeness = entailed / (entailed + denied), entailed / len(pairs)
+
+    found = measure(verdict_matrices(verdicts)).metrics["soft_alignment"]
+
+    mean = 2 * correctness * completeness / (correctness + completeness)
+    assert math.isclose(found, mean, abs_tol=TOLERANCE)

@@ -11,7 +11,7 @@ import pytest
 from claimspan.errors import ConfigError, LabelError
 from claimspan.metrics import METRICS, Measurement, Undefined, compute_metrics, measure
 from claimspan.metrics.compute import Labels, matrices_of_labels
-from claimspan.verdicts import Label
+from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 E: Final = Label.ENTAILED
 N: Final = Label.NEUTRAL
@@ -33,6 +33,10 @@ D: Final = [  # ground-truth claims by chunk: chunk 1 alone is relevant, claim 3
     [E, N, C],
     [N, N, N],
 ]
+
+
+OF_LABELS: Final = tuple(name for name in METRICS if name != "soft_alignment")
+"""The metrics that need no probabilities."""
 
 
 def metrics_of_the_example(undefined: Undefined = "omit") -> dict[str, float]:
@@ -71,7 +75,7 @@ def test_each_metric_is_what_the_hand_works_out(name: str, value: float) -> None
 
 
 def test_metrics_come_in_the_order_of_their_names() -> None:
-    assert tuple(metrics_of_the_example()) == METRICS
+    assert tuple(metrics_of_the_example()) == OF_LABELS
 
 
 def test_metrics_that_are_left_out_do_not_change_the_order() -> None:
@@ -177,7 +181,7 @@ def test_without_response_claims_their_metrics_are_undefined() -> None:
     )
 
     assert because("no response claims", found) == OF_RESPONSE_CLAIMS
-    assert set(found.metrics) == set(METRICS) - OF_RESPONSE_CLAIMS
+    assert set(found.metrics) == set(OF_LABELS) - OF_RESPONSE_CLAIMS
 
 
 def test_without_ground_truth_claims_their_metrics_are_undefined() -> None:
@@ -201,6 +205,7 @@ def test_without_ground_truth_claims_their_metrics_are_undefined() -> None:
         "correctness",
         "completeness",
         "alignment",
+        "soft_alignment",
     }
 
 
@@ -215,7 +220,7 @@ def test_without_chunks_the_metrics_about_chunks_are_undefined() -> None:
     )
 
     assert because("no chunks", found) == NEED_CHUNKS
-    assert set(found.metrics) == set(METRICS) - NEED_CHUNKS
+    assert set(found.metrics) == set(OF_LABELS) - NEED_CHUNKS
 
 
 def test_nothing_retrieved_leaves_context_utilization_undefined() -> None:
@@ -227,14 +232,26 @@ def test_nothing_retrieved_leaves_context_utilization_undefined() -> None:
     assert found.metrics["claim_recall"] == 0.0
 
 
-def test_a_response_that_takes_up_no_fact_has_no_correctness() -> None:
+def test_a_response_that_takes_up_no_fact_has_no_correctness_and_an_alignment_of_0() -> None:
     found = measure(matrices_of_labels(ground_truth_vs_response=[N, N]))
 
-    assert because("the response takes up no ground truth claim", found) == {
-        "correctness",
-        "alignment",
-    }
+    assert because("the response takes up no ground truth claim", found) == {"correctness"}
     assert found.metrics["completeness"] == 0.0
+    assert found.metrics["alignment"] == 0.0
+
+
+def test_labels_alone_give_no_soft_alignment() -> None:
+    found = measure(matrices_of_labels(ground_truth_vs_response=[E, N]))
+
+    assert because("the judge gives no probabilities", found) == {"soft_alignment"}
+
+
+def test_a_label_among_probabilities_counts_as_certain() -> None:
+    rows = [[Verdict(label=E)], [Verdict(label=N, entailed=0.25, neutral=0.5, contradicted=0.25)]]
+    matrices = VerdictMatrices(ground_truth_vs_response=VerdictMatrix.of(rows))
+
+    # E = 1.25, C = 0.25, N = 0.5: 2.5 / (2.5 + 0.5 + 0.5)
+    assert measure(matrices).metrics["soft_alignment"] == pytest.approx(2.5 / 3.5)
 
 
 def test_when_every_verdict_is_undecided_no_metric_has_a_value() -> None:
@@ -273,8 +290,8 @@ def test_zero_makes_an_empty_denominator_zero() -> None:
         undefined="zero",
     )
 
-    assert found.metrics == dict.fromkeys(METRICS, 0.0)
-    assert found.undefined == {}
+    assert found.metrics == dict.fromkeys(OF_LABELS, 0.0)
+    assert found.undefined == {"soft_alignment": "no ground truth claims"}
 
 
 def test_zero_does_not_make_up_metrics_whose_labels_were_not_given() -> None:

@@ -57,7 +57,7 @@ def indices(span: ReadableSpan, pattern: str) -> list[int]:
 def test_scores_and_state_are_whole_on_the_root() -> None:
     root = spans_of(ON_TIME)["invoke_workflow"]
 
-    assert score_names(root) == set(METRICS)
+    assert score_names(root) == set(METRICS) - {"soft_alignment"}  # the judge has labels alone
     assert root.attributes is not None
     assert root.attributes["claimspan.evaluation.status"] == "evaluated"
 
@@ -65,7 +65,7 @@ def test_scores_and_state_are_whole_on_the_root() -> None:
 def test_late_scores_are_whole_on_their_carrier() -> None:
     carrier = spans_of(LATE)["claimspan.evaluate"]
 
-    assert score_names(carrier) == set(METRICS)
+    assert score_names(carrier) == set(METRICS) - {"soft_alignment"}  # the judge has labels alone
     assert carrier.dropped_attributes > 0
 
 

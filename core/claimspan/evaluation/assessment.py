@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan.evaluation.reasons import MEANS, REASONS, Evidence, reason_for
+from claimspan.evaluation.reasons import EXPECTED, MEANS, REASONS, Evidence, reason_for
 from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.truths import Truths
 
@@ -49,7 +49,7 @@ MAIN: Final = (
 """The metrics whose reason a summary gives first: what is wrong with the answer, and then what it
 lacks. The others follow from these, or are about the chunks alone."""
 
-DERIVED: Final = frozenset({*MEANS, "completeness"})
+DERIVED: Final = frozenset({*MEANS, EXPECTED, "completeness"})
 """Metrics that say again what others say; a summary does not name them beside these."""
 
 

@@ -9,10 +9,11 @@ from typing import Final
 
 from claimspan.evaluation.result import Evaluation
 from claimspan.metrics import counted
+from claimspan.metrics.expected import expected_of
 from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
 from claimspan.verdicts import Label
 
-__all__ = ["MAX_REASON_BYTES", "MEANS", "REASONS", "Evidence", "reason_for"]
+__all__ = ["EXPECTED", "MAX_REASON_BYTES", "MEANS", "REASONS", "Evidence", "reason_for"]
 
 MAX_QUOTES: Final = 3
 """Claims or chunks shown in one reason."""
@@ -108,11 +109,14 @@ REASONS: Final[Mapping[str, _Reason]] = {
 }
 """Metric to its reason, for each metric that is a share and has a good and a bad end."""
 
-MEANS: Final[Mapping[str, tuple[str, str]]] = {
+MEANS: Final[Mapping[str, Sequence[str]]] = {
     "f1": ("precision", "recall"),
     "alignment": ("correctness", "completeness"),
 }
 """The metrics that are the harmonic mean of two others; their reason is that of both."""
+
+EXPECTED: Final = "soft_alignment"
+"""The metric of sums of probabilities; its reason gives the sums."""
 
 
 def reason_for(metric: str, evaluation: Evaluation, truths: Truths, evidence: Evidence) -> str:
@@ -128,13 +132,43 @@ def reason_for(metric: str, evaluation: Evaluation, truths: Truths, evidence: Ev
         At most 1 KiB; empty for a metric that is not ours, and where there are no verdicts.
     """
     if metric in MEANS:
-        # Counts alone: the reasons of both shares quote the claims.
-        parts = (_counts(part, truths, evidence)[0] for part in MEANS[metric])
-        return "; ".join(part for part in dict.fromkeys(parts) if part)
+        return _of_mean(metric, truths, evidence)
+    if metric == EXPECTED:
+        return _of_probabilities(truths)
     if metric not in REASONS:
         return ""
     told, failed = _counts(metric, truths, evidence)
     return _joined(told, _shown(REASONS[metric].things, failed, evaluation, evidence))
+
+
+def _of_mean(metric: str, truths: Truths, evidence: Evidence) -> str:
+    names = MEANS[metric]
+    if metric == "alignment" and _is_defined("completeness", truths):
+        # It is 0 by its limit where correctness has no value, which then counts as nothing.
+        names = [name for name in names if _is_defined(name, truths)]
+    # Counts alone: the reasons of both shares quote the claims.
+    parts = (_counts(name, truths, evidence)[0] for name in names)
+    return "; ".join(part for part in dict.fromkeys(parts) if part)
+
+
+def _is_defined(metric: str, truths: Truths) -> bool:
+    try:
+        share(REASONS[metric].truths(truths))
+    except UndefinedMetricError:
+        return False
+    return True
+
+
+def _of_probabilities(truths: Truths) -> str:
+    try:
+        expected = expected_of(truths)
+    except UndefinedMetricError:
+        return ""
+    return (
+        f"by probability the answer states {expected.entailed:.2f} of {expected.n} "
+        f"{'fact' if expected.n == 1 else 'facts'} of the ground truth, and contradicts "
+        f"{expected.contradicted:.2f}"
+    )
 
 
 def _counts(metric: str, truths: Truths, evidence: Evidence) -> tuple[str, list[bool]]:

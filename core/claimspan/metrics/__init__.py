@@ -2,7 +2,7 @@
 
 ``compute`` computes all metrics of a record; the formulas are in ``claims`` (of the response) and
 ``retrieval`` (of the retriever), on the truth values of ``truths``. ``coverage`` is how much of
-the ground truth the chunks hold, by probability.
+the ground truth the chunks hold by probability, ``expected`` how much of it the response states.
 """
 
 from __future__ import annotations

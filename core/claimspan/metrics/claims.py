@@ -3,12 +3,15 @@
 Sources: RAGChecker (arXiv 2408.08067, section 3.3 and appendix, with the exclusive noise rule of
 its package, version 0.1.9), and Pinecone's evaluation API. Each function takes the truth values of
 one record and returns a value between 0 and 1, or raises ``UndefinedMetricError``.
+
+``soft_alignment`` is ours: the same formula as ``alignment``, with the judge's probabilities.
 """
 
 from __future__ import annotations
 
 from claimspan.metrics import counted
-from claimspan.metrics.truths import Truths, share
+from claimspan.metrics.expected import expected_of
+from claimspan.metrics.truths import Truths, UndefinedMetricError, share
 
 __all__ = [
     "alignment",
@@ -25,6 +28,7 @@ __all__ = [
     "precision",
     "recall",
     "self_knowledge",
+    "soft_alignment",
 ]
 
 
@@ -98,8 +102,28 @@ def completeness(truths: Truths) -> float:
 
 
 def alignment(truths: Truths) -> float:
-    """Harmonic mean of correctness and completeness; 0 where either is 0 (Pinecone)."""
+    """Harmonic mean of correctness and completeness; 0 where completeness is 0 (Pinecone).
+
+    A response that takes up no claim has no ``correctness``, but the mean with a completeness of 0
+    is 0 whatever the other is. With counts it is 2E / (2E + 2C + N), of which that is the limit.
+    """
+    if completeness(truths) == 0.0:
+        return 0.0
     return _harmonic_mean(correctness(truths), completeness(truths))
+
+
+def soft_alignment(truths: Truths) -> float:
+    """As ``alignment``, with the sums of the judge's probabilities in place of counts.
+
+    E, C and N are the sums of p(entailed), p(contradicted) and p(neutral) over the ground-truth
+    claims: 2E / (2E + 2C + N). With probabilities of 0 and 1 it is ``alignment``. A judge that is
+    unsure of each of ten facts moves it a little each time, where a label would jump.
+    """
+    try:
+        return expected_of(truths).alignment
+    except UndefinedMetricError as error:
+        # A judge without probabilities was not asked for it, so ``undefined="zero"`` leaves it out.
+        raise UndefinedMetricError(str(error), not_given=True) from None
 
 
 def _harmonic_mean(left: float, right: float) -> float:

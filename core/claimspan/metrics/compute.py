@@ -47,10 +47,12 @@ _FORMULAS: Final[Mapping[str, Callable[[Truths], float]]] = {
     "correctness": claims.correctness,
     "completeness": claims.completeness,
     "alignment": claims.alignment,
+    "soft_alignment": claims.soft_alignment,
 }
 
 METRICS: Final = tuple(_FORMULAS)
-"""Every metric: RAGChecker's eleven, the two shares of contradicted claims, Pinecone's three."""
+"""Every metric: RAGChecker's eleven, the two shares of contradicted claims, Pinecone's three, and
+``soft_alignment``, which needs a judge with probabilities."""
 
 # One verdict per label: a record can have thousands of cells.
 _BARE: Final = {label: Verdict(label=label) for label in Label}

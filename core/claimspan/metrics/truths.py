@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from claimspan.errors import ClaimspanError
-from claimspan.verdicts import Label, VerdictMatrices, VerdictMatrix
+from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 __all__ = [
     "NO_GROUND_TRUTH",
@@ -95,7 +95,7 @@ class Truths:
     matrices: VerdictMatrices
     """The verdicts."""
 
-    # Cached, since several of the sixteen formulas read each of them.
+    # Cached, since several of the formulas read each of them.
 
     @cached_property
     def ground_truth_labels(self) -> Sequence[Label | None]:
@@ -106,6 +106,13 @@ class Truths:
     def response_labels(self) -> Sequence[Label | None]:
         """Label of each ground-truth claim by the response, shape ``(n_ground_truth_claims,)``."""
         return _column(self.matrices.ground_truth_vs_response, "ground truth")
+
+    @cached_property
+    def response_verdicts(self) -> Sequence[Verdict | None]:
+        """As ``response_labels``, with the probabilities."""
+        matrix = self.matrices.ground_truth_vs_response
+        _column(matrix, "ground truth")  # raises where there is nothing
+        return [] if matrix is None else [row[0] for row in matrix.rows]
 
     @cached_property
     def chunk_labels(self) -> Sequence[Sequence[Label | None]]:

@@ -119,7 +119,18 @@ _METRICS: Final = (
         False,
         "Share of the ground truth's claims that the response states.",
     ),
-    Metric("alignment", FACTS, False, "Harmonic mean of correctness and completeness."),
+    Metric(
+        "alignment",
+        FACTS,
+        False,
+        "Harmonic mean of correctness and completeness; 0 where completeness is 0.",
+    ),
+    Metric(
+        "soft_alignment",
+        FACTS,
+        False,
+        "As alignment, with the judge's probabilities in place of its labels.",
+    ),
 )
 
 GLOSSARY: Final = {metric.name: metric for metric in _METRICS}
