@@ -27,7 +27,9 @@ BAD_INPUT: Final = 2
 """Exit code for every error that the user can correct; typer exits so for a wrong option."""
 
 SUMMARIES: Final = {
+    "bench.human-agreement": "Compare which answers a judge calls right with people's grades.",
     "calibrate": "Find the thresholds of a judge cascade.",
+    "dataset": "Make a ground-truth file of a public question-answering dataset.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
