@@ -68,12 +68,10 @@ _LABELLED: Final = re.compile(
     re.IGNORECASE,
 )
 _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", re.IGNORECASE)
-_MONTH_BEFORE: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\.?\s*$", re.IGNORECASE
-)
-_MONTH_AFTER: Final = re.compile(
-    rf"\s*(?:of\s+)?(?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b"
-)
+# With a capital: "may" is a verb.
+_MONTH: Final = "|".join(each.capitalize() for each in sorted(MONTHS, key=len, reverse=True))
+_MONTH_BEFORE: Final = re.compile(rf"\b(?:{_MONTH})\.?\s*$")
+_MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
 _YEARS: Final = range(1200, 2101)
 
 

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from claimspan.errors import ConfigError, FileError, PayloadError
 from claimspan.files.bounded import bounded_lines, parse_bounded
@@ -22,6 +22,9 @@ from claimspan.files.datasets.formats import (
 )
 from claimspan.files.datasets.item import DatasetItem
 from claimspan.files.datasets.natural_questions import natural_questions_item
+
+if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
 
 __all__ = ["AUTO", "FORMATS", "BadLine", "read_dataset"]
 
@@ -156,7 +159,7 @@ def _json_row(line: bytes) -> _Row | str:
     try:
         value = parse_bounded(line)
     except PayloadError as error:
-        return str(error)
+        return error.reason
     if not isinstance(value, dict):
         return "not a JSON object"
     return {str(key): each for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON value
@@ -164,8 +167,11 @@ def _json_row(line: bytes) -> _Row | str:
 
 def _table_rows(file: BinaryIO) -> _Rows:
     # The csv module, since cells may be quoted and hold line ends.
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    reader = csv.reader(text, delimiter="\t")
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        yield from _cells(csv.reader(text, delimiter="\t"))
+
+
+def _cells(reader: CsvReader) -> _Rows:
     fields: list[str] | None = None
     while True:
         try:
