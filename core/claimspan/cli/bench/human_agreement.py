@@ -28,50 +28,56 @@ from claimspan.text.visible import visible
 __all__ = ["human_agreement"]
 
 
+_Files = Annotated[
+    list[Path],
+    typer.Argument(help="FinanceBench's graded answers: a folder, or JSON-lines files."),
+]
+_Judges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge", help="lexical (the default), local, or openai:MODEL; may be given repeatedly."
+    ),
+]
+_Metric = Annotated[str, typer.Option(help="The metric that an answer is called right by.")]
+_Threshold = Annotated[
+    float | None,
+    typer.Option(help="A fixed threshold; by default one half of the questions chooses it."),
+]
+_Folds = Annotated[
+    int, typer.Option(help="Parts for cross-fitting as a second reading; 0: none.", min=0)
+]
+_Seed = Annotated[int, typer.Option(help="Seed of the split by question.")]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Folder for what is evaluated, a file for each judge. A run goes on with it.",
+    ),
+]
+_Concurrency = Annotated[int, typer.Option(help="Answers under evaluation at once.", min=1)]
+_Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
+    ),
+]
+_Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
 def human_agreement(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="FinanceBench's graded answers: a folder, or JSON-lines files."),
-    ],
-    judges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge",
-            help="lexical (the default), local, or openai:MODEL; may be given repeatedly.",
-        ),
-    ] = None,
-    metric: Annotated[
-        str, typer.Option(help="The metric that an answer is called right by.")
-    ] = METRIC,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="A fixed threshold; by default one half of the questions chooses it."),
-    ] = None,
-    folds: Annotated[
-        int, typer.Option(help="Parts for cross-fitting as a second reading; 0: none.", min=0)
-    ] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the split by question.")] = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder for what is evaluated, a file for each judge. A run goes on with it.",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(help="Answers under evaluation at once.", min=1)
-    ] = CONCURRENCY,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-        ),
-    ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the tables as Markdown.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    files: _Files,
+    judges: _Judges = None,
+    metric: _Metric = METRIC,
+    threshold: _Threshold = None,
+    folds: _Folds = 5,
+    seed: _Seed = 0,
+    output: _Output = None,
+    concurrency: _Concurrency = CONCURRENCY,
+    progress: _Progress = None,
+    markdown: _Markdown = False,
+    as_json: _Json = False,
 ) -> None:
     """Compare which answers a judge calls right with people's grades.
 
@@ -101,7 +107,7 @@ def human_agreement(
             folds=folds,
             seed=seed,
         )
-        for name, judge in _judges(judges or ["lexical"]).items()
+        for name, judge in _chosen(judges or ["lexical"]).items()
     ]
     if as_json:
         typer.echo(_as_json(answers, found))
@@ -109,7 +115,7 @@ def human_agreement(
         typer.echo(visible(as_markdown(found) if markdown else as_text(found)))
 
 
-def _judges(names: list[str]) -> dict[str, Judge]:
+def _chosen(names: list[str]) -> dict[str, Judge]:
     """All judges, before the first one begins: a wrong name must not waste the work of others."""
     return {name: default_judge(name) for name in names}
 
