@@ -140,3 +140,10 @@ def test_any_jumble_of_signs_and_digits_is_read_without_an_error(text: str) -> N
     for each in amounts(text):
         assert 0 <= each.start < each.end <= len(text)
         assert each.step > 0
+
+
+@pytest.mark.parametrize("part", ["1", "1,", ",111", "(", "-", "$ ", "per ", "\u202f111"])
+def test_a_long_run_of_one_sign_takes_no_longer_than_any_text(part: str) -> None:
+    found = list(amounts(part * 50_000))  # quadratic time would take minutes
+
+    assert len(found) <= 50_000

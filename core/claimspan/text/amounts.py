@@ -72,6 +72,10 @@ _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", r
 _MONTH: Final = "|".join(each.capitalize() for each in sorted(MONTHS, key=len, reverse=True))
 _MONTH_BEFORE: Final = re.compile(rf"\b(?:{_MONTH})\.?\s*$")
 _MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
+# Longer ones are keys or dumps, and take quadratic time to convert.
+_MAX_DIGITS: Final = 40
+# Characters before a number that tell what it is.
+_BEFORE: Final = 24
 _YEARS: Final = range(1200, 2101)
 
 
@@ -152,10 +156,12 @@ def amounts(text: str) -> Iterator[Amount]:
 
 
 def _amount(text: str, match: re.Match[str], *, continental: bool) -> Amount | None:
+    if len(match["number"]) > _MAX_DIGITS:
+        return None
     number = read_number(match["number"], continental=continental)
     scale, end = _scale(match)
     unit, factor, end = _unit(text, match, end)
-    before = text[: match.start("number")]
+    before = text[max(match.start("number") - _BEFORE, 0) : match.start("number")]
     # "10-K", "737X" and "3D" are names.
     is_name = _GLUED.match(text, end) is not None and end == match.end("number")
     if is_name and not unit:
@@ -173,7 +179,7 @@ def _amount(text: str, match: re.Match[str], *, continental: bool) -> Amount | N
         factor=factor,
         kind=kind,
         sign=sign,
-        is_hedged=bool(_HEDGES.search(text[: match.start()])),
+        is_hedged=bool(_HEDGES.search(text[max(match.start() - _BEFORE, 0) : match.start()])),
         start=match.start(),
         end=max(end, match.end("number")),
     )
@@ -217,17 +223,16 @@ def _sign(match: re.Match[str]) -> Sign:
 def _kind(text: str, match: re.Match[str], before: str) -> AmountKind:
     """What a number without scale, unit and minus is."""
     written = match["number"]
-    near = before[-24:]
-    if match["ordinal"] or _RANKED.search(near):
+    if match["ordinal"] or _RANKED.search(before):
         return "ordinal"
     if not written.isdigit():
         return "value"
     if int(written) <= 31 and (
-        _MONTH_BEFORE.search(near) or _MONTH_AFTER.match(text, match.end("number"))
+        _MONTH_BEFORE.search(before) or _MONTH_AFTER.match(text, match.end("number"))
     ):
         return "day"
     if len(written) == 4 and int(written) in _YEARS:
         return "year"
     follows = text[match.end("number") : match.end("number") + 2]
     is_item = len(written) <= 2 and re.match(r"[.)]\s", follows)
-    return "label" if _LABELLED.search(near) and (is_item or near.strip(" \n(")) else "value"
+    return "label" if _LABELLED.search(before) and (is_item or before.strip(" \n(")) else "value"

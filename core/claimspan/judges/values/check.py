@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import islice
 from typing import Final
 
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values.asked import LOSS, Asked, asked_value, stated_scale
 from claimspan.judges.values.comparison import is_same_value
 from claimspan.text.amounts import Amount, amounts
-from claimspan.text.words import FUNCTION_WORDS, tokenize
+from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = ["VALUES_VERSION", "check_value", "is_bare_value", "telling_values"]
@@ -34,8 +36,11 @@ _VALUE_FOUND: Final = Verdict(label=Label.ENTAILED, entailed=0.9, neutral=0.05, 
 _OTHER_VALUES: Final = Verdict(
     label=Label.CONTRADICTED, entailed=0.04, neutral=0.2, contradicted=0.76
 )
+_WORD: Final = re.compile(r"[^\W\d_]+")
 # A page with as many numbers hardly fails to give the value by contradicting it.
 _SHORT_WORDS: Final = 60
+# Two thousand take 80 ms, in which an event loop stands still.
+_MAX_AMOUNTS: Final = 2_000
 _NEAR_CHARACTERS: Final = 160
 _LOSS_CHARACTERS: Final = 60
 _COMMON_WORDS: Final = 2
@@ -70,11 +75,12 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
     if not claimed:
         return None
     asked, scale = asked_value(question), stated_scale(reference)
-    given = list(amounts(reference))
+    given = list(islice(amounts(reference), _MAX_AMOUNTS))
     if all(any(_gives(each, g, asked, reference, scale) for g in given) for each in claimed):
         return _VALUE_FOUND
-    others = [each for each in given if _answers(each, claimed, asked, reference)]
-    return _OTHER_VALUES if others else None
+    kinds = {each.kind for each in claimed} | {"value"}
+    others = [each for each in given if each.kind in kinds]
+    return _OTHER_VALUES if others and _speaks_of(asked, reference, others) else None
 
 
 def telling_values(
@@ -148,20 +154,27 @@ def _gives(
     )
 
 
-def _answers(given: Amount, claimed: Sequence[Amount], asked: Asked, reference: str) -> bool:
-    """Tells whether an amount may be the text's own answer to the question."""
-    if given.kind not in {each.kind for each in claimed} | {"value"}:
-        return False
+def _speaks_of(asked: Asked, reference: str, given: Sequence[Amount]) -> bool:
+    """Tells whether any of the amounts may be the text's own answer to the question."""
     if not asked.is_known or len(reference.split()) <= _SHORT_WORDS:
         return True
-    near = reference[max(given.start - _NEAR_CHARACTERS, 0) : given.end + _NEAR_CHARACTERS]
-    return len(_content(asked.text) & _content(near)) >= _COMMON_WORDS
-
-
-def _content(text: str) -> set[str]:
-    """The stems of the words of a text that carry meaning."""
-    return {
+    wanted = {
         token.stem
-        for token in tokenize(text)
+        for token in tokenize(asked.text)
         if token.text.casefold() not in FUNCTION_WORDS and not token.stem[:1].isdigit()
     }
+    named = [(m.start(), word) for m in _WORD.finditer(reference) if (word := stem(m[0])) in wanted]
+    places = [place for place, _ in named]
+    return any(
+        len({word for _, word in named[_first_near(places, each) : _last_near(places, each)]})
+        >= _COMMON_WORDS
+        for each in given
+    )
+
+
+def _first_near(places: Sequence[int], amount: Amount) -> int:
+    return bisect_left(places, amount.start - _NEAR_CHARACTERS)
+
+
+def _last_near(places: Sequence[int], amount: Amount) -> int:
+    return bisect_right(places, amount.end + _NEAR_CHARACTERS)
