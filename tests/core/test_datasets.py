@@ -16,25 +16,30 @@ from claimspan.files.datasets import FORMATS, BadLine, DatasetItem, read_dataset
 
 from command_line import invoke, run
 
+Row = Mapping[str, object]
+
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"
 
-FINANCEBENCH: Final = {
+FINANCEBENCH: Final[Row] = {
     "financebench_id": "financebench_id_1",
     "company": "Acme",
     "question": "What was capex (in USD millions)?",
     "answer": 8.7,
     "evidence": [{"evidence_text": "Capex 8.7", "doc_name": "ACME_10K", "evidence_page_num": 5}],
 }
-LEGAL: Final = {
+LEGAL: Final[Row] = {
     "question": "Who decided?",
     "answer": "The High Court.",
     "text": "Question: Who decided? Answer: The High Court.",
     "prompt": "...",
     "source": {"version_id": "v1", "citation": "Mabo (No 2)", "text": "The High Court held ..."},
 }
-OPEN: Final = {"question": "who wrote hamlet", "answer": ["Shakespeare", "William Shakespeare"]}
+OPEN: Final[Row] = {
+    "question": "who wrote hamlet",
+    "answer": ["Shakespeare", "William Shakespeare"],
+}
 TOKENS: Final = "<P> Hamlet was written by <B> William Shakespeare </B> . </P>"
-SIMPLIFIED: Final = {
+SIMPLIFIED: Final[Row] = {
     "example_id": 42,
     "question_text": "who wrote hamlet",
     "document_text": TOKENS,
@@ -46,13 +51,19 @@ SIMPLIFIED: Final = {
         }
     ],
 }
-CLAPNQ: Final = {
+CLAPNQ: Final[Row] = {
     "id": "7",
     "input": "who wrote hamlet",
-    "passages": [{"title": "Hamlet", "text": "Hamlet is by Shakespeare.", "sentences": []}],
+    "passages": [
+        {
+            "title": "Hamlet",
+            "text": "Hamlet is by Shakespeare.",
+            "sentences": ["Hamlet is by Shakespeare."],
+        }
+    ],
     "output": [{"answer": "Shakespeare wrote it."}, {"answer": "William Shakespeare did."}],
 }
-ROWS: Final = {
+ROWS: Final[Mapping[str, Row]] = {
     "financebench": FINANCEBENCH,
     "legal-qa": LEGAL,
     "nq-open": OPEN,
@@ -61,14 +72,14 @@ ROWS: Final = {
 }
 
 
-def written(folder: Path, *rows: Mapping[str, object] | str) -> Path:
+def written(folder: Path, *rows: Row | str) -> Path:
     path = folder / "dataset.jsonl"
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
-def one(folder: Path, row: Mapping[str, object], name: str | None = None) -> DatasetItem:
+def one(folder: Path, row: Row, name: str | None = None) -> DatasetItem:
     (item,) = read_dataset(name, written(folder, row))
     return item
 
@@ -125,7 +136,7 @@ def test_without_a_short_answer_it_is_yes_or_no_or_the_long_one(
     tmp_path: Path, yes_no: str, expected: str
 ) -> None:
     long = {"start_token": 1, "end_token": 4}
-    annotation = {"long_answer": long, "short_answers": [], "yes_no_answer": yes_no}
+    annotation: Row = {"long_answer": long, "yes_no_answer": yes_no}
 
     item = one(tmp_path, {**SIMPLIFIED, "annotations": [annotation]})
 
@@ -133,14 +144,14 @@ def test_without_a_short_answer_it_is_yes_or_no_or_the_long_one(
 
 
 def test_a_question_that_has_no_answer_has_no_ground_truth(tmp_path: Path) -> None:
-    nowhere = {"long_answer": {"start_token": -1, "end_token": -1}, "short_answers": []}
+    nowhere: Row = {"long_answer": {"start_token": -1, "end_token": -1}}
 
     assert one(tmp_path, {**CLAPNQ, "output": [{"answer": ""}]}).ground_truth is None
     assert one(tmp_path, {**SIMPLIFIED, "annotations": [nowhere]}).ground_truth is None
 
 
 def test_a_bad_line_is_refused_by_its_number_or_handed_over_and_left_out(tmp_path: Path) -> None:
-    beyond = {"long_answer": {"start_token": 0, "end_token": 99}, "short_answers": []}
+    beyond: Row = {"long_answer": {"start_token": 0, "end_token": 99}}
     path = written(
         tmp_path, SIMPLIFIED, "{broken", {**SIMPLIFIED, "annotations": [beyond]}, SIMPLIFIED
     )
@@ -193,7 +204,7 @@ def test_an_unknown_format_says_which_there_are(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_file_that_finds_the_ground_truth_of_a_query(tmp_path: Path) -> None:
-    unanswered = {**CLAPNQ, "id": "8", "input": "nobody knows", "output": []}
+    unanswered = {**CLAPNQ, "id": "8", "input": "nobody knows", "output": [{"answer": " "}]}
     path = written(tmp_path, CLAPNQ, unanswered, CLAPNQ, "{broken")
     output = tmp_path / "ground_truth.jsonl"
 
