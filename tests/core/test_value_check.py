@@ -88,12 +88,19 @@ def test_another_value_for_the_same_thing_is_contradicted(
         ("$1,577 million", "In December 2018 it filed its 10-K, see Note 11."),
         ("It was founded in 1999", "It was founded in 1999."),
         ("Customer deposits", "1577"),
+        ("2/3", "0.67"),
+        ("3 in 4", "75%"),
     ],
 )
 def test_without_a_bare_value_on_one_side_and_a_value_on_the_other_nothing_is_decided(
     claim: str, text: str
 ) -> None:
     assert label(claim, text) is None
+
+
+def test_a_year_is_no_other_answer_to_a_question_for_millions() -> None:
+    assert label("1577", "The 2018 filing does not say.", MILLIONS) is None
+    assert label("1577", "The 2018 filing says 1,373.", MILLIONS) is Label.CONTRADICTED
 
 
 def test_only_a_calculation_may_differ_by_one_in_its_last_digit() -> None:

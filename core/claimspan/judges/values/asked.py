@@ -67,6 +67,11 @@ class Asked(NamedTuple):
     text: str = ""
     """The question itself."""
 
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the question says what a number without scale and unit stands for."""
+        return self.scale is not None or self.in_percent
+
 
 @lru_cache(maxsize=256)
 def asked_value(question: str | None) -> Asked:

@@ -27,6 +27,8 @@ _ACCOMPANYING: Final = frozenset(
     "a about and approximately around at by from in nearly no nr number of over per rank roughly "
     "the to under".split()
 )
+# "2/3", "3 in 4" and "12:30" are one value in two numbers, which are not read yet.
+_RATIO: Final = re.compile(r"\d\s*[/:]\s*\d|\d (?:in|to) \d")
 # A bare value is short; a longer claim is not even scanned.
 _MAX_CHARACTERS: Final = 80
 
@@ -78,7 +80,8 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
     given = list(islice(amounts(reference), _MAX_AMOUNTS))
     if all(any(_gives(each, g, asked, reference, scale) for g in given) for each in claimed):
         return _VALUE_FOUND
-    kinds = {each.kind for each in claimed} | {"value"}
+    # Where the question says "in USD millions", a year of the text is none of its answers.
+    kinds = {"value"} if asked.is_scaled else {each.kind for each in claimed} | {"value"}
     others = [each for each in given if each.kind in kinds]
     return _OTHER_VALUES if others and _speaks_of(asked, reference, others) else None
 
@@ -116,11 +119,10 @@ def telling_values(
 
 def _is_telling(claim: str, asked: Asked) -> bool:
     values = _bare_values(claim)
-    is_scaled = asked.scale is not None or asked.in_percent
     return bool(values) and all(
-        (each.kind == "value" or (each.kind == "year" and is_scaled))
+        (each.kind == "value" or (each.kind == "year" and asked.is_scaled))
         and (
-            bool(each.unit or each.scale or is_scaled)
+            bool(each.unit or each.scale or asked.is_scaled)
             or len(each.value.normalize().as_tuple().digits) >= _TELLING_DIGITS
         )
         for each in values
@@ -129,7 +131,7 @@ def _is_telling(claim: str, asked: Asked) -> bool:
 
 def _bare_values(claim: str) -> list[Amount]:
     """The values of a claim that has nothing else; empty for other claims."""
-    if len(claim) > _MAX_CHARACTERS:
+    if len(claim) > _MAX_CHARACTERS or _RATIO.search(claim):
         return []
     found = [each for each in amounts(claim) if each.kind != "label"]
     covered = 0
