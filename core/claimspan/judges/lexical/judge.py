@@ -90,7 +90,7 @@ class LexicalJudge:
     overlap (fm2, healthver) stay near chance by label. Contradictions are found only where a
     detector fires, and most detectors know English only.
 
-    Whole answers: the harmonic mean of correctness and completeness has AUROC .954 for right
+    Whole answers: the harmonic mean of correctness and completeness has AUROC .951 for right
     against wrong answers in the test half of FinanceBench (``answer_agreement.py``).
 
     The judge penalises fluent paraphrase: language models that it ranks come out in the wrong
