@@ -29,14 +29,16 @@ BAD_INPUT: Final = 2
 
 SUMMARIES: Final = {
     "bench.alignment": "Evaluate answers as Pinecone's Evaluation API does.",
-    "bench.meta-eval": "Compare judges with people on RAGChecker's pairs of answers.",
     "bench.context-coverage": "Measure how well metrics rank combinations of retrieved chunks.",
     "bench.context-coverage-build": "Make a data set for context-coverage out of documents.",
+    "bench.human-agreement": "Compare which answers a judge calls right with people's grades.",
+    "bench.meta-eval": "Compare judges with people on RAGChecker's pairs of answers.",
     "bench.pandachat": "Evaluate submissions to PandaChat-RAG, the Slovenian retrieval benchmark.",
     "bench.pandachat-run": "Make a submission to PandaChat-RAG with any retriever.",
     "bench.ragchecker": "Recompute RAGChecker's metrics from recorded labels.",
     "calibrate": "Find the thresholds of a judge cascade.",
     "compare": "Compare systems over one dataset, with intervals and tests.",
+    "dataset": "Make a ground-truth file of a public question-answering dataset.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",

@@ -11,6 +11,8 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.
 - ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
+- ``number_forms``: reads one number, in English and in continental form.
+- ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written.
 - ``tokens``: estimates how many tokens a language model counts in a text.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.
 - ``encodable``: makes texts encodable in UTF-8, so that they can be stored and sent.

@@ -91,6 +91,8 @@ EXACT_KINDS: Final = frozenset({"year", "day", "ordinal"})
 _YEARS: Final = range(1200, 2101)
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _ORDINAL: Final = re.compile(r"(\d+)th")
+# "Number 2" is a place or a name, and never number 20 rounded.
+_NUMBERED: Final = {stem(word) for word in "number no nr rank ranked chapter page room".split()}
 
 
 class Quantity(NamedTuple):
@@ -141,6 +143,8 @@ def quantities(tokens: Sequence[Token]) -> Iterator[Quantity]:
 def _cardinal(tokens: Sequence[Token], position: int) -> Quantity:
     """Reads the number at ``position`` with the multiplier and the unit around it."""
     written = tokens[position].stem
+    if (name := stem_at(tokens, position - 1)) in _NUMBERED and written.isdigit():
+        return Quantity(float(written), 1.0, "ordinal", name, position)
     value, step = float(written), 10.0 ** -len(written.partition(".")[2])
     is_money = (before := stem_at(tokens, position - 1)) in _CURRENCIES
     multipliers = _MONEY_MULTIPLIERS if is_money else MULTIPLIERS

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import Final, NamedTuple
 
-__all__ = ["FUNCTION_WORDS", "Token", "stem", "tokenize"]
+__all__ = ["CARDINALS", "FUNCTION_WORDS", "Token", "stem", "tokenize"]
 
 FUNCTION_WORDS: Final = frozenset(
     "a an the this that these those of in on at by for from to with as and or but nor if then than "
@@ -41,7 +41,7 @@ _TOKEN: Final = re.compile(
 )
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
-_CARDINALS: Final = {
+CARDINALS: Final = {
     word: str(value)
     for value, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
@@ -51,6 +51,7 @@ _CARDINALS: Final = {
     word: str(10 * value)
     for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)
 }
+"""The digits of an English number word in lower case."""
 _ORDINALS: Final = {
     word: f"{value}th"
     for value, word in enumerate(
@@ -104,8 +105,8 @@ def stem(word: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
     folded = re.sub(r"'s?$", "", folded)
-    if folded in _CARDINALS:
-        return _CARDINALS[folded]
+    if folded in CARDINALS:
+        return CARDINALS[folded]
     return _ORDINALS.get(folded) or _strip_inflection(folded)
 
 

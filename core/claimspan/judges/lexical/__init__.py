@@ -5,7 +5,8 @@
 - ``conflicts``: runs every conflict detector on a claim and the sentence that supports it best.
 - ``quantity_conflicts``, ``negation_conflicts``, ``opposite_conflicts``, ``name_conflicts``: the
   detectors.
-- ``bare_values``: judges claims that consist of a value alone, such as ``$1,577``.
+
+Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.judges.values``.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from claimspan.judges.llm.replies import claims_schema, verdicts_schema
 from claimspan.judges.llm.sessions import Sessions
 from claimspan.judges.llm.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.judges.protocol import Cell
+from claimspan.judges.values import VALUES_VERSION, telling_values
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["OpenAIJudge"]
@@ -50,7 +51,8 @@ class OpenAIJudge:
     A record takes one call for the claims of each text, and one check for every
     ``chunks_per_call`` texts with all claims. Claims and verdicts are cached by content. The
     verdicts of a reply are matched by ids that are random in each call; a verdict that is missing,
-    given twice or malformed is requested once more, and then left undecided.
+    given twice or malformed is requested once more, and then left undecided. A claim that is a bare
+    value, such as ``$1,577 million``, is decided by the value check where that can tell.
 
     A record may make 100 calls and use 1,000,000 tokens, unless a budget says otherwise; the
     verdicts beyond are undecided. A call never takes longer than ``call_seconds``, retries
@@ -260,6 +262,8 @@ class OpenAIJudge:
         keys = self._keys(claims, references, cells, question)
         known = self._cache.verdicts(list(set(keys.values())))
         known |= {keys[i, j]: _EMPTY for i, j in keys if not references[j].strip()}
+        values = telling_values(claims, references, keys, question)
+        known |= {keys[cell]: verdict for cell, verdict in values.items()}
         # Cells with equal texts share a key and are checked once.
         first = {key: cell for cell, key in keys.items() if key not in known}
         texts = [claim.text for claim in claims]
@@ -339,7 +343,7 @@ class OpenAIJudge:
         schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
         asked = (self._reasoned, self._chunks_per_call, self._format, self._top_logprobs)
         settings = repr((*asked, self._options))
-        said = (prompts.CHECK, prompts.EXTRACT, prompts.EXTRACT_REASONED)
+        said = (prompts.CHECK, prompts.EXTRACT, prompts.EXTRACT_REASONED, VALUES_VERSION)
         return content_key(*said, schemas, settings)
 
 

@@ -15,7 +15,6 @@ from weakref import WeakSet
 
 from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
-from claimspan.judges.lexical.bare_values import bare_values
 from claimspan.judges.lexical.judge import LexicalJudge, abstention_discount, discounted
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
@@ -24,7 +23,7 @@ from claimspan.judges.local.language import may_be_english
 from claimspan.judges.local.pretrained import PretrainedModel, find_pretrained
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
 from claimspan.judges.local.windows import Passage
-from claimspan.text.words import tokenize
+from claimspan.judges.values import is_bare_value
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["BUNDLED_MODEL", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]
@@ -73,7 +72,8 @@ class LocalJudge:
     a logistic regression, fitted to people's labels, turns them into probabilities. One window of a
     long reference gathers the sentences from several places that match the claim. A reference of 60
     words or more that has too few of a claim's words is not read: 99.5 % of the entailed claims of
-    every set lie above that bound. Bare values are judged by ``LexicalJudge``.
+    every set lie above that bound. Bare values, which have no words for a cross-encoder to read,
+    are judged as by ``LexicalJudge``.
 
     On the test halves of eight sets the mean AUROC of ``entailed`` is .834, where ``LexicalJudge``
     has .782; trained without the set that is measured it is .820. The expected calibration error
@@ -156,7 +156,7 @@ class LocalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: Ignored.
+            question: The query, where known; only claims that are bare values are read by it.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell is None where its most
@@ -226,7 +226,7 @@ class LocalJudge:
         factors = [abstention_discount(reference) for reference in references]
         return [
             words
-            if _is_bare_value(claim)
+            if is_bare_value(claim)
             else [discounted(cell, factor) for cell, factor in zip(row, factors, strict=True)]
             for claim, words, row in zip(claims, lexical, rows, strict=True)
         ]
@@ -245,7 +245,7 @@ class LocalJudge:
         is_long = [len(reference.split()) >= _LONG_REFERENCE_WORDS for reference in references]
         cells: list[_Cell] = []
         for row, claim in enumerate(claims):
-            if _is_bare_value(claim):
+            if is_bare_value(claim):
                 continue
             for column, (passage, verdict) in enumerate(zip(passages, lexical[row], strict=True)):
                 if is_long[column] and _support(verdict) < self._regression.skip_below:
@@ -297,11 +297,6 @@ def _restart_all_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_restart_all_in_child)
-
-
-def _is_bare_value(claim: str) -> bool:
-    """Tells whether a claim is a value alone, which has no words for a cross-encoder to read."""
-    return bool(bare_values(tokenize(claim)))
 
 
 def _support(verdict: Verdict) -> float:

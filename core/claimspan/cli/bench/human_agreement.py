@@ -1,0 +1,142 @@
+"""The command ``claimspan bench human-agreement``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from claimspan.benchmarks.human_agreement.figures import (
+    PUBLISHED,
+    HumanAgreement,
+    measure_human_agreement,
+)
+from claimspan.benchmarks.human_agreement.graded import GradedAnswer, read_graded
+from claimspan.benchmarks.human_agreement.judged import METRIC, ajudge_graded
+from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
+from claimspan.errors import ConfigError
+from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.files.private import cannot_write
+from claimspan.judges import Judge, default_judge
+from claimspan.metrics.compute import METRICS
+from claimspan.text.visible import visible
+
+__all__ = ["human_agreement"]
+
+
+_Files = Annotated[
+    list[Path],
+    typer.Argument(help="FinanceBench's graded answers: a folder, or JSON-lines files."),
+]
+_Judges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge", help="lexical (the default), local, or openai:MODEL; may be given repeatedly."
+    ),
+]
+_Metric = Annotated[str, typer.Option(help="The metric that an answer is called right by.")]
+_Threshold = Annotated[
+    float | None,
+    typer.Option(help="A fixed threshold; by default one half of the questions chooses it."),
+]
+_Folds = Annotated[
+    int, typer.Option(help="Parts for cross-fitting as a second reading; 0: none.", min=0)
+]
+_Seed = Annotated[int, typer.Option(help="Seed of the split by question.")]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Folder for what is evaluated, a file for each judge. A run goes on with it.",
+    ),
+]
+_Concurrency = Annotated[int, typer.Option(help="Answers under evaluation at once.", min=1)]
+_Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
+    ),
+]
+_Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def human_agreement(
+    files: _Files,
+    judges: _Judges = None,
+    metric: _Metric = METRIC,
+    threshold: _Threshold = None,
+    folds: _Folds = 5,
+    seed: _Seed = 0,
+    output: _Output = None,
+    concurrency: _Concurrency = CONCURRENCY,
+    progress: _Progress = None,
+    markdown: _Markdown = False,
+    as_json: _Json = False,
+) -> None:
+    """Compare which answers a judge calls right with people's grades.
+
+    An answer is called right where its metric reaches a threshold. The threshold is chosen on one
+    half of the questions, and the errors are measured on the other half.
+    """
+    if metric not in METRICS:
+        raise ConfigError(f"{metric!r} is no metric: give one of {', '.join(METRICS)}")
+    if markdown and as_json:
+        raise ConfigError("--markdown and --json do not go together: give one of them")
+    answers = read_graded(files)
+    found = [
+        measure_human_agreement(
+            asyncio.run(
+                ajudge_graded(
+                    answers,
+                    judge,
+                    metric=metric,
+                    results=_results(output, judge),
+                    concurrency=concurrency,
+                    progress=progress,
+                )
+            ),
+            name,
+            metric=metric,
+            threshold=threshold,
+            folds=folds,
+            seed=seed,
+        )
+        for name, judge in _chosen(judges or ["lexical"]).items()
+    ]
+    if as_json:
+        typer.echo(_as_json(answers, found))
+    else:
+        typer.echo(visible(as_markdown(found) if markdown else as_text(found)))
+
+
+def _chosen(names: list[str]) -> dict[str, Judge]:
+    """All judges, before the first one begins: a wrong name must not waste the work of others."""
+    return {name: default_judge(name) for name in names}
+
+
+def _results(folder: Path | None, judge: Judge) -> Path | None:
+    """The file of a judge's results, by its name."""
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error, what="the results") from None
+    name = f"{judge.name} {getattr(judge, 'model', '')}".strip()
+    return folder / f"{re.sub(r'[^0-9A-Za-z.]+', '-', name).strip('-')}.jsonl"
+
+
+def _as_json(answers: list[GradedAnswer], found: list[HumanAgreement]) -> str:
+    return json.dumps(
+        {
+            "answers": len(answers),
+            "judges": [each.model_dump(mode="json") for each in found],
+            "published_false_positives": PUBLISHED,
+        }
+    )

@@ -1,0 +1,113 @@
+"""The command ``claimspan dataset``: makes a ground-truth file of a public dataset."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from claimspan.errors import ConfigError
+from claimspan.files.datasets.item import DatasetItem
+from claimspan.files.datasets.reading import AUTO, FORMATS, BadLine, read_dataset
+from claimspan.files.private import cannot_write, open_private
+from claimspan.text.visible import visible
+
+__all__ = ["dataset"]
+
+SOME_LEFT_OUT: Final = 1
+"""Exit code where lines could not be read; the account says how many, and why."""
+
+
+def dataset(
+    format: Annotated[
+        str,
+        typer.Argument(
+            help=f"One of {', '.join(FORMATS)}; {AUTO} finds it out by the first line.",
+        ),
+    ],
+    file: Annotated[Path, typer.Argument(help="A file of the dataset: .jsonl, .tsv, also .gz.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The ground-truth file to write, JSON lines.")
+    ],
+    chunks: Annotated[
+        bool, typer.Option("--chunks", help="Write the passages of the dataset as well.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(help="Take only the first N items.", min=1)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
+) -> None:
+    """Make a ground-truth file of a public question-answering dataset.
+
+    Nothing is downloaded. Questions without an answer are left out of the file and counted. Exits
+    with 1 where lines could not be read.
+    """
+    if output.exists() and output.samefile(file):
+        raise ConfigError(f"{str(output)!r} is the dataset itself: give another path with -o")
+    bad: list[BadLine] = []
+    items = read_dataset(format, file, on_bad=bad.append)
+    counts = _write(items, output, with_chunks=chunks, limit=limit)
+    typer.echo(_as_json(counts, bad) if as_json else visible(_as_text(counts, bad, output)))
+    if bad:
+        raise typer.Exit(SOME_LEFT_OUT)
+
+
+def _write(
+    items: Iterator[DatasetItem], output: Path, *, with_chunks: bool, limit: int | None
+) -> Counter[str]:
+    """Write the items with an answer; returns what was written, and what was not and why."""
+    counts = Counter[str](written=0, without_answer=0, repeated=0)
+    seen: set[str] = set()
+    first = next(items, None)  # before the file is made: a dataset of no known format leaves none
+    try:
+        handle = open_private(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    except OSError as error:
+        raise cannot_write(output, error, what="the ground truths") from None
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        while first is not None:
+            kind = _kind(first, seen)
+            counts[kind] += 1
+            if kind == "written":
+                file.write(f"{_line(first, with_chunks=with_chunks)}\n")
+            if limit is not None and counts.total() >= limit:
+                break
+            first = next(items, None)
+    return counts
+
+
+def _kind(item: DatasetItem, seen: set[str]) -> str:
+    """Whether an item is written, or why it is not."""
+    if item.ground_truth is None:
+        return "without_answer"
+    # The first ground truth of a query wins in a look-up, so a second one would never be found.
+    if item.query in seen:
+        return "repeated"
+    seen.add(item.query)
+    return "written"
+
+
+def _line(item: DatasetItem, *, with_chunks: bool) -> str:
+    left_out = set[str]() if with_chunks else {"chunks"}
+    row = item.model_dump(mode="json", exclude=left_out)
+    return json.dumps({key: value for key, value in row.items() if value is not None})
+
+
+def _as_json(counts: Counter[str], bad: list[BadLine]) -> str:
+    lines = [{"line": each.line, "reason": each.reason} for each in bad]
+    return json.dumps({**counts, "unreadable": len(bad), "lines": lines})
+
+
+def _as_text(counts: Counter[str], bad: list[BadLine], output: Path) -> str:
+    lines = [f"{counts['written']:,} ground truths written to {output}"]
+    if counts["without_answer"]:
+        lines.append(f"  {counts['without_answer']:,} questions have no answer, and are left out")
+    if counts["repeated"]:
+        lines.append(f"  {counts['repeated']:,} questions stand there more than once")
+    reasons = Counter(each.reason for each in bad)
+    for reason, n in reasons.most_common():
+        first = next(each.line for each in bad if each.reason == reason)
+        lines.append(f"  {n:,} lines left out, the first is line {first}: {reason}")
+    return "\n".join(lines)

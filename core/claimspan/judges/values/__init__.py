@@ -1,0 +1,27 @@
+"""The value check: whether a text gives the value that a bare claim names.
+
+Every judge we ship asks it first. A claim such as ``$1577.00`` has no words to compare, and models
+are weak at scales and roundings. ``asked`` reads what the question says about scale and unit,
+``comparison`` decides whether two amounts are one value, and ``check`` is the contract.
+"""
+
+from __future__ import annotations
+
+from claimspan.judges.values.asked import Asked, asked_value
+from claimspan.judges.values.check import (
+    VALUES_VERSION,
+    check_value,
+    is_bare_value,
+    telling_values,
+)
+from claimspan.judges.values.comparison import is_same_value
+
+__all__ = [
+    "VALUES_VERSION",
+    "Asked",
+    "asked_value",
+    "check_value",
+    "is_bare_value",
+    "is_same_value",
+    "telling_values",
+]

@@ -1,0 +1,83 @@
+"""Reads a number as people write it: ``1,577.00``, ``1.577,00``, ``1 577``, ``.5``, ``seven``.
+
+Numbers are decimals, not floats, so that a comparison at the edge of a rounding is exact.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from claimspan.text.words import CARDINALS
+
+__all__ = ["NUMBER", "WrittenNumber", "is_continental", "read_number"]
+
+# Thin, narrow and no-break spaces. A plain space also separates the columns of a table.
+_SPACES: Final = "\u00a0\u2009\u202f"
+NUMBER: Final = (
+    rf"(?:\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?|[.,]\d+"
+    rf"|\b(?:{'|'.join(sorted(CARDINALS, key=len, reverse=True))})\b)"
+)
+"""A pattern for one number without its sign: in digits, or an English word up to ninety."""
+
+_CONTINENTAL: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d|[.,]\d)")
+_ENGLISH: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})*\.\d{1,2}(?!\d|[.,]\d)|\d,\d{3}\.\d")
+_GROUPS: Final = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*")
+
+
+class WrittenNumber(NamedTuple):
+    """A number with the precision that it is written to."""
+
+    value: Decimal
+    """The number."""
+
+    step: Decimal
+    """The value of its last digit: 0.01 for ``8.70``, 1 for ``1,577``."""
+
+
+def is_continental(text: str) -> bool:
+    """Tells whether a text writes decimals with a comma, and groups of thousands with a point.
+
+    Only numbers that can be read in one way count: ``8,7`` and ``1.577,00`` against ``8.7``.
+
+    Args:
+        text: Any text; in doubt it is taken for English.
+    """
+    return bool(_CONTINENTAL.search(text)) and not _ENGLISH.search(text)
+
+
+def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
+    """Reads one number.
+
+    Args:
+        written: What ``NUMBER`` matches.
+        continental: How to read ``1.577`` and ``1,577``, which alone could be either.
+
+    Returns:
+        The number with its precision.
+    """
+    if written.casefold() in CARDINALS:
+        return WrittenNumber(Decimal(CARDINALS[written.casefold()]), Decimal(1))
+    digits = re.sub(rf"['’{_SPACES}]", "", written)
+    decimal = _decimal_sign(digits, continental=continental)
+    whole, _, fraction = digits.rpartition(decimal) if decimal else (digits, "", "")
+    plain = re.sub(r"[.,]", "", whole) or "0"
+    return WrittenNumber(
+        Decimal(f"{plain}.{fraction}" if fraction else plain), Decimal(1).scaleb(-len(fraction))
+    )
+
+
+def _decimal_sign(digits: str, *, continental: bool) -> str:
+    """Returns the sign before the fraction of a number; empty where it has none."""
+    signs = [sign for sign in digits if sign in ".,"]
+    if not signs:
+        return ""
+    if len(set(signs)) == 2:  # "1,577.00" and "1.577,00": the last one
+        return signs[-1]
+    if len(signs) > 1:  # "1.577.000": groups
+        return ""
+    if not _GROUPS.fullmatch(digits) or digits.startswith("0"):
+        return signs[0]
+    thousands = "." if continental else ","
+    return "" if signs[0] == thousands else signs[0]
