@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from claimspan.benchmarks.human_agreement.graded import Grade, GradedAnswer
-from claimspan.errors import ConfigError, JudgeError
+from claimspan.benchmarks.resumed import evaluate_resumed
+from claimspan.errors import JudgeError
 from claimspan.evaluation.evaluate import CONCURRENCY, aevaluate_many
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.protocol import Judge
-from claimspan.progress import progress_bar
-from claimspan.results.result_file import ResultFile
-from claimspan.results.rows import ResultRow
+from claimspan.records import RagRecord
 
 __all__ = ["METRIC", "JudgedAnswer", "ajudge_graded"]
 
@@ -76,46 +74,25 @@ async def ajudge_graded(
         ConfigError: The file holds results of something else, or of another judge.
         MissingExtraError: ``progress=True`` without rich.
     """
-    records = [each.record for each in answers]
-    file = None if results is None else ResultFile(results, records)
-    try:
-        done = {} if file is None else _of_judge(file, judge)
-        left = [place for place in range(len(records)) if place not in done]
-        waiting = iter(left)
-        with progress_bar(judge.name, total=len(left), show=progress) as advance:
 
-            async def evaluate_next() -> None:
-                # Few tasks take from one iterator, so that results come, and are kept, in order.
-                for place in waiting:
-                    (done[place],) = await aevaluate_many(
-                        [records[place]], judge=judge, progress=False
-                    )
-                    if file is not None:
-                        file.add(ResultRow.of(place, records[place], done[place]))
-                    advance()
+    async def evaluate_one(record: RagRecord) -> Evaluation:
+        (evaluation,) = await aevaluate_many([record], judge=judge, progress=False)
+        return evaluation
 
-            await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
-    finally:
-        if file is not None:
-            file.close()
+    done = await evaluate_resumed(
+        [each.record for each in answers],
+        evaluate_one,
+        judge=judge,
+        results=results,
+        concurrency=concurrency,
+        progress=progress,
+    )
     _refuse_total_failure(done)
-    return [_judged(each, done[place], metric) for place, each in enumerate(answers)]
+    return [_judged(answer, found, metric) for answer, found in zip(answers, done, strict=True)]
 
 
-def _of_judge(file: ResultFile, judge: Judge) -> dict[int, Evaluation]:
-    """The evaluations of a file, which have to be this judge's."""
-    done = {place: row.evaluation for place, row in file.done.items()}
-    wanted = (judge.name, str(getattr(judge, "version", "")))
-    for found in {(each.judge_name, each.judge_version) for each in done.values()} - {wanted}:
-        raise ConfigError(
-            f"the results are of the judge {found[0]!r}, version {found[1]!r}, not of "
-            f"{wanted[0]!r}, version {wanted[1]!r}: give another folder with -o"
-        )
-    return done
-
-
-def _refuse_total_failure(done: Mapping[int, Evaluation]) -> None:
-    errors = [each.error for each in done.values()]
+def _refuse_total_failure(done: Sequence[Evaluation]) -> None:
+    errors = [each.error for each in done]
     if errors and all(error is not None for error in errors):
         raise JudgeError(f"the judge failed on every answer: {errors[0]}")
 
