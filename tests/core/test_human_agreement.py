@@ -309,7 +309,7 @@ def test_results_of_another_judge_are_refused(tmp_path: Path) -> None:
     result = invoke(COMMAND, str(path), "-o", str(output))
 
     assert isinstance(result.exception, ConfigError)
-    assert "give another folder" in str(result.exception)
+    assert "give another path" in str(result.exception)
 
 
 @pytest.mark.parametrize(
