@@ -33,6 +33,7 @@ SUMMARIES: Final = {
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "report": "Turn a trace file into one HTML page that opens offline.",
+    "run": "Run a pipeline over a dataset, evaluate it and write its traces.",
     "spool": "Show what waits in a spool, and try dead letters again.",
     "stats": "Estimate the mean scores of all traffic from the sampled part.",
     "worker": "Run a Celery worker that evaluates records.",
