@@ -129,6 +129,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "remote": SHARED
     | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
+    "curate": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "write"},
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+import haystack
 from haystack import Pipeline
 from haystack.dataclasses import ChatMessage
 
@@ -21,6 +22,9 @@ MANDATORY_SOCKETS: Final = ("text", "prompt", "user_input", "input")
 """Inputs that take the question where the pipeline cannot run without them."""
 
 MESSAGES_SOCKET: Final = "messages"
+
+_KINDS: Final = (Pipeline, getattr(haystack, "AsyncPipeline", Pipeline))
+"""Before Haystack 3, asynchronous pipelines are of a class of their own."""
 
 _Socket = tuple[str, str]
 """A component and one of its inputs."""
@@ -41,9 +45,9 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
     Raises:
         ConfigError: No input can be the question, or a name is no ``component.socket``.
     """
-    if not isinstance(target, Pipeline):
+    if not isinstance(target, _KINDS):
         return None
-    pipeline = target
+    pipeline: Pipeline = target
     data = _data_given(inputs) if inputs else _data_of(pipeline)
 
     def ask(query: str) -> object:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from claimspan.errors import ConfigError
@@ -72,7 +73,7 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
     if (name := next((key for key in QUERY_KEYS if key in wanted), None)) is not None:
         return lambda query: {name: query}
     if MESSAGES_KEY in wanted:
-        return lambda query: {MESSAGES_KEY: [("user", query)]}
+        return lambda query: {MESSAGES_KEY: [HumanMessage(query)]}
     if len(wanted) == 1:
         return lambda query: {wanted[0]: query}
     raise ConfigError(
@@ -83,13 +84,26 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
 
 def _wanted_keys(chain: Runnable[Any, Any]) -> list[str] | None:
     """The keys of a mapping that a chain takes; None where it takes a text, or does not say."""
+    return _keys_of_state(chain) or _keys_of_schema(chain)
+
+
+def _keys_of_state(chain: object) -> list[str] | None:
+    """The keys of a graph's state, which pydantic cannot describe for every class."""
+    state: object = getattr(getattr(chain, "builder", None), "input_schema", None)
+    named: object = getattr(state, "__annotations__", None)
+    return [str(key) for key in named] if is_mapping(named) else None
+
+
+def _keys_of_schema(chain: Runnable[Any, Any]) -> list[str] | None:
     try:
         schema: object = chain.get_input_jsonschema()
     except Exception:  # noqa: BLE001 - a schema of the user's own types may not exist as JSON
         return None
     if not is_mapping(schema):
         return None
-    if is_mapping(reference := schema.get("$defs")) and isinstance(schema.get("$ref"), str):
-        schema = reference.get(str(schema["$ref"]).rpartition("/")[2], schema)
+    if is_mapping(named := schema.get("$defs")) and isinstance(
+        reference := schema.get("$ref"), str
+    ):
+        schema = named.get(reference.rpartition("/")[2], schema)
     properties = schema.get("properties") if is_mapping(schema) else None
     return [str(key) for key in properties] if is_mapping(properties) and properties else None

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
@@ -69,7 +70,7 @@ def _chat(engine: BaseChatEngine, query: str) -> object:
     return engine.chat(query)
 
 
-async def _run(workflow: Workflow, arguments: dict[str, str]) -> object:
+async def _run(workflow: Any, arguments: Mapping[str, str]) -> object:  # a workflow's are any
     return await workflow.run(**arguments)
 
 

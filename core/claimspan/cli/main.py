@@ -28,6 +28,7 @@ BAD_INPUT: Final = 2
 
 SUMMARIES: Final = {
     "calibrate": "Find the thresholds of a judge cascade.",
+    "curate": "Pick records worth labelling, as a file of ground truths to fill in.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",

@@ -52,12 +52,14 @@ def read_ground_truths(path: Path) -> list[GroundTruthEntry]:
     """Read ground truths.
 
     Args:
-        path: A CSV file where its name ends in ``.csv``, else JSON lines.
+        path: A CSV file where its name ends in ``.csv``, else JSON lines. A line whose ground
+            truth is there and empty is left out: it waits to be filled in.
 
     Raises:
         GroundTruthError: The file cannot be read, or a line lacks a field; names the line.
     """
-    return [_entry(row, f"{str(path)!r} line {number}") for number, row in read_rows(path)]
+    rows = ((row, f"{str(path)!r} line {number}") for number, row in read_rows(path))
+    return [_entry(row, place) for row, place in rows if not _waits(row, place)]
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -86,6 +88,12 @@ def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, object]
             yield reader.line_num, dict(row)
     except csv.Error as cause:
         raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from cause
+
+
+def _waits(row: Mapping[str, object], place: str) -> bool:
+    """Whether a line is still to be filled in, as ``claimspan curate`` writes it."""
+    is_empty = any(key in row for key in TEXT_KEYS) and first_of(row, TEXT_KEYS, place) is None
+    return is_empty and first_of(row, QUERY_KEYS, place) is not None
 
 
 def _entry(row: Mapping[str, object], place: str) -> GroundTruthEntry:

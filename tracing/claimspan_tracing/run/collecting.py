@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -43,7 +43,7 @@ def item_key(index: int, item: DatasetItem) -> str:
 
 
 @contextmanager
-def of_item(key: str, metadata: Mapping[str, object]) -> Iterator[None]:
+def of_item(key: str, metadata: Mapping[str, object]) -> Generator[None]:
     """Let whatever is captured in the block carry the question's key and metadata.
 
     They stand in OpenTelemetry's context where OpenInference's ``using_metadata`` would put them,

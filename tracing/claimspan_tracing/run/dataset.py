@@ -61,9 +61,7 @@ def _item(row: Mapping[str, object], place: str) -> DatasetItem:
     try:
         metadata = _METADATA.validate_python(row.get("metadata") or {})
     except ValidationError:
-        raise FileError(
-            f"{place}: metadata is no object: write one, or leave it out"
-        ) from None
+        raise FileError(f"{place}: metadata is no object: write one, or leave it out") from None
     return DatasetItem(query, truth, id_, metadata)
 
 

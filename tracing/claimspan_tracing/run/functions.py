@@ -51,18 +51,20 @@ def read_answer(returned: object) -> Answer:
     Raises:
         ConfigError: It is something else.
     """
-    if isinstance(returned, str):
-        return Answer(returned)
-    if isinstance(returned, tuple) and len(cast("tuple[object, ...]", returned)) == 2:
-        text, chunks = cast("tuple[object, object]", returned)
-        if isinstance(text, str) and is_list(chunks):
-            return Answer(text, tuple(map(_document, chunks)))
+    text, chunks = _parts(returned)
+    if not isinstance(text, str) or not (chunks is None or is_list(chunks)):
+        raise ConfigError(f"the function returned a {type(returned).__name__}: {_WANTED}")
+    return Answer(text, None if chunks is None else tuple(map(_document, chunks)))
+
+
+def _parts(returned: object) -> tuple[object, object]:
+    """The answer and the chunks, as far as they can be told apart."""
     if is_mapping(returned):
-        text = _first(returned, ANSWER_KEYS)
-        chunks = _first(returned, CHUNK_KEYS)
-        if isinstance(text, str) and (chunks is None or is_list(chunks)):
-            return Answer(text, None if chunks is None else tuple(map(_document, chunks)))
-    raise ConfigError(f"the function returned a {type(returned).__name__}: {_WANTED}")
+        return _first(returned, ANSWER_KEYS), _first(returned, CHUNK_KEYS)
+    if not isinstance(returned, tuple):
+        return returned, None
+    both = cast("tuple[object, ...]", returned)
+    return (both[0], both[1]) if len(both) == 2 else (None, None)
 
 
 def attach_function(function: Callable[[str], object], monitor: Monitor) -> AttachedPipeline:
