@@ -73,9 +73,7 @@ def pick(
     """
     chosen = _Chosen(Candidate(query=query) for query in known)
     free = [each for each in candidates if not chosen.is_near(each)]
-    shares = {
-        reason: n // len(reasons) + (k < n % len(reasons)) for k, reason in enumerate(reasons)
-    }
+    shares = _shares(n, reasons)
     # First, from all of them: what other reasons take away would no longer be drawn.
     drawn = _draw(free, shares.pop("random", 0), random.Random(seed))  # noqa: S311 - no secret
     picks = [Pick(each, "random", weight) for each, weight in drawn]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, cast
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_tracing.monitor import Monitor
 
 __all__ = ["AttachedPipeline", "Framework", "Inputs", "adapted", "attach_all", "filled"]
@@ -88,7 +89,13 @@ def adapted(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipelin
 
 def attach_all(monitor: Monitor) -> list[Callable[[], object]]:
     """Capture the pipelines of every framework that is imported; returns what ends it."""
-    return [_loaded(entry).attach(monitor) for entry in _entries() if entry.name in sys.modules]
+    imported = {entry.value: entry for entry in _entries() if entry.name in sys.modules}
+    undo: list[Callable[[], object]] = []
+    for entry in imported.values():
+        # A part of a framework may be installed without what an integration needs.
+        with suppress(MissingExtraError):
+            undo.append(_loaded(entry).attach(monitor))
+    return undo
 
 
 def filled(inputs: Inputs, query: str) -> dict[str, str]:
