@@ -37,6 +37,7 @@ NOT_ATTRIBUTES: Final = {
     "claimspan.evaluate": "name of a Celery task",
     "claimspan.evaluate_record": "name of a Celery task",
     "claimspan.commands": "entry-point group of the command line",
+    "claimspan.pipelines": "entry-point group of what `claimspan run` can run",
     "claimspan.report": "package whose resources the page is made of",
 }
 """Strings of other files that look like an attribute name, and what they are."""

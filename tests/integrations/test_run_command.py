@@ -17,6 +17,8 @@ import pytest
 from claimspan.results import ResultRow, read_scores
 from claimspan_tracing.export.trace_file import read_trace_file
 
+from otlp_receiver import receiver
+
 PIPELINES: Final = Path(__file__).parents[1] / "support" / "run_pipelines.py"
 DEADLINE: Final = 120.0
 RIGHT: Final = 0.5
@@ -99,7 +101,8 @@ def test_a_pipeline_is_recognised_asked_evaluated_and_traced(name: str, dataset:
     assert all(row.metrics["recall"] == 1.0 for row in rows)
     assert result["metrics"]["faithfulness"] == {"mean": RIGHT, "n": 4}
     traced = [entry for entry in read_trace_file(traces) if entry.scores]
-    assert {entry.trace_id for entry in traced} == {row.record.metadata["trace_id"] for row in rows}
+    answered_in = {str(row.record.metadata["trace_id"]) for row in rows}
+    assert {entry.trace_id for entry in traced} == answered_in
     assert all(entry.scores["faithfulness"] == RIGHT for entry in traced)
     written = traces.read_text(encoding="utf-8").replace("\\", "").replace(" ", "")
     assert all(f'"dataset_item":"item-{n}"' in written for n in range(4))
@@ -157,6 +160,14 @@ def test_an_answer_without_chunks_is_compared_with_its_ground_truth(dataset: Pat
 
     assert result["metrics"]["recall"] == {"mean": 1.0, "n": 4}
     assert "faithfulness" not in result["metrics"]
+
+
+def test_traces_go_to_the_endpoint_that_the_environment_names(dataset: Path) -> None:
+    with receiver() as backend:
+        run_json("with_chunks", dataset, OTEL_EXPORTER_OTLP_ENDPOINT=backend.origin)
+
+        roots = [span for span in backend.spans if not span.parent_span_id]
+        assert len(roots) == 4
 
 
 # --- what goes wrong ---
@@ -256,10 +267,11 @@ def _wait_until(happened: Any) -> None:
 def test_a_finished_run_asks_nothing_more_and_still_writes_its_report(dataset: Path) -> None:
     output, asked = dataset.with_name("results.jsonl"), dataset.with_name("asked")
     page = dataset.with_name("page.html")
-    variables = {"ASKED": str(asked), "WELL": "1"}
-    run_json("slow", dataset, "-o", str(output), **variables)
+    options = ("-o", str(output), "--report", str(page))
+    run_json("slow", dataset, *options, ASKED=str(asked), WELL="1")
+    page.unlink()
 
-    again = run_json("slow", dataset, "-o", str(output), "--report", str(page), **variables)
+    again = run_json("slow", dataset, *options, ASKED=str(asked), WELL="1")
 
     assert len(asked.read_text().split()) == 4
     assert again["metrics"]["faithfulness"]["n"] == 4

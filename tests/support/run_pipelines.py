@@ -1,5 +1,8 @@
 """Pipelines and functions that `claimspan run` is called with, as `run_pipelines.py:NAME`."""
 
+# pyright: reportUnknownVariableType=false
+# LlamaIndex leaves the types of a workflow's steps open.
+
 from __future__ import annotations
 
 import asyncio

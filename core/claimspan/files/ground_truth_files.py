@@ -31,6 +31,9 @@ QUERY_KEYS: Final = ("query", "question", "input")
 TEXT_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "reference", "answer")
 """Fields of a file that hold a ground truth."""
 
+WAITING_KEY: Final = TEXT_KEYS[0]
+"""The field that is empty in a line which waits to be filled in."""
+
 _WANTED: Final = "JSON-lines or CSV file of ground truths"
 
 
@@ -52,8 +55,8 @@ def read_ground_truths(path: Path) -> list[GroundTruthEntry]:
     """Read ground truths.
 
     Args:
-        path: A CSV file where its name ends in ``.csv``, else JSON lines. A line whose ground
-            truth is there and empty is left out: it waits to be filled in.
+        path: A CSV file where its name ends in ``.csv``, else JSON lines. A line with a query
+            and an empty ``ground_truth`` is left out: it waits to be filled in.
 
     Raises:
         GroundTruthError: The file cannot be read, or a line lacks a field; names the line.
@@ -92,7 +95,7 @@ def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, object]
 
 def _waits(row: Mapping[str, object], place: str) -> bool:
     """Whether a line is still to be filled in, as ``claimspan curate`` writes it."""
-    is_empty = any(key in row for key in TEXT_KEYS) and first_of(row, TEXT_KEYS, place) is None
+    is_empty = WAITING_KEY in row and first_of(row, TEXT_KEYS, place) is None
     return is_empty and first_of(row, QUERY_KEYS, place) is not None
 
 

@@ -81,18 +81,22 @@ def run(
         timeout=timeout,
         progress=progress,
     )
-    session = Session(items, settings)
+    _run(Session(items, settings), settings, json_=json_)
+
+
+def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
     # What the pipeline prints must not stand among our results.
     with redirect_stdout(sys.stderr):
         try:
             asyncio.run(session.run())
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _say_where_it_stands(session, output)
+            _say_where_it_stands(session, settings.output)
             raise KeyboardInterrupt from None
         finally:
             session.close()
     rows = session.rows
-    typer.echo(as_json(rows, settings) if json_ else visible(as_table(rows, len(items), settings)))
+    said = as_json(rows, settings) if json_ else visible(as_table(rows, session.size, settings))
+    typer.echo(said)
     failed = any(row.error is not None for row in rows)
     _leave_hanging(session, SOME_FAILED if failed else 0)
     if failed:
