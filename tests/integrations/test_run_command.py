@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -13,9 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from haystack.tracing import tracer
+from llama_index_instrumentation import root_dispatcher
+from opentelemetry.context import get_current
+from opentelemetry.trace import get_tracer_provider
 
 from claimspan.results import ResultRow, read_scores
 from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.run.dataset import read_dataset
+from claimspan_tracing.run.session import RunSettings, Session
 
 from otlp_receiver import receiver
 
@@ -164,7 +171,7 @@ def test_an_answer_without_chunks_is_compared_with_its_ground_truth(dataset: Pat
 
 def test_traces_go_to_the_endpoint_that_the_environment_names(dataset: Path) -> None:
     with receiver() as backend:
-        run_json("with_chunks", dataset, OTEL_EXPORTER_OTLP_ENDPOINT=backend.origin)
+        run_json("with_chunks", dataset, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=backend.url)
 
         roots = [span for span in backend.spans if not span.parent_span_id]
         assert len(roots) == 4
@@ -230,11 +237,12 @@ def test_with_concurrency_1_everything_runs_on_the_thread_that_imported_it(datas
 # --- resuming, and the other files ---
 
 
-def test_ctrl_c_ends_a_run_and_the_same_command_goes_on(dataset: Path) -> None:
+@pytest.mark.parametrize("name", ["slow", "slow_chain"])
+def test_ctrl_c_ends_a_run_and_the_same_command_goes_on(name: str, dataset: Path) -> None:
     output, asked = dataset.with_name("results.jsonl"), dataset.with_name("asked")
     options = ("-o", str(output), "--concurrency", "1")
     process = subprocess.Popen(
-        command("slow", dataset, *options),
+        command(name, dataset, *options),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -251,10 +259,38 @@ def test_ctrl_c_ends_a_run_and_the_same_command_goes_on(dataset: Path) -> None:
     assert "stopped after 2 of 4 questions; the same command goes on" in said
     assert "Traceback" not in said
 
-    result = run_json("slow", dataset, *options, ASKED=str(asked), WELL="1")
+    result = run_json(name, dataset, *options, ASKED=str(asked), WELL="1")
 
     assert result["metrics"]["faithfulness"]["n"] == 4
     assert asked.read_text().split() == ["q0", "q1", "q2", "q2", "q3"]
+
+
+@pytest.mark.parametrize("name", ["chain", "engine", "pipeline", "ask_chain"])
+def test_a_run_leaves_nothing_behind_in_its_process(name: str, dataset: Path) -> None:
+    provider, handlers = get_tracer_provider(), list(root_dispatcher.span_handlers)
+    slot, context = tracer.actual_tracer, get_current()
+    settings = RunSettings(
+        pipeline=f"{PIPELINES}:{name}",
+        inputs={},
+        judge="lexical",
+        evaluate=True,
+        output=None,
+        traces=None,
+        report=None,
+        concurrency=2,
+        timeout=DEADLINE,
+        progress=False,
+    )
+    session = Session(read_dataset(dataset), settings)
+
+    asyncio.run(session.run())
+    session.close()
+
+    assert [row.error for row in session.rows] == [None] * 4
+    assert get_tracer_provider() is provider
+    assert root_dispatcher.span_handlers == handlers
+    assert tracer.actual_tracer is slot
+    assert get_current() == context
 
 
 def _wait_until(happened: Any) -> None:

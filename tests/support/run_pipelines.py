@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import (
+    Runnable,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+)
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
@@ -144,3 +149,11 @@ def slow(query: str) -> tuple[str, list[str]]:
     if query not in {"q0", "q1"} and "WELL" not in os.environ:
         time.sleep(60)
     return with_chunks(query)
+
+
+# LangChain runs the two steps on threads that the interpreter waits for at its end.
+slow_chain: Runnable[Any, Any] = (
+    RunnableParallel(question=RunnablePassthrough(), noted=RunnableLambda(slow))
+    | RunnableLambda(lambda both: both["question"])
+    | chain
+)

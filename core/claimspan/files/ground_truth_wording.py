@@ -32,7 +32,7 @@ _EMPTY_WORDS: Final = frozenset("the an of in do does".split())
 
 _NEGATIONS: Final = frozenset(
     "not no never none neither nor without except excluding cannot isn aren wasn weren don doesn "
-    "didn won wouldn shouldn can't couldn hasn haven hadn nicht kein keine ohne ne pas sans non ni "
+    "didn won wouldn shouldn couldn hasn haven hadn nicht kein keine ohne ne pas sans non ni "
     "sin nunca bez nikoli".split()
 )
 """Words in lower case that turn a question around, in the languages that are asked most."""

@@ -23,6 +23,9 @@ __all__ = ["run"]
 SOME_FAILED: Final = 1
 """Exit code where some questions have no answer or no scores; their lines say why."""
 
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as of the other commands."""
+
 
 def run(
     pipeline: Annotated[
@@ -91,6 +94,8 @@ def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
             asyncio.run(session.run())
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say_where_it_stands(session, settings.output)
+            session.close()
+            _leave_hanging(session, INTERRUPTED)
             raise KeyboardInterrupt from None
         finally:
             session.close()
