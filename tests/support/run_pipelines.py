@@ -151,9 +151,13 @@ def slow(query: str) -> tuple[str, list[str]]:
     return with_chunks(query)
 
 
+def _question_of(both: Mapping[str, str]) -> str:
+    return both["question"]
+
+
 # LangChain runs the two steps on threads that the interpreter waits for at its end.
 slow_chain: Runnable[Any, Any] = (
     RunnableParallel(question=RunnablePassthrough(), noted=RunnableLambda(slow))
-    | RunnableLambda(lambda both: both["question"])
+    | RunnableLambda(_question_of)
     | chain
 )

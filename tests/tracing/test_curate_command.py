@@ -229,6 +229,21 @@ def test_a_csv_file_can_be_filled_in_as_well(results: Path, tmp_path: Path) -> N
     assert match.text == "By, hand.\nTwo lines."
 
 
+def test_no_query_becomes_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:
+    query = '=HYPERLINK("http://evil.example", "click") now'
+    output = tmp_path / "golden.csv"
+    curate(write(tmp_path / "results.jsonl", [result(0, query, entailed=0.5)]), output)
+    with output.open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["query"] == f"'{query}"
+
+    output.write_text(output.read_text("utf-8").replace(",,Said", ",-5.,Said"), encoding="utf-8")
+
+    match = GroundTruth(output).find_known(query)
+    assert match is not None
+    assert match.text == "-5."
+
+
 def test_lines_that_wait_are_no_ground_truths_yet(results: Path, tmp_path: Path) -> None:
     output = tmp_path / "golden.jsonl"
     curate(results, output, "-n", "12", "--by", "random")

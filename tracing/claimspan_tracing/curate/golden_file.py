@@ -19,6 +19,9 @@ __all__ = ["GoldenFile"]
 LINE_CHARACTERS: Final = 200
 """Characters of the first line of a chunk: to recognise it, not to read it."""
 
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of what spreadsheets take for a formula."""
+
 Row = Mapping[str, object]
 
 
@@ -58,8 +61,9 @@ class GoldenFile:
         Raises:
             ConfigError: It cannot be written; what was there is unchanged.
         """
-        self._rows += map(_row, picks)
         is_csv = self._path.suffix.lower() == ".csv"
+        rows = map(_row, picks)
+        self._rows += map(_harmless, rows) if is_csv else rows
         text = _as_csv(self._rows) if is_csv else _as_json_lines(self._rows)
         write_private(self._path, text, what="the ground truths")
 
@@ -77,6 +81,16 @@ def _row(pick: Pick) -> Row:
         "sample_weight": candidate.sample_weight,
         "trace_id": candidate.trace_id,
     }
+
+
+def _harmless(row: Row) -> Row:
+    """A row without formulas: a spreadsheet would run those that stand in a query or an answer."""
+    return {name: _quoted(_cell(value)) for name, value in row.items()}
+
+
+def _quoted(value: object) -> object:
+    # The apostrophe is what spreadsheets themselves mark a text by; matching ignores it.
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _first_line(text: str) -> str:

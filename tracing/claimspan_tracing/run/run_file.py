@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -75,7 +76,9 @@ class RunFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        # It would write the torn line once more; ``add`` has said what is wrong.
+        with suppress(OSError):
+            self._file.close()
 
     def _line(self, row: ResultRow) -> str:
         return f"{(row if self._scored else row.record).model_dump_json()}\n"

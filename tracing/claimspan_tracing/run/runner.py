@@ -64,6 +64,9 @@ class Runner:
             items: Place in the dataset to question.
             threads: Questions to ask at once.
             done: Called in this task with each row.
+
+        Raises:
+            Exception: What ``done`` raises, such as ``FileError`` where the disk is full.
         """
         waiting = iter(items.items())
 
@@ -72,9 +75,13 @@ class Runner:
             for index, item in waiting:
                 done(*await self._one(index, item))
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(threads + AHEAD):
-                group.create_task(take_next())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(threads + AHEAD):
+                    group.create_task(take_next())
+        except ExceptionGroup as errors:
+            # All of them have failed at the same file: one message says it.
+            raise errors.exceptions[0] from None
 
     async def _one(self, index: int, item: DatasetItem) -> tuple[ResultRow, Finished | None]:
         key = item_key(index, item)
