@@ -89,7 +89,9 @@ def _wanted_keys(chain: Runnable[Any, Any]) -> list[str] | None:
 
 def _keys_of_state(chain: object) -> list[str] | None:
     """The keys of a graph's state, which pydantic cannot describe for every class."""
-    state: object = getattr(getattr(chain, "builder", None), "input_schema", None)
+    builder: object = getattr(chain, "builder", None)
+    # LangGraph before 1.0 calls it ``input``.
+    state: object = getattr(builder, "input_schema", None) or getattr(builder, "input", None)
     named: object = getattr(state, "__annotations__", None)
     return [str(key) for key in named] if is_mapping(named) else None
 

@@ -178,6 +178,17 @@ def test_traces_go_to_the_endpoint_that_the_environment_names(dataset: Path) -> 
         assert len(roots) == 4
 
 
+def test_where_texts_are_forbidden_the_scores_come_without_them(dataset: Path) -> None:
+    output, traces = dataset.with_name("results.jsonl"), dataset.with_name("traces.jsonl")
+    forbidden = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "NO_CONTENT"}
+    options = ("-o", str(output), "--traces", str(traces))
+
+    result = run_json("chain", dataset, *options, code=0, **forbidden)
+
+    assert result["metrics"]["faithfulness"] == {"mean": RIGHT, "n": 4}
+    assert "Invented for" not in output.read_text() + traces.read_text()
+
+
 # --- what goes wrong ---
 
 

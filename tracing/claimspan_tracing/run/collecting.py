@@ -32,6 +32,9 @@ MAX_METADATA_BYTES: Final = 16 * 1024
 NOTHING_SECONDS: Final = 5.0
 """How long a question that was answered waits for a record of which nothing was seen."""
 
+SCORES_SECONDS: Final = 660.0
+"""How long it waits for the state of a record that was seen: longer than a trace is held."""
+
 MORE_SECONDS: Final = 0.5
 """How long it waits for a better record, where what was seen has no answer or no chunks. The
 worker reads records in milliseconds."""
@@ -97,6 +100,8 @@ class Collector:
         self._items = items
         self._evaluate = evaluate
         self._seen: dict[str, _Seen] = {}
+        # A sink may get a record without its metadata, where texts are not to be captured.
+        self._item_of: dict[JobKey, str] = {}
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -110,7 +115,7 @@ class Collector:
         """Wait for the record of a question that was answered; None where nothing was captured."""
         seen = self._seen[key]
         while not self._is_complete(seen):
-            patience = None if self._under_way(seen) else MORE_SECONDS
+            patience = SCORES_SECONDS if self._under_way(seen) else MORE_SECONDS
             if not seen.announced:
                 patience = NOTHING_SECONDS
             try:
@@ -124,13 +129,17 @@ class Collector:
         """Stop collecting the records of a question; returns the best one so far."""
         with self._lock:
             seen = self._seen.pop(key, None)
+            for record in () if seen is None else seen.announced:
+                self._item_of.pop(record, None)
             return None if seen is None else seen.best()
 
     def decide(self, facts: Facts) -> Decision:
         """Take the record, or none where nothing is to be evaluated."""
         key = (f"{facts.trace_id:032x}", f"{facts.span_id:016x}")
         with self._lock:
-            if seen := self._of(facts.attributes):
+            item = str(facts.attributes.get(ITEM_KEY))
+            if seen := self._seen.get(item):
+                self._item_of[key] = item
                 seen.announced[key] = facts.can_be_evaluated
                 self._tell(seen)
         return Decision(sampled=self._evaluate, rate=1.0, reason="dataset")
@@ -138,8 +147,8 @@ class Collector:
     def write(self, finished: Finished) -> None:
         """Note a finished record."""
         with self._lock:
-            if seen := self._of(finished.job.record.metadata):
-                seen.announced.setdefault(finished.job.key, finished.job.status is None)
+            item = self._item_of.get(finished.job.key)
+            if item is not None and (seen := self._seen.get(item)):
                 seen.finished[finished.job.key] = finished
                 self._tell(seen)
 
@@ -149,9 +158,6 @@ class Collector:
         if item is None or item.ground_truth is None:
             return None
         return GroundTruthMatch(text=item.ground_truth, matched_by="id")
-
-    def _of(self, metadata: Mapping[str, object]) -> _Seen | None:
-        return self._seen.get(str(metadata.get(ITEM_KEY)))
 
     def _is_complete(self, seen: _Seen) -> bool:
         with self._lock:

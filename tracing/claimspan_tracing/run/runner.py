@@ -111,7 +111,9 @@ class Runner:
         outcome = finished.outcome
         if outcome.evaluation is not None:
             return outcome.evaluation
-        if outcome.status in (Status.NO_CONTEXT, Status.NO_ANSWER):
+        # Where texts are withheld from sinks, there is nothing left to judge here.
+        has_texts = finished.job.capture_content
+        if has_texts and outcome.status in (Status.NO_CONTEXT, Status.NO_ANSWER):
             (found,) = await aevaluate_many([record], judge=self.judge, progress=False)
             return found
         return Evaluation(error=f"{outcome.status.value}: {outcome.reason or 'no scores'}")
