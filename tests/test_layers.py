@@ -135,9 +135,11 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "remote": SHARED
     | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
+    "curate": SHARED | {"export"},
+    "run": SHARED | {"capture", "decide", "export", "job", "monitor", "write"},
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}
-    | {"remote", "write"},
+    | {"remote", "run", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "job", "lifecycle", "monitor", "redact"}

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span as SdkSpan
 import claimspan_haystack
 import claimspan_langchain
 import claimspan_llama_index
-from claimspan import Claim, VerdictMatrix
+from claimspan import Claim, GroundTruth, VerdictMatrix
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Finished, Monitor
 from claimspan_tracing.monitor import MonitorOptions
@@ -418,6 +418,20 @@ def test_how_a_ground_truth_was_found_stands_on_the_root(
     assert monitor.flush()
 
     assert attributes(spans.root)["claimspan.ground_truth.matched_by"] == matched_by
+
+
+def test_a_similar_query_puts_the_match_and_its_score_on_the_root(
+    make_monitor: MonitorFactory, spans: Spans
+) -> None:
+    pytest.importorskip("rapidfuzz")
+    monitor = make_monitor(ground_truth=GroundTruth({"the q": "Answer to q"}, similarity=0.2))
+    run(monitor)
+    assert monitor.flush()
+
+    root = attributes(spans.root)
+    assert root["claimspan.ground_truth"] == "Answer to q"
+    assert root["claimspan.ground_truth.matched_by"] == "similarity"
+    assert root["claimspan.ground_truth.score"] == pytest.approx(1 / 3)  # pyright: ignore[reportUnknownMemberType] - pytest leaves approx untyped
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
+from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_TIMEOUT",
+    "AttachedPipeline",
     "Backend",
     "BackendWriter",
     "Capture",
@@ -59,6 +61,7 @@ __all__ = [
     "Generation",
     "GroundTruthLike",
     "Guard",
+    "Inputs",
     "JobKey",
     "Key",
     "Monitor",
@@ -78,6 +81,7 @@ __all__ = [
     "checked_address",
     "default_monitor",
     "exports",
+    "filled",
     "guard_of",
     "is_list",
     "is_mapping",

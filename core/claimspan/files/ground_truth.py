@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, GroundTruthError
 from claimspan.files.ground_truth_files import ID_KEYS, GroundTruthEntry, read_ground_truths
+from claimspan.files.ground_truth_similarity import Embed, SimilarQueries, similar_queries
+from claimspan.files.ground_truth_wording import normalise
 from claimspan.text.encodable import EncodableText
 
-__all__ = ["ID_KEYS", "GroundTruth", "GroundTruthMatch", "Lookup", "RunBlocking", "normalise"]
+__all__ = ["ID_KEYS", "Embed", "GroundTruth", "GroundTruthMatch", "Lookup", "RunBlocking"]
 
-MatchedBy = Literal["id", "query", "normalised_query", "callable"]
+MatchedBy = Literal["id", "query", "normalised_query", "similarity", "callable"]
 """What a ground truth was found by."""
-
-_NAME_SIGNS: Final = frozenset("#%&@*/\\_")
-"""Punctuation that is part of a name or a quantity: "C#", "50 %"."""
 
 
 class GroundTruthMatch(BaseModel):
@@ -36,7 +34,8 @@ class GroundTruthMatch(BaseModel):
     """What it was found by."""
 
     score: float | None = None
-    """How well it matches, on the scale of the look-up; None for an exact match."""
+    """How well it matches: the similarity of the queries, 0 to 1, or on the scale of the look-up;
+    None for an exact match."""
 
 
 Lookup = Callable[
@@ -57,10 +56,21 @@ class GroundTruth:
 
     A file or a mapping is searched by the id in the run's metadata (``ground_truth_id``,
     ``query_id``, ``question_id`` or ``id``), then by the exact query, then by the normalised query
-    (case, punctuation, white space and Unicode form do not count). A callable is asked each time.
+    (case, punctuation, white space and Unicode form do not count), and last, where it was asked
+    for, by similarity. A callable is asked each time.
+
+    A similar query matches where it asks the same: with the same numbers, names, negations and
+    other words of content in the same order. Plurals, articles, forms of address and slips of the
+    pen do not count. A wrong ground truth would be worse than none.
     """
 
-    def __init__(self, source: str | Path | Mapping[str, str] | Lookup) -> None:
+    def __init__(
+        self,
+        source: str | Path | Mapping[str, str] | Lookup,
+        *,
+        similarity: float | None = None,
+        embed: Embed | None = None,
+    ) -> None:
         """Read a file, index a mapping, or keep a callable.
 
         Args:
@@ -69,10 +79,17 @@ class GroundTruth:
                 ``input``) or an id in each record; a mapping from query or id to ground truth; or
                 ``callable(query, metadata)``, which may be asynchronous, and which returns a text,
                 a ``GroundTruthMatch`` or None.
+            similarity: Similarity from which a query matches, above 0 up to 1, such as 0.9; needs
+                the extra ``similarity``. None matches equal queries alone.
+            embed: Makes embeddings of texts, which are then compared by their cosine; called on a
+                thread. Numbers, names and negations have to agree all the same. Without it, the
+                letters of two queries are compared.
 
         Raises:
-            GroundTruthError: The file cannot be read; names the line.
-            ConfigError: The source is none of these.
+            GroundTruthError: The file cannot be read; names the line. Or ``embed`` returned no
+                vectors.
+            ConfigError: The source is none of these, or the options do not go together.
+            MissingExtraError: The extra ``similarity`` is not installed.
         """
         self._lookup: Lookup | None = None
         self._by_id: dict[str, str] = {}
@@ -89,6 +106,8 @@ class GroundTruth:
                 f"ground_truth is a {type(source).__name__}: give a path, a mapping from query to "
                 "ground truth, a callable(query, metadata), or a GroundTruth"
             )
+        self._embeds = embed is not None
+        self._similar = self._similar_queries(similarity, embed)
 
     @classmethod
     def of(cls, source: str | Path | Mapping[str, str] | Lookup | GroundTruth) -> GroundTruth:
@@ -111,7 +130,9 @@ class GroundTruth:
     @property
     def is_blocking(self) -> bool:
         """Whether ``find`` calls a synchronous callable, which needs a thread to run on."""
-        return self._lookup is not None and not _is_asynchronous(self._lookup)
+        if self._lookup is None:
+            return self._embeds
+        return not _is_asynchronous(self._lookup)
 
     async def find(
         self,
@@ -139,8 +160,10 @@ class GroundTruth:
             GroundTruthError: The callable returned a value of another type.
             Exception: Any exception that the callable raises.
         """
-        if self._lookup is None:
+        if self._lookup is None and not self._embeds:
             return self.find_known(query, metadata)
+        if self._lookup is None:
+            return _match(await _ask(self.find_known, query, metadata or {}, run_blocking))
         return _match(await _ask(self._lookup, query, metadata or {}, run_blocking))
 
     def find_known(
@@ -163,7 +186,25 @@ class GroundTruth:
             return GroundTruthMatch(text=text, matched_by="query")
         if text := self._by_normalised.get(normalise(query)):
             return GroundTruthMatch(text=text, matched_by="normalised_query")
+        if self._similar is not None and (found := self._similar.find(query)):
+            known, score = found
+            text = self._by_query[known]
+            return GroundTruthMatch(text=text, matched_by="similarity", score=score)
         return None
+
+    def _similar_queries(
+        self, similarity: float | None, embed: Embed | None
+    ) -> SimilarQueries | None:
+        if similarity is None:
+            if embed is not None:
+                raise ConfigError("embed is given without similarity: give a threshold as well")
+            return None
+        if self._lookup is not None:
+            raise ConfigError(
+                "similarity cannot go with a callable: return a GroundTruthMatch with a score"
+            )
+        # Each question once, in the order of the file: the first one wins.
+        return similar_queries(list(self._by_query), similarity, embed)
 
     def _index(self, entries: Iterable[GroundTruthEntry]) -> None:
         for entry in entries:
@@ -177,20 +218,6 @@ class GroundTruth:
                 self._by_normalised.setdefault(normalise(entry.query), entry.text)
         # A query of punctuation alone would otherwise match every other one.
         self._by_normalised.pop("", None)
-
-
-def normalise(query: str) -> str:
-    """A query without what does not change its meaning: case, punctuation, white space, form.
-
-    Marks and symbols stay, since they tell words apart ("C++", Devanagari vowels), and so do signs
-    that belong to names and quantities ("C#", "50 %").
-    """
-    text = unicodedata.normalize("NFKC", query).casefold()
-    return " ".join("".join(c if _carries_meaning(c) else " " for c in text).split())
-
-
-def _carries_meaning(character: str) -> bool:
-    return character in _NAME_SIGNS or unicodedata.category(character)[0] in "LMNS"
 
 
 def _entries(mapping: Mapping[str, str]) -> Iterator[GroundTruthEntry]:

@@ -12,7 +12,15 @@ from typing import Final
 from claimspan.errors import GroundTruthError
 from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
 
-__all__ = ["ID_KEYS", "GroundTruthEntry", "read_ground_truths"]
+__all__ = [
+    "ID_KEYS",
+    "QUERY_KEYS",
+    "TEXT_KEYS",
+    "GroundTruthEntry",
+    "first_of",
+    "read_ground_truths",
+    "read_rows",
+]
 
 ID_KEYS: Final = ("ground_truth_id", "query_id", "question_id", "id")
 """Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
@@ -22,6 +30,9 @@ QUERY_KEYS: Final = ("query", "question", "input")
 
 TEXT_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "reference", "answer")
 """Fields of a file that hold a ground truth."""
+
+WAITING_KEY: Final = TEXT_KEYS[0]
+"""The field that is empty in a line which waits to be filled in."""
 
 _WANTED: Final = "JSON-lines or CSV file of ground truths"
 
@@ -44,15 +55,32 @@ def read_ground_truths(path: Path) -> list[GroundTruthEntry]:
     """Read ground truths.
 
     Args:
-        path: A CSV file where its name ends in ``.csv``, else JSON lines.
+        path: A CSV file where its name ends in ``.csv``, else JSON lines. A line with a query
+            and an empty ``ground_truth`` is left out: it waits to be filled in.
 
     Raises:
         GroundTruthError: The file cannot be read, or a line lacks a field; names the line.
     """
+    rows = ((row, f"{str(path)!r} line {number}") for number, row in read_rows(path))
+    return [_entry(row, place) for row, place in rows if not _waits(row, place)]
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Read the rows of a JSON-lines or CSV file.
+
+    Args:
+        path: A CSV file where its name ends in ``.csv``, else JSON lines.
+
+    Returns:
+        Number of the line, from 1, and the fields of each row.
+
+    Raises:
+        GroundTruthError: The file cannot be read; names the line.
+    """
     text = read_text(path, wanted=_WANTED, error=GroundTruthError)
-    is_csv = path.suffix.lower() == ".csv"
-    rows = _csv_rows(text, path) if is_csv else parse_json_lines(text, path, error=GroundTruthError)
-    return [_entry(row, f"{str(path)!r} line {number}") for number, row in rows]
+    if path.suffix.lower() == ".csv":
+        return _csv_rows(text, path)
+    return parse_json_lines(text, path, error=GroundTruthError)
 
 
 # DictReader counts physical lines: a quoted cell may hold line ends.
@@ -65,8 +93,14 @@ def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, object]
         raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from cause
 
 
+def _waits(row: Mapping[str, object], place: str) -> bool:
+    """Whether a line is still to be filled in, as ``claimspan curate`` writes it."""
+    is_empty = WAITING_KEY in row and first_of(row, TEXT_KEYS, place) is None
+    return is_empty and first_of(row, QUERY_KEYS, place) is not None
+
+
 def _entry(row: Mapping[str, object], place: str) -> GroundTruthEntry:
-    text, query, id_ = (_first(row, keys, place) for keys in (TEXT_KEYS, QUERY_KEYS, ID_KEYS))
+    text, query, id_ = (first_of(row, keys, place) for keys in (TEXT_KEYS, QUERY_KEYS, ID_KEYS))
     if text is None or (query is None and id_ is None):
         raise GroundTruthError(
             f"{place} needs a ground truth ({', '.join(TEXT_KEYS)}) "
@@ -75,8 +109,12 @@ def _entry(row: Mapping[str, object], place: str) -> GroundTruthEntry:
     return GroundTruthEntry(text=text, id=id_, query=query)
 
 
-def _first(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> str | None:
-    """The first of the fields that is not empty; ids are often numbers."""
+def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> str | None:
+    """Return the first of the fields that is not empty, as a text: ids are often numbers.
+
+    Raises:
+        GroundTruthError: It is neither a text nor a number; names the place.
+    """
     for key in keys:
         value = row.get(key)
         if value in (None, ""):

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
     from claimspan_tracing.export.provider_watch import ProviderWatch
 
-__all__ = ["TracerSource", "chain_of", "configure", "global_provider", "sdk_of", "span_exporters"]
+__all__ = [
+    "TracerSource",
+    "chain_of",
+    "configure",
+    "global_provider",
+    "sdk_of",
+    "sends_spans",
+    "span_exporters",
+]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -89,12 +97,17 @@ def span_exporters(endpoint: str | None, file: str | Path | None) -> list[SpanEx
     from claimspan_tracing.export.otlp_file import OtlpFileExporter
 
     exporters: list[SpanExporter] = []
-    if endpoint is not None or any(map(os.environ.get, _ENDPOINT_VARIABLES)):
+    if endpoint is not None or sends_spans():
         exporters.append(_otlp_exporter(endpoint))
     if file is not None or not exporters:
         # First: processors are flushed in turn, and a file does not hang as a backend may.
         exporters.insert(0, OtlpFileExporter(file or DEFAULT_FILE))
     return exporters
+
+
+def sends_spans() -> bool:
+    """Whether the environment names an endpoint for spans."""
+    return any(map(os.environ.get, _ENDPOINT_VARIABLES))
 
 
 def _otlp_exporter(endpoint: str | None) -> SpanExporter:

@@ -1,0 +1,168 @@
+"""Asks a pipeline on threads of its own, a few at a time, and waits for none that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Generic, TypeVar, cast
+
+__all__ = ["CallEndedError", "CallTimeoutError", "Calls"]
+
+_T = TypeVar("_T")
+
+
+class CallTimeoutError(Exception):
+    """A call has outlasted its time."""
+
+
+class CallEndedError(Exception):
+    """A call has raised what is no ``Exception``, such as ``SystemExit``; says the class."""
+
+
+@dataclass(slots=True)
+class _Call(Generic[_T]):
+    function: Callable[[], object]
+    context: Context
+    future: Future[object] = field(default_factory=Future[object])
+    awaiting: Future[object] | None = None
+    """What the thread waits for, where the function is asynchronous."""
+    is_abandoned: bool = False
+    """Whether nobody waits any more; the thread ends when the function has returned."""
+
+
+class Calls:
+    """Runs functions on daemon threads, at most so many at once.
+
+    With one thread, everything runs on the same one: objects that belong to the thread that made
+    them, such as connections of SQLite, work as in a script. A call that outlasts its time is left
+    behind with its thread, and another thread takes the place.
+
+    What functions return is awaited on one event loop for all of them, so that clients which
+    belong to a loop can be shared.
+    """
+
+    def __init__(self, threads: int) -> None:
+        """Start nothing yet.
+
+        Args:
+            threads: Functions that may run at once.
+        """
+        self.left_behind = 0
+        """Number of calls that have outlasted their time."""
+        self._queue: SimpleQueue[_Call[object] | None] = SimpleQueue()
+        self._places = asyncio.Semaphore(threads)
+        self._most = threads
+        self._started = 0
+        self._idle = 0
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self, function: Callable[[], _T], timeout: float | None = None) -> _T:
+        """Run a function on a thread, in a copy of the caller's context.
+
+        Args:
+            function: It may return an awaitable, whose result is returned then.
+            timeout: Seconds that it may take from its start; None waits.
+
+        Raises:
+            CallTimeoutError: It has not returned in time.
+            CallEndedError: It has raised what would end the process or this task.
+            Exception: What the function raises.
+        """
+        async with self._places:
+            call = _Call[object](function, copy_context())
+            self._start_thread()
+            self._queue.put(call)
+            waiting = asyncio.wrap_future(call.future)
+            try:
+                await asyncio.wait({waiting}, timeout=timeout)
+            finally:
+                # Also where this task was cancelled: a wait leaves the future alone.
+                if not call.future.done():
+                    self._leave(call)
+            if not waiting.done():
+                raise CallTimeoutError(f"it had not returned after {timeout:g} s")
+            return cast("_T", waiting.result())
+
+    def close(self) -> None:
+        """Let the threads end."""
+        for _ in range(self._started):
+            self._queue.put(None)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _start_thread(self) -> None:
+        with self._lock:
+            if self._idle or self._started >= self._most:
+                return
+            self._started += 1
+        threading.Thread(target=self._work, name="claimspan-run", daemon=True).start()
+
+    def _leave(self, call: _Call[object]) -> None:
+        with self._lock:
+            call.is_abandoned = True
+            self._started -= 1
+            self.left_behind += 1
+            awaiting = call.awaiting
+        if awaiting is not None:
+            awaiting.cancel()
+
+    def _work(self) -> None:
+        """Body of a thread: runs calls until there are none, or until it was left behind."""
+        while True:
+            with self._lock:
+                self._idle += 1
+            call = self._queue.get()
+            with self._lock:
+                self._idle -= 1
+            if call is None:
+                return
+            call.context.run(self._execute, call)
+            if call.is_abandoned:
+                return
+            del call  # an idle thread keeps no result alive
+
+    def _execute(self, call: _Call[object]) -> None:
+        try:
+            result = call.function()
+            if inspect.isawaitable(result):
+                result = self._wait_for(call, result)
+        # SystemExit and KeyboardInterrupt of a pipeline are failures of one question.
+        except BaseException as error:  # noqa: BLE001 - the future carries it to the caller
+            call.future.set_exception(_plain(error))
+        else:
+            call.future.set_result(result)
+
+    def _wait_for(self, call: _Call[object], awaitable: Awaitable[object]) -> object:
+        async def awaited() -> object:
+            return await awaitable
+
+        # The task runs in a copy of this thread's context, which is the caller's.
+        future = asyncio.run_coroutine_threadsafe(awaited(), self._running_loop())
+        with self._lock:
+            call.awaiting = future
+            if call.is_abandoned:
+                future.cancel()
+        return future.result()
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=self._loop.run_forever, name="claimspan-run-loop", daemon=True
+                ).start()
+            return self._loop
+
+
+def _plain(error: BaseException) -> Exception:
+    """An exception that a future carries: asyncio lets others end its event loop."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return CallEndedError(type(error).__name__)

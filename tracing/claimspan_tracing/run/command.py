@@ -1,0 +1,132 @@
+"""The command ``claimspan run``: runs a pipeline over a dataset, evaluates and traces it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from claimspan.errors import ConfigError
+from claimspan.text.visible import visible
+from claimspan_tracing.run.dataset import read_dataset
+from claimspan_tracing.run.session import RunSettings, Session
+from claimspan_tracing.run.summary import as_json, as_table
+
+__all__ = ["run"]
+
+SOME_FAILED: Final = 1
+"""Exit code where some questions have no answer or no scores; their lines say why."""
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as of the other commands."""
+
+
+def run(
+    pipeline: Annotated[
+        str, typer.Argument(help="path.py:name or package.module:name of a pipeline or function.")
+    ],
+    dataset: Annotated[Path, typer.Argument(help="Questions: JSON lines or CSV.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="An input of the pipeline, NAME={query}; may be repeated."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
+    ] = None,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate/--no-evaluate", help="Evaluate the answers.")
+    ] = True,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File of results, a JSON line a question. A run goes on with it.",
+        ),
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(help="File of OTLP JSON lines to append the traces to.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Questions asked at once.", min=1)] = 4,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that the answer to one question may take.", min=0.001)
+    ] = 120.0,
+    progress: Annotated[
+        bool | None,
+        typer.Option(
+            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
+        ),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Run a pipeline over a dataset, evaluate it and write its traces.
+
+    Exits with 1 where some questions have no answer or no scores.
+    """
+    items = read_dataset(dataset)
+    settings = RunSettings(
+        pipeline=pipeline,
+        inputs=_inputs(inputs or ()),
+        judge=judge,
+        evaluate=evaluate,
+        output=output,
+        traces=traces,
+        report=report,
+        concurrency=concurrency,
+        timeout=timeout,
+        progress=progress,
+    )
+    _run(Session(items, settings), settings, json_=json_)
+
+
+def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
+    # What the pipeline prints must not stand among our results.
+    with redirect_stdout(sys.stderr):
+        try:
+            asyncio.run(session.run())
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            _say_where_it_stands(session, settings.output)
+            session.close()
+            _leave_hanging(session, INTERRUPTED)
+            raise KeyboardInterrupt from None
+        finally:
+            session.close()
+    rows = session.rows
+    said = as_json(rows, settings) if json_ else visible(as_table(rows, session.size, settings))
+    typer.echo(said)
+    failed = any(row.error is not None for row in rows)
+    _leave_hanging(session, SOME_FAILED if failed else 0)
+    if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _inputs(given: Sequence[str]) -> dict[str, str]:
+    inputs: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--input {each!r} is no input: write NAME={{query}}")
+        inputs[name] = value
+    return inputs
+
+
+def _say_where_it_stands(session: Session, output: Path | None) -> None:
+    goes_on = "; the same command goes on" if output is not None else ""
+    done = sum(row.error is None for row in session.rows)
+    typer.echo(f"claimspan: stopped after {done} of {session.size} questions{goes_on}", err=True)
+
+
+def _leave_hanging(session: Session, code: int) -> None:
+    """End the process at once where a call hangs: its own threads would be waited for."""
+    if session.left_behind:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

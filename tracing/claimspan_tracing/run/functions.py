@@ -1,0 +1,225 @@
+"""Plain functions as pipelines: reads what they return, and captures it as a record."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Final, cast
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.capture.hooks import Capture
+from claimspan_tracing.capture.reader import Document, Generation, Retrieval
+from claimspan_tracing.capture.runs import Run, RunKind
+from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.run.pipeline import AttachedPipeline, attach_all
+from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.suppression import suppress
+
+__all__ = ["Answer", "attach_function", "read_answer"]
+
+ANSWER_KEYS: Final = ("response", "answer", "result", "output", "text")
+"""Keys under which functions return the answer."""
+
+CHUNK_KEYS: Final = (
+    *("chunks", "contexts", "context", "documents", "source_documents", "retrieved_context"),
+    "sources",
+)
+"""Keys under which functions return what was retrieved."""
+
+TEXT_KEYS: Final = ("text", "page_content", "content")
+"""Keys and attributes in which a chunk has its text."""
+
+_WANTED: Final = "return a str, (answer, chunks), or a mapping with answer and chunks"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a function returned."""
+
+    text: str
+    """The answer."""
+
+    documents: tuple[Document, ...] | None = None
+    """What was retrieved; None where the function does not say."""
+
+
+def read_answer(returned: object) -> Answer:
+    """Read what a function returned: a text, ``(answer, chunks)``, or a mapping.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    text, chunks = _parts(returned)
+    if not isinstance(text, str) or not (chunks is None or is_list(chunks)):
+        raise ConfigError(f"the function returned a {type(returned).__name__}: {_WANTED}")
+    return Answer(text, None if chunks is None else tuple(map(_document, chunks)))
+
+
+def _parts(returned: object) -> tuple[object, object]:
+    """The answer and the chunks, as far as they can be told apart."""
+    if is_mapping(returned):
+        return _first(returned, ANSWER_KEYS), _first(returned, CHUNK_KEYS)
+    if not isinstance(returned, tuple):
+        return returned, None
+    both = cast("tuple[object, ...]", returned)
+    return (both[0], both[1]) if len(both) == 2 else (None, None)
+
+
+def attach_function(function: Callable[[str], object], monitor: Monitor) -> AttachedPipeline:
+    """Capture the calls of a function.
+
+    Where it returns chunks, they are its record, and what it does with frameworks is left out from
+    the second call on. Where it returns none, the record of the framework counts.
+
+    Args:
+        function: From question to answer; it may be asynchronous.
+        monitor: Takes the records.
+    """
+    undo = attach_all(monitor)
+    calls = _Calls(function, monitor)
+
+    def detach() -> None:
+        for each in undo:
+            each()
+
+    return AttachedPipeline(calls.ask, detach)
+
+
+class _Calls:
+    """Reports the calls of a function to a capture, with what they return."""
+
+    def __init__(self, function: Callable[[str], object], monitor: Monitor) -> None:
+        self._function = function
+        self._capture = Capture(_FunctionReader(), lambda: monitor.engine)
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._returns_chunks = False
+
+    def ask(self, query: str) -> object:
+        run_id = object()
+        self._capture.start(run_id, None, RunKind.CHAIN, self._name, query)
+        # What the first call has returned tells whose record counts; a copy of the context, so
+        # that nothing is suppressed in the thread's next call.
+        call = copy_context().run
+        try:
+            returned = call(self._call, query)
+        except BaseException as error:
+            self._capture.fail(run_id, error)
+            raise
+        if inspect.isawaitable(returned):
+            return self._finish_later(run_id, query, returned)
+        return self._finish(run_id, query, returned)
+
+    def _call(self, query: str) -> object:
+        if self._returns_chunks:
+            suppress()
+        returned = self._function(query)
+        return self._awaited(returned) if inspect.isawaitable(returned) else returned
+
+    async def _awaited(self, returned: Awaitable[object]) -> object:
+        if self._returns_chunks:
+            suppress()
+        return await returned
+
+    async def _finish_later(
+        self, run_id: object, query: str, returned: Awaitable[object]
+    ) -> object:
+        try:
+            answer = await returned
+        except BaseException as error:
+            self._capture.fail(run_id, error)
+            raise
+        return self._finish(run_id, query, answer)
+
+    def _finish(self, run_id: object, query: str, returned: object) -> Answer:
+        try:
+            answer = read_answer(returned)
+        except ConfigError as error:
+            self._capture.fail(run_id, error)
+            raise
+        if answer.documents is not None:
+            self._returns_chunks = True
+            search = object()
+            self._capture.start(search, run_id, RunKind.RETRIEVER, "chunks", query)
+            self._capture.end(search, answer)
+        self._capture.end(run_id, answer)
+        return answer
+
+
+class _FunctionReader:
+    """Reads the one or two runs of a call."""
+
+    def query(self, root: Run) -> object:
+        """Return the question."""
+        return root.inputs
+
+    def response(self, root: Run) -> object:
+        """Return the text of the answer."""
+        return root.outputs.text if isinstance(root.outputs, Answer) else None
+
+    def retrieval(self, run: Run) -> Retrieval:
+        """Return the chunks that the function returned."""
+        found = run.outputs.documents if isinstance(run.outputs, Answer) else None
+        return Retrieval(run.inputs, found or ())
+
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
+        """Return None: there are no other runs."""
+        return None
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """Return None: the generator read what was retrieved."""
+        return None
+
+    def generation(self, run: Run) -> Generation:
+        """Return nothing: a function does not tell of its models."""
+        return Generation()
+
+    def is_internal(self, name: str) -> bool:
+        """Return False: no framework adds metadata."""
+        return False
+
+    def parts(self, value: object) -> Sequence[object]:
+        """Return the texts of an answer."""
+        if not isinstance(value, Answer):
+            return ()
+        return [value.text, *(document.text for document in value.documents or ())]
+
+    def interrupted(self, root: Run) -> bool:
+        """Return False: a function waits for nobody."""
+        return False
+
+
+def _document(chunk: object) -> Document:
+    if isinstance(chunk, str):
+        return Document(chunk)
+    if is_mapping(chunk):
+        text = _first(chunk, TEXT_KEYS)
+        metadata = chunk.get("metadata")
+        given = (_first(chunk, ("id", "doc_id")), chunk.get("score"))
+    else:
+        text = _first_attribute(chunk, TEXT_KEYS)
+        metadata = _first_attribute(chunk, ("metadata", "meta"))
+        given = (_first_attribute(chunk, ("id",)), _first_attribute(chunk, ("score",)))
+    if not isinstance(text, str):
+        raise ConfigError(
+            f"a chunk is a {type(chunk).__name__} without text: return texts, or mappings with "
+            "text, id and score"
+        )
+    id_, score = given
+    fields = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
+    return Document(
+        text,
+        id=None if id_ is None else str(id_),
+        score=float(score) if isinstance(score, int | float) else None,
+        metadata=fields,
+    )
+
+
+def _first(mapping: Mapping[object, object], keys: Sequence[str]) -> object:
+    return next((mapping[key] for key in keys if mapping.get(key) is not None), None)
+
+
+def _first_attribute(value: object, names: Sequence[str]) -> object:
+    found: list[object] = [getattr(value, name, None) for name in names]
+    return next((each for each in found if each is not None), None)

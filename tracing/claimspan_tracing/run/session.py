@@ -1,0 +1,185 @@
+"""One run over a dataset: what it is made of, from the pipeline to the files that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from claimspan.files.private import write_private
+from claimspan.judges import Judge, LexicalJudge, default_judge
+from claimspan.progress import progress_bar
+from claimspan.report import render_report
+from claimspan.results.rows import ResultRow
+from claimspan_tracing.export.providers import sends_spans, span_exporters
+from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.run.calls import Calls
+from claimspan_tracing.run.collecting import Collector, item_key
+from claimspan_tracing.run.dataset import DatasetItem
+from claimspan_tracing.run.functions import attach_function
+from claimspan_tracing.run.loading import load_object, made_by
+from claimspan_tracing.run.pipeline import AttachedPipeline, adapted
+from claimspan_tracing.run.rows_on_page import entry_of_row
+from claimspan_tracing.run.run_file import RunFile
+from claimspan_tracing.run.runner import Runner
+from claimspan_tracing.write.sinks import Finished
+
+__all__ = ["RunSettings", "Session"]
+
+HOLD_SECONDS: Final = 600.0
+"""How long a trace waits for its scores: over a dataset nobody waits for the trace."""
+
+SHUTDOWN_SECONDS: Final = 10.0
+"""How long the end of a run waits for the export of the last traces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """What the command was called with; its options have the same names."""
+
+    pipeline: str
+    inputs: Mapping[str, str]
+    judge: str | None
+    evaluate: bool
+    output: Path | None
+    traces: Path | None
+    report: Path | None
+    concurrency: int
+    timeout: float
+    progress: bool | None
+
+
+class Session:
+    """Runs a dataset once, and knows the rows so far."""
+
+    def __init__(self, items: Sequence[DatasetItem], settings: RunSettings) -> None:
+        """Open what the run writes, before anything is asked.
+
+        Raises:
+            ConfigError: A file cannot be written, or there is no such judge.
+        """
+        self._items = items
+        self._settings = settings
+        # By its name here, so that a wrong one is noticed before the first question.
+        self._judge: Judge = default_judge(settings.judge) if settings.evaluate else LexicalJudge()
+        self._provider = _provider(settings.traces)
+        self._results = None
+        if settings.output is not None:
+            self._results = RunFile(settings.output, items, scored=settings.evaluate)
+        self._rows = {} if self._results is None else dict(self._results.done)
+        self._finished: dict[int, Finished] = {}
+        keyed = {item_key(index, item): item for index, item in enumerate(items)}
+        self._collector = Collector(keyed, evaluate=settings.evaluate)
+        self._monitor = Monitor(
+            self._judge,
+            ground_truth=self._collector.ground_truth,
+            sample=self._collector,
+            hold_seconds=HOLD_SECONDS,
+            tracer_provider=self._provider,
+            sinks=[self._collector],
+            max_cpu_share=1.0,
+        )
+        self._detach: Callable[[], object] | None = None
+        self._calls: Calls | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of questions."""
+        return len(self._items)
+
+    @property
+    def rows(self) -> list[ResultRow]:
+        """The rows so far, in the order of the dataset."""
+        return [self._rows[index] for index in sorted(self._rows)]
+
+    @property
+    def left_behind(self) -> int:
+        """Number of calls that hang."""
+        return 0 if self._calls is None else self._calls.left_behind
+
+    async def run(self) -> None:
+        """Ask what is not done yet, and write the report.
+
+        Raises:
+            ConfigError: The pipeline cannot be loaded, or cannot be asked so.
+        """
+        left = {i: item for i, item in enumerate(self._items) if i not in self._rows}
+        if left:
+            await self._ask(left)
+        if self._settings.report is not None:
+            entries = [entry_of_row(row, self._finished.get(row.index)) for row in self.rows]
+            page = render_report(entries, title=self._settings.report.stem)
+            write_private(self._settings.report, page, what="the report")
+
+    def close(self) -> None:
+        """Detach from the pipeline, and export what is left."""
+        if self._detach is not None:
+            self._detach()
+        if self._calls is not None:
+            self._calls.close()
+        self._monitor.shutdown(SHUTDOWN_SECONDS)
+        self._provider.shutdown()
+        if self._results is not None:
+            self._results.close()
+
+    async def _ask(self, left: Mapping[int, DatasetItem]) -> None:
+        pipeline, calls, threads = await self._load()
+        runner = Runner(
+            pipeline=pipeline,
+            collector=self._collector,
+            calls=calls,
+            judge=self._judge if self._settings.evaluate else None,
+            timeout=self._settings.timeout,
+        )
+        with progress_bar("asking", total=len(left), show=self._settings.progress) as advance:
+
+            def done(row: ResultRow, finished: Finished | None) -> None:
+                self._note(row, finished)
+                advance()
+
+            await runner.run(left, threads, done)
+
+    async def _load(self) -> tuple[AttachedPipeline, Calls, int]:
+        """Load the pipeline on the thread that will ask it, where there is one alone."""
+        self._calls = calls = Calls(self._settings.concurrency)
+        found = await calls.run(partial(load_object, self._settings.pipeline))
+        attach = partial(adapted, monitor=self._monitor, inputs=self._settings.inputs)
+        pipeline = await calls.run(partial(attach, found))
+        if pipeline is None:
+            # Awaited where the factory is asynchronous.
+            found = await calls.run(partial(made_by, found, is_pipeline=False))
+            pipeline = await calls.run(partial(attach, found))
+        if pipeline is None:
+            made_by(found, is_pipeline=False)
+            function = cast("Callable[[str], object]", found)
+            pipeline = attach_function(function, self._monitor)
+        self._detach = pipeline.detach
+        if pipeline.is_serial and self._settings.concurrency > 1:
+            calls.close()
+            self._calls = calls = Calls(1)
+        return pipeline, calls, 1 if pipeline.is_serial else self._settings.concurrency
+
+    def _note(self, row: ResultRow, finished: Finished | None) -> None:
+        self._rows[row.index] = row
+        if finished is not None and self._settings.report is not None:
+            self._finished[row.index] = finished
+        if self._results is not None:
+            self._results.add(row)
+
+
+def _provider(traces: Path | None) -> SdkTracerProvider:
+    """A provider of this run's own: to the file, and to the endpoint that the environment names."""
+    provider = SdkTracerProvider(shutdown_on_exit=False)
+    exporters = span_exporters(None, traces) if traces is not None or sends_spans() else []
+    for exporter in exporters:
+        provider.add_span_processor(BatchSpanProcessor(exporter))
+    if not exporters:
+        # Nobody asked for traces, which is no fault to be warned of.
+        provider.add_span_processor(SpanProcessor())
+    return provider
