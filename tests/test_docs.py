@@ -28,11 +28,14 @@ from processes import run_python
 ROOT: Final = Path(__file__).parents[1]
 PRODUCTION: Final = ROOT / "docs" / "production.md"
 BACKENDS: Final = ROOT / "docs" / "backends.md"
+RELIABILITY: Final = ROOT / "docs" / "reliability.md"
 PAGES: Final = (
     PRODUCTION,
     ROOT / "docs" / "sampling.md",
     BACKENDS,
-    ROOT / "docs" / "reliability.md",
+    RELIABILITY,
+    ROOT / "docs" / "evaluation.md",
+    ROOT / "docs" / "benchmarks.md",
 )
 
 MIB: Final = 1024 * 1024
@@ -124,7 +127,9 @@ def test_every_command_of_the_pages_exists() -> None:
 
     assert lines
     for line in lines:
-        program, argument = line.removeprefix("$ ").split()[:2]
+        program, argument, *rest = line.removeprefix("$ ").split()
+        if argument == "bench" and program == "claimspan":
+            argument = f"bench.{rest[0]}"
         if program == "python":
             assert (ROOT / argument).is_file(), line
         else:
@@ -215,7 +220,7 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    lines = PAGES[-1].read_text(encoding="utf-8").splitlines()
+    lines = RELIABILITY.read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     return [Row(*row) for row in cells if row and re.fullmatch(r"[A-Z]\d+", row[0])]
 
