@@ -25,6 +25,8 @@ def pool() -> Iterator[DaemonPool]:
     pool = DaemonPool(2, name="test-pool")
     yield pool
     pool.close()
+    # The next test counts threads of this name.
+    wait_until(lambda: not threads_of("test-pool"))
 
 
 def threads_of(name: str) -> list[threading.Thread]:
