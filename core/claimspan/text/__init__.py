@@ -14,6 +14,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``number_forms``: reads one number, in English and in continental form.
 - ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written.
 - ``tokens``: estimates how many tokens a language model counts in a text.
+- ``closest``: finds the sentence of a text that is closest to a claim, by the words of both.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.
 - ``encodable``: makes texts encodable in UTF-8, so that they can be stored and sent.
 - ``visible``: shows characters that would command a terminal or reorder a page, by their code.

@@ -1,0 +1,13 @@
+"""The names by which pytest knows the plugin, in a module that imports nothing more."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["MARKER", "PROPERTY"]
+
+MARKER: Final = "claimspan_gate"
+"""Marker with default arguments of the fixture, for a test, a class or a module."""
+
+PROPERTY: Final = "claimspan_gate"
+"""Property of a test that holds the line of a gate, in reports and in JUnit files."""
