@@ -29,7 +29,7 @@ class Knowing(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         right = sample().by_query[query_bundle.query_str].document
         return [
-            NodeWithScore(node=TextNode(text="", id_=each), score=1.0) for each in ("sl.0", right)
+            NodeWithScore(node=TextNode(text=each, id_=each), score=1.0) for each in ("sl.0", right)
         ]
 
 
