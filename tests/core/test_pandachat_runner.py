@@ -230,7 +230,7 @@ def test_the_command_builds_a_retriever_from_the_documents_without_questions(
         ("number", "a int is no retriever"),
         ("later", "asynchronous"),
         ("absent", "has no 'absent'"),
-        ("no name", "write module.py:name"),
+        ("no name", "write path.py:name"),
     ],
 )
 def test_what_is_no_retriever_is_refused_before_a_question_is_asked(

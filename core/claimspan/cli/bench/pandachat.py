@@ -23,7 +23,8 @@ from claimspan.benchmarks.pandachat.runner import RunReport, run_retriever
 from claimspan.benchmarks.pandachat.submissions import is_submission
 from claimspan.cli.bench.pandachat_tables import evaluation_text, run_text
 from claimspan.errors import ConfigError, FileError
-from claimspan.retrievers import Retrieve, load_object, retriever_of
+from claimspan.loading import load_object
+from claimspan.retrievers import Retrieve, retriever_of
 from claimspan.text.visible import visible
 
 __all__ = ["evaluate_command", "run_command"]
