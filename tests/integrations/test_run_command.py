@@ -130,6 +130,17 @@ def test_inputs_can_be_named(name: str, options: list[str], dataset: Path) -> No
     assert result["metrics"]["faithfulness"] == {"mean": RIGHT, "n": 4}
 
 
+def test_a_dataset_made_from_earlier_results_is_run_as_any_other(tmp_path: Path) -> None:
+    earlier = {"dataset_item": "another", "trace_id": "0" * 32}
+    dataset = write(tmp_path / "dataset.jsonl", [{"query": "q0", "metadata": earlier}])
+    output, traces = tmp_path / "results.jsonl", tmp_path / "traces.jsonl"
+
+    run_json("chain", dataset, "-o", str(output), "--traces", str(traces))
+
+    (row,) = rows_of(output)
+    assert row.record.metadata["trace_id"] in {each.trace_id for each in read_trace_file(traces)}
+
+
 def test_a_chat_engine_begins_a_conversation_with_each_question(dataset: Path) -> None:
     output = dataset.with_name("results.jsonl")
 

@@ -52,7 +52,8 @@ def of_item(key: str, metadata: Mapping[str, object]) -> Generator[None]:
     They stand in OpenTelemetry's context where OpenInference's ``using_metadata`` would put them,
     so that every integration finds them.
     """
-    attached = json.dumps({ITEM_KEY: key, **metadata})
+    # The key last: a dataset made from an earlier run has one of that run in its metadata.
+    attached = json.dumps({**metadata, ITEM_KEY: key})
     if len(attached.encode()) > MAX_METADATA_BYTES:
         attached = json.dumps({ITEM_KEY: key})
     token = otel_context.attach(otel_context.set_value(semconv.METADATA, attached))

@@ -127,7 +127,8 @@ def _record(item: DatasetItem, finished: Finished) -> RagRecord:
             "query": item.query,
             "ground_truth": item.ground_truth,
             "id": item.id,
-            "metadata": {TRACE_KEY: job.trace_id, **item.metadata},
+            # The trace last: a dataset made from results has the trace of an earlier answer.
+            "metadata": {**item.metadata, TRACE_KEY: job.trace_id},
         }
     )
 

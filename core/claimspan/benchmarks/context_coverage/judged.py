@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -101,7 +102,9 @@ class JudgedFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        # It would write the torn line once more; ``add`` has said what is wrong.
+        with suppress(OSError):
+            self._file.close()
 
     def __enter__(self) -> Self:
         """Return the file itself, which is closed when the block ends."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -75,7 +76,9 @@ class PartialRun:
 
     def close(self) -> None:
         """Close the file, which stays for the next run."""
-        self._file.close()
+        # It would write the torn line once more; ``add`` has said what is wrong.
+        with suppress(OSError):
+            self._file.close()
 
     def remove(self) -> None:
         """Close the file and remove it: the submission is complete."""

@@ -115,11 +115,15 @@ def _ask_all(
         for question in dataset.questions:
             if question.query not in partial.answered:
                 try:
-                    partial.add(_ask(retrieve, question.query, matcher))
+                    answered = _ask(retrieve, question.query, matcher)
+                # What is no retriever at all fails for every question, and says so once.
                 except ConfigError:
                     raise
                 except Exception as error:  # noqa: BLE001 - a retriever of the user's may raise anything
                     failed[type(error).__name__] += 1
+                else:
+                    # Outside of the try: a full disk is no failure of the retriever.
+                    partial.add(answered)
             advance()
     return failed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, cast
@@ -104,7 +105,7 @@ def run_command(
     retriever failed for a question.
     """
     questions = read_dataset(directory)
-    path = output or Path(f"submission_{system}.json")
+    path = output or _default_output(system)
     retrieve = _retriever(retriever, questions, build=build)
     report = run_retriever(retrieve, questions, path, system=system, progress=progress)
     typer.echo(report.model_dump_json() if as_json else visible(run_text(report)))
@@ -113,6 +114,12 @@ def run_command(
         typer.echo(
             "note: the evaluation of a folder finds files named submission_NAME.json", err=True
         )
+
+
+def _default_output(system: str) -> Path:
+    # Models are often called like "BAAI/bge-m3", which would be a folder.
+    name = re.sub(r"[^\w.-]+", "-", system)
+    return Path(f"submission_{name}.json")
 
 
 def _published(directory: Path, given: Path | None) -> list[Row]:
