@@ -120,16 +120,26 @@ def _split(document: Document, golden: int, chunk_words: int) -> list[Chunk]:
     """Chunks of whole sentences, at least ``golden`` where there are as many sentences."""
     sentences = [each.strip() for each in every_sentence(document.text, "en") if each.strip()]
     lengths = [len(sentence.split()) for sentence in sentences]
-    n_chunks = max(golden, ceil(sum(lengths) / chunk_words))
-    parts: dict[int, list[str]] = {}
-    done = 0
-    for sentence, length in zip(sentences, lengths, strict=True):
-        # A sentence belongs to the part that its middle falls into.
-        part = int((done + length / 2) * n_chunks / sum(lengths))
-        parts.setdefault(part, []).append(sentence)
-        done += length
-    texts = [" ".join(part) for part in parts.values()]
+    n_parts = max(golden, ceil(sum(lengths) / chunk_words))
+    parts = _parts(lengths, n_parts)
+    # Whole sentences make some parts longer than others. With a part for each word every sentence
+    # has one of its own, so this comes to an end.
+    while any(len(part) > 1 and sum(lengths[n] for n in part) > chunk_words for part in parts):
+        n_parts += 1
+        parts = _parts(lengths, n_parts)
+    texts = [" ".join(sentences[n] for n in part) for part in parts]
     return [Chunk(id=f"{document.id}:{n}", text=text) for n, text in enumerate(texts, start=1)]
+
+
+def _parts(lengths: Sequence[int], n_parts: int) -> list[list[int]]:
+    """Places of sentences, in parts of about the same length; fewer where one would be empty."""
+    parts: dict[int, list[int]] = {}
+    total, done = sum(lengths), 0
+    for place, length in enumerate(lengths):
+        # A sentence belongs to the part that its middle falls into.
+        parts.setdefault(int((done + length / 2) * n_parts / total), []).append(place)
+        done += length
+    return list(parts.values())
 
 
 def _sentences(chunk: Chunk) -> frozenset[str]:
