@@ -92,6 +92,7 @@ def _packages_of(thing: object) -> Iterator[str]:
 
 
 def _callable(target: object) -> Callable[[str], object]:
+    # Said here, before the first question: called, it would return a coroutine that nobody awaits.
     if inspect.iscoroutinefunction(target):
         raise ConfigError("the retriever is asynchronous: give a function that returns documents")
     if not callable(target) or inspect.isclass(target):
@@ -108,6 +109,7 @@ def _items(result: object) -> Sequence[object]:
         lists = [
             value for value in cast("Mapping[object, object]", result).values() if _is_list(value)
         ]
+        # With two lists nobody knows which of them was retrieved.
         found = lists[0] if len(lists) == 1 else found
     if not _is_list(found):
         raise ConfigError(

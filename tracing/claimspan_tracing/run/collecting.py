@@ -76,6 +76,7 @@ class _Seen:
     @property
     def is_complete(self) -> bool:
         """Whether a record that can be evaluated is finished, and none is still under way."""
+        # All of them: a function may call two chains, and the one with scores may come last.
         return any(self.announced.values()) and self.announced.keys() <= self.finished.keys()
 
     def best(self) -> Finished | None:
@@ -138,6 +139,7 @@ class Collector:
         """Take the record, or none where nothing is to be evaluated."""
         key = (f"{facts.trace_id:032x}", f"{facts.span_id:016x}")
         with self._lock:
+            # A record without the key, such as one that a library makes at import, is nobody's.
             item = str(facts.attributes.get(ITEM_KEY))
             if seen := self._seen.get(item):
                 self._item_of[key] = item
@@ -170,6 +172,8 @@ class Collector:
 
     def _tell(self, seen: _Seen) -> None:
         if self._loop is not None and not self._loop.is_closed():
+            # Called on the worker's thread, and an asyncio event may be set on its loop's thread
+            # alone.
             self._loop.call_soon_threadsafe(seen.changed.set)
 
 

@@ -77,6 +77,7 @@ class Runner:
 
         try:
             async with asyncio.TaskGroup() as group:
+                # More tasks than threads: a judge is slow, and the pipeline need not wait for it.
                 for _ in range(threads + AHEAD):
                     group.create_task(take_next())
         except ExceptionGroup as errors:

@@ -84,6 +84,7 @@ class Session:
             hold_seconds=HOLD_SECONDS,
             tracer_provider=self._provider,
             sinks=[self._collector],
+            # The bound protects an application; here judging is what the process is for.
             max_cpu_share=1.0,
         )
         self._detach: Callable[[], object] | None = None
@@ -124,6 +125,7 @@ class Session:
             self._detach()
         if self._calls is not None:
             self._calls.close()
+        # The monitor before its provider: it still ends spans, which the provider exports.
         self._monitor.shutdown(SHUTDOWN_SECONDS)
         self._provider.shutdown()
         if self._results is not None:

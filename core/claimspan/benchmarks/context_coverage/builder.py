@@ -86,12 +86,14 @@ def build_items(
     pieces = [
         _Piece(name, chunk, _sentences(chunk)) for name, chunks in split.items() for chunk in chunks
     ]
+    # One index over all chunks, since the weight of a word follows from all documents.
     nearness = Nearness([piece.chunk.text for piece in pieces])
     items: list[CoverageItem] = []
     for document in documents:
         runs = _runs(split[document.id], golden)[:items_per_document]
         for number, run in enumerate(runs, start=1):
             name = document.id if number == 1 else f"{document.id}#{number}"
+            # By the name, so that a new document does not change the noise of the others.
             generator = random.Random(f"{seed}:{name}")  # noqa: S311 - no secret
             others = _noise(document, run, pieces, nearness, noise, noisy, generator)
             items.append(_item(document, name, run, others, nearness, pieces))
@@ -174,6 +176,7 @@ def _noise(
         for place, piece in enumerate(pieces)
         if piece.document != document.id and taken.isdisjoint(piece.sentences)
     ]
+    # Shuffled before it is sorted: the sort is stable, so equally near ones come in a drawn order.
     generator.shuffle(places)
     if noise == "hard":
         query = " ".join((_question(document), *(chunk.text for chunk in golden)))

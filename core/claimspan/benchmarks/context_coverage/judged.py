@@ -146,6 +146,7 @@ def _rows_of(path: Path, items: Sequence[CoverageItem], judge: str) -> dict[int,
             raise _refused(path, number, "is the result of another item: the data set has changed")
         if row.judge != judge:
             raise _refused(path, number, "is the result of another judge, or of another prompt")
+        # Facts cost a call, so they are kept even where the verdicts have failed.
         if row.facts is not None:
             rows[row.index] = row.model_copy(update={"error": None})
     return rows

@@ -57,6 +57,7 @@ class ChunkMatcher:
         for document, text in texts:
             letters = letters_of(text)
             known = self._letters.setdefault(document, [])
+            # With and without the question a text is often the same one; it is searched once.
             if letters and letters not in known:
                 known.append(letters)
 
@@ -96,6 +97,8 @@ class ChunkMatcher:
         """The document that a name stands for: an id, a path to a file of it, an id with a part."""
         if name in self._letters:
             return name
+        # A loader of directories keeps the path of the file, and a splitter adds the number of the
+        # chunk.
         path = PurePath(name)
         forms = (path.name, path.stem, _PART.split(name, maxsplit=1)[0])
         return next((form for form in forms if form in self._letters), None)
@@ -108,6 +111,8 @@ class ChunkMatcher:
             for id_, texts in self._letters.items()
         }
         most = max(shares.values(), default=0)
+        # No guess between two that fit equally well: a wrong document might be the right one by
+        # chance.
         best = [id_ for id_, share in shares.items() if share == most]
         if not most or most < _SHARE * len(shingles):
             return SourceMatch(UNMATCHED, "nothing")
@@ -122,6 +127,7 @@ def letters_of(text: str) -> str:
     Args:
         text: With or without ``<p>`` marks, in any of Unicode's forms.
     """
+    # Decomposed, a caron is a character of its own, which is no letter and falls away below.
     decomposed = unicodedata.normalize("NFKD", _MARK.sub(" ", text)).casefold()
     return "".join(character for character in decomposed if character.isalnum())
 

@@ -129,6 +129,7 @@ def _ask_all(
 
 
 def _ask(retrieve: Retrieve, query: str, matcher: ChunkMatcher) -> Answered:
+    # Around the retriever alone: the authors' time has no search for documents in it.
     began = time.perf_counter()
     chunks = retrieve(query)
     seconds = time.perf_counter() - began
@@ -149,6 +150,7 @@ def _write(
         "eval_scenario": scenario,
         "system": system,
         "time_per_question": _mean([each.seconds for each in answered.values()]),
+        # In the order of the dataset, whatever order a resumed run has asked in.
         "df": [_row(question, answered[question.query]) for question in dataset.questions],
     }
     write_private(path, json.dumps(submission, indent=2), what="the submission")
@@ -174,4 +176,5 @@ def _report(
 
 
 def _mean(values: Sequence[float]) -> float:
+    # The exact sum, so that a resumed run has the same mean whatever the order.
     return math.fsum(values) / len(values) if values else 0.0

@@ -69,6 +69,7 @@ def evaluate_command(
         for path in write_results(output, rows):
             typer.echo(f"wrote {visible(str(path))}", err=True)
     typer.echo(_shown(found, rows, as_markdown=as_markdown, as_json=as_json))
+    # Last, so that one broken file costs nobody the figures of the others.
     if found.unread:
         raise FileError("; ".join(found.unread))
 
@@ -109,6 +110,7 @@ def run_command(
     retrieve = _retriever(retriever, questions, build=build)
     report = run_retriever(retrieve, questions, path, system=system, progress=progress)
     typer.echo(report.model_dump_json() if as_json else visible(run_text(report)))
+    # After the report is printed: it says how far the run has come.
     _refuse_holes(report, path)
     if not is_submission(path.name):
         typer.echo(
