@@ -29,6 +29,7 @@ _PARTS: Final = re.compile(r"\u2212?\d+(?:[^\w\s]\d+)*|[^\d\u2212]+")
 """Numbers, and what stands between them: "FY2022" is two parts, and "3.5" is one."""
 
 _CONTRACTED: Final = re.compile(r"\b(what|who|where|when|how|that|it|there)['\u2019]s\b", re.I)
+_CANNOT: Final = re.compile(r"\bcan['\u2019]?t\b", re.I)
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b", re.I)
 _ADDRESS: Final = re.compile(
     r"^(?:(?:please|kindly|hi|hello|hey|can you|could you|would you|tell me|"
@@ -40,7 +41,7 @@ _EMPTY_WORDS: Final = frozenset("the an of in do does".split())
 
 _NEGATIONS: Final = frozenset(
     "not no never none neither nor nobody nothing without except excluding unless cannot "
-    "isn aren wasn weren don doesn didn won wouldn shouldn couldn hasn haven hadn mustn "
+    "isn aren wasn weren don doesn didn won wouldn shouldn couldn hasn haven hadn mustn needn "
     "nicht nie niemals niemand nichts kein keine keinem keinen keiner keines ohne außer ausser "
     "ne ni nisem nisi nista niste nismo niso nima nimam nimajo noben nobena nobenega nikoli nihče "
     "nihce nič nic brez razen pas sans non sin nunca bez".casefold().split()
@@ -118,10 +119,11 @@ def may_ask_the_same(query: str, known: str) -> bool:
         return False
     if _negations(words) != _negations(others) or _turned(words, others):
         return False
-    if _signs(words) != _signs(others):
+    if _signs(words) != _signs(others) or _lettered(query) != _lettered(known):
         return False
-    names = _names(query) | _names(known)
-    return _only(names, words) == _only(names, others) and names <= set(map(_singular, words))
+    # The first word has a capital letter anyway.
+    names = _capitalised(query, first=1) | _capitalised(known, first=1)
+    return _only(names, words) == _only(names, others) and names <= set(words)
 
 
 def _carries_meaning(character: str) -> bool:
@@ -130,7 +132,9 @@ def _carries_meaning(character: str) -> bool:
 
 def _said(query: str) -> list[str]:
     """The words that carry content as they are written, in lower case."""
-    said = _POSSESSIVE.sub("", _CONTRACTED.sub(r"\1 is", query))
+    # "Can't" would be "can" and "t", which is no negation.
+    spelt = _CANNOT.sub("cannot", _CONTRACTED.sub(r"\1 is", query))
+    said = _POSSESSIVE.sub("", spelt)
     plain = _ADDRESS.sub("", normalise(said))
     return [word for word in plain.split() if word not in _EMPTY_WORDS]
 
@@ -172,7 +176,12 @@ def _signs(words: Iterable[str]) -> set[str]:
 
 
 def _only(wanted: set[str], words: Iterable[str]) -> list[str]:
-    return [word for word in map(_singular, words) if word in wanted]
+    return [word for word in words if word in wanted]
+
+
+def _lettered(query: str) -> list[str]:
+    """Numbers with a letter behind them: "5a" is another paragraph than "5"."""
+    return [word for word in _said(query) if _has_digit(word) and word[-1].isalpha()]
 
 
 def _capitalised(query: str, first: int = 0) -> set[str]:
@@ -182,11 +191,6 @@ def _capitalised(query: str, first: int = 0) -> set[str]:
     said = _POSSESSIVE.sub("", query).split()[first:]
     capital = " ".join(word for word in said if any(c.isupper() for c in word))
     return set(_parted(capital)[0])
-
-
-def _names(query: str) -> set[str]:
-    """Names: the first word has a capital letter anyway."""
-    return set(map(_singular, _capitalised(query, first=1)))
 
 
 def _singular(word: str) -> str:
