@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges import Judge
@@ -152,5 +153,8 @@ def _why(error: Exception) -> str:
             return f"the pipeline hangs: {error}"
         case CallEndedError():
             return f"the pipeline raised {error}"
+        # Ours, about what a function returned; it names types alone, and says what to return.
+        case ConfigError():
+            return str(error)
         case _:
             return f"the pipeline raised {type(error).__name__}"

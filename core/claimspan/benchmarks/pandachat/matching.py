@@ -25,7 +25,10 @@ _MARK: Final = re.compile(r"</?p>", re.IGNORECASE)
 # The separators that stores and splitters put between a document's id and a chunk's number.
 _PART: Final = re.compile(r"[#:/|@]")
 
-_FIRST_KEYS: Final = ("document", "document_id", "doc_id", "ref_doc_id", "source_id", "source")
+_FIRST_KEYS: Final = (
+    *("document", "document_id", "doc_id", "ref_doc_id", "source_id", "source"),
+    "id",
+)
 """Metadata that names a chunk's document, looked at before any other: a chunk may also name its
 neighbours."""
 
