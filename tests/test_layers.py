@@ -52,6 +52,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "verdicts": frozenset({"errors", "text"}),
     "retrievers": frozenset({"errors", "records"}),
     "concurrency": frozenset({"errors"}),
+    "loading": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
     "statistics": frozenset({"errors"}),
     "files": VALUES | {"text"},
@@ -76,7 +77,8 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
-    | {"metrics", "progress", "report", "results", "retrievers", "statistics", "text"},
+    | {"loading", "metrics", "progress", "report", "results", "retrievers", "statistics"}
+    | {"text"},
     "__init__": VALUES | {"cost", "evaluation", "files"},
     "__main__": frozenset({"cli"}),
 }

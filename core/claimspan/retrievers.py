@@ -8,16 +8,10 @@ the adapter that is needed is loaded.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
-from types import ModuleType
 from typing import Final, Protocol, cast
 
 from pydantic import JsonValue
@@ -29,7 +23,6 @@ __all__ = [
     "RETRIEVERS",
     "Retrieve",
     "RetrieverAdapter",
-    "load_object",
     "plain_metadata",
     "retriever_of",
 ]
@@ -79,26 +72,6 @@ def retriever_of(target: object) -> Retrieve:
     return lambda query: [_chunk(each) for each in _items(call(query))]
 
 
-def load_object(spec: str) -> object:
-    """Import what ``module.py:name`` or ``package.module:name`` names.
-
-    Args:
-        spec: A Python file or a module, and a name in it. As for a script, the file's folder is
-            where its own imports are looked for.
-
-    Raises:
-        ConfigError: There is no such file, module or name, or the module cannot be imported.
-    """
-    place, _, name = spec.rpartition(":")
-    if not place or not name.isidentifier():
-        raise ConfigError(f"{spec!r} names no object: write module.py:name")
-    module = _load_file(Path(place)) if place.endswith(".py") else _import(place)
-    if not hasattr(module, name):
-        raise ConfigError(f"{place!r} has no {name!r}: give a name that the module defines")
-    found: object = getattr(module, name)
-    return found
-
-
 def _adapter_of(thing: object) -> RetrieverAdapter | None:
     """The adapter of the framework that the class of a thing, or its metaclass, comes from."""
     found = (_adapter(package) for package in dict.fromkeys(_packages_of(thing)))
@@ -119,6 +92,7 @@ def _packages_of(thing: object) -> Iterator[str]:
 
 
 def _callable(target: object) -> Callable[[str], object]:
+    # Said here, before the first question: called, it would return a coroutine that nobody awaits.
     if inspect.iscoroutinefunction(target):
         raise ConfigError("the retriever is asynchronous: give a function that returns documents")
     if not callable(target) or inspect.isclass(target):
@@ -135,6 +109,7 @@ def _items(result: object) -> Sequence[object]:
         lists = [
             value for value in cast("Mapping[object, object]", result).values() if _is_list(value)
         ]
+        # With two lists nobody knows which of them was retrieved.
         found = lists[0] if len(lists) == 1 else found
     if not _is_list(found):
         raise ConfigError(
@@ -210,37 +185,3 @@ def plain_metadata(metadata: object) -> dict[str, JsonValue]:
         return {}
     entries = cast("Mapping[object, object]", metadata).items()
     return {str(key): value for key, value in entries if isinstance(value, str | int | float)}
-
-
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ConfigError(f"there is no file {str(path)!r}: write module.py:name")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    # Not by its name alone: `json.py` would otherwise be Python's own module.
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{str(path)!r} is no Python file: write module.py:name")
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pydantic look their module up by its name.
-    sys.modules.setdefault(path.stem, module)
-    with _import_errors(str(path)):
-        spec.loader.exec_module(module)
-    return module
-
-
-def _import(name: str) -> ModuleType:
-    with _import_errors(name):
-        return importlib.import_module(name)
-
-
-@contextmanager
-def _import_errors(place: str) -> Generator[None]:
-    try:
-        yield
-    except Exception as error:
-        raise ConfigError(
-            f"{place!r} cannot be imported ({type(error).__name__}: {error}): correct it, or "
-            "install what it imports"
-        ) from error

@@ -98,6 +98,8 @@ def _data_of(pipeline: Pipeline) -> Callable[[str], dict[str, Any]]:
 
 def _text_sockets(pipeline: Pipeline) -> Iterator[_Socket]:
     for place, socket, is_mandatory in _free(pipeline):
+        # "text" and "prompt" also name optional settings, which have to stay as the pipeline has
+        # them.
         if socket in QUERY_SOCKETS or (is_mandatory and socket in MANDATORY_SOCKETS):
             yield place, socket
 

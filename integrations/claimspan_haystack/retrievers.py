@@ -72,6 +72,7 @@ def _documents(outputs: Mapping[str, Mapping[str, object]]) -> list[object]:
     """
     values = (value for sockets in outputs.values() for value in sockets.values())
     lists = [cast("list[object]", value) for value in values if isinstance(value, list)]
+    # Two retrievers side by side have no common order, and the order is what is measured.
     if len(lists) != 1:
         raise ConfigError(
             f"the retriever returned {len(lists)} lists of documents: give a retriever, or a "

@@ -72,6 +72,7 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
         return lambda query: query
     if (name := next((key for key in QUERY_KEYS if key in wanted), None)) is not None:
         return lambda query: {name: query}
+    # After the names of a question: a graph may take both, and then keeps messages for itself.
     if MESSAGES_KEY in wanted:
         return lambda query: {MESSAGES_KEY: [HumanMessage(query)]}
     if len(wanted) == 1:
@@ -84,6 +85,7 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
 
 def _wanted_keys(chain: Runnable[Any, Any]) -> list[str] | None:
     """The keys of a mapping that a chain takes; None where it takes a text, or does not say."""
+    # The state first: a graph whose state has no schema fails where it is asked for one.
     return _keys_of_state(chain) or _keys_of_schema(chain)
 
 

@@ -66,6 +66,7 @@ def _ask(target: object, inputs: Inputs) -> Callable[[str], object] | None:
 
 
 def _chat(engine: BaseChatEngine, query: str) -> object:
+    # Else the answers depend on the order in which the questions are asked.
     engine.reset()
     return engine.chat(query)
 

@@ -98,12 +98,12 @@ def test_a_metric_of_the_users_own_ranks_the_combinations(data_set: Path, tmp_pa
     assert 0 < result["ranking"]["n_chunks"]["tau"]["value"] < 1
     with pytest.raises(ConfigError, match="'broken' raised IndexError on item 'dough"):
         raise_of(BENCH, str(data_set), "--metric", f"{own}:broken")
-    with pytest.raises(ConfigError, match="has no function 'absent'"):
+    with pytest.raises(ConfigError, match="has no 'absent'"):
         raise_of(BENCH, str(data_set), "--metric", f"{own}:absent")
-    with pytest.raises(ConfigError, match="names no function"):
+    with pytest.raises(ConfigError, match="cannot be imported"):
         raise_of(BENCH, str(data_set), "--metric", "nowhere:n_chunks")
     own.write_text("import nothing_of_that_name\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="cannot be imported \\(ModuleNotFoundError\\)"):
+    with pytest.raises(ConfigError, match="cannot be imported \\(ModuleNotFoundError"):
         raise_of(BENCH, str(data_set), "--metric", f"{own}:n_chunks")
 
 

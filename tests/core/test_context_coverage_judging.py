@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -249,3 +250,26 @@ def test_an_empty_file_and_an_id_that_comes_twice_are_refused(tmp_path: Path) ->
         read_items(write(tmp_path / "empty.jsonl"))
     with pytest.raises(FileError, match="line 2 has the id of another line"):
         read_items(write(tmp_path / "twice.jsonl", {**ROW, "id": "x"}, {**ROW, "id": "x"}))
+
+
+def keep_all(path: Path, items: Sequence[CoverageItem], judged: Sequence[JudgedItem]) -> None:
+    with JudgedFile(path, items, judged[0].judge) as results:
+        for each in judged:
+            results.add(each)
+
+
+def test_a_full_disk_is_said_once_and_what_is_done_stays(tmp_path: Path) -> None:
+    items = [make_item(id=str(n)) for n in range(20)]
+    judged = judge_items(items, ScriptedJudge())
+    path, before = tmp_path / "results.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Room for some of the lines.
+    size = 3 * len(judged[0].model_dump_json())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        with pytest.raises(FileError, match="make room and run the same command again"):
+            keep_all(path, items, judged)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    with JudgedFile(path, items, judged[0].judge) as results:
+        assert len(results.known) == 2

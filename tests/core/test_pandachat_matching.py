@@ -41,6 +41,10 @@ def test_an_id_or_metadata_that_names_a_document_counts_first(found: Chunk) -> N
     assert MATCHER.match(found) == ("sl.9", "id")
 
 
+def test_the_text_of_a_chunk_counts_before_metadata_that_may_name_a_neighbour() -> None:
+    assert MATCHER.match(chunk(PASSAGE, next_document="sl.1")) == ("sl.9", "text")
+
+
 SPELLINGS: Final[list[Callable[[str], str]]] = [
     lambda text: text,
     lambda text: unicodedata.normalize("NFD", text),

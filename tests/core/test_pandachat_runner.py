@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from claimspan import Chunk
 from claimspan.benchmarks.pandachat import evaluate_submissions, run_retriever
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, FileError
 from claimspan.retrievers import retriever_of
 
 from command_line import invoke, run
@@ -179,6 +180,34 @@ def test_a_question_that_fails_leaves_no_submission_and_is_asked_again(tmp_path:
     assert evaluate_submissions(path, top_k=1).systems[0].correct == 13
 
 
+def test_a_full_disk_is_no_failure_of_the_retriever(tmp_path: Path) -> None:
+    path, before = tmp_path / "submission_mine.json", resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Room for a few lines of the file beside the submission.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (600, before[1]))
+    try:
+        with pytest.raises(FileError, match="make room and run the same command again"):
+            run_retriever(retriever_of(right_documents()), sample(), path, system="mine")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    report = run_retriever(retriever_of(right_documents()), sample(), path, system="mine")
+    assert report.resumed > 0
+    assert evaluate_submissions(path, top_k=1).systems[0].correct == 13
+
+
+def test_a_system_may_be_called_as_models_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = f"{module(tmp_path)}:retriever"
+    monkeypatch.chdir(tmp_path)
+
+    result = invoke(COMMAND, spec, str(SAMPLE), "--system", "BAAI/bge m3")
+
+    assert result.exit_code == 0, result.exception
+    written = json.loads((tmp_path / "submission_BAAI-bge-m3.json").read_text("utf-8"))
+    assert written["system"] == "BAAI/bge m3"
+
+
 def break_off(path: Path, after: int) -> None:
     """Leave what a run has done when it is broken off."""
     asked, right = list[str](), right_documents()
@@ -230,7 +259,7 @@ def test_the_command_builds_a_retriever_from_the_documents_without_questions(
         ("number", "a int is no retriever"),
         ("later", "asynchronous"),
         ("absent", "has no 'absent'"),
-        ("no name", "write module.py:name"),
+        ("no name", "write path.py:name"),
     ],
 )
 def test_what_is_no_retriever_is_refused_before_a_question_is_asked(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from claimspan import Chunk
 from claimspan.errors import ConfigError
-from claimspan.retrievers import load_object, retriever_of
+from claimspan.retrievers import retriever_of
 
 
 def returning(result: object) -> Callable[[str], object]:
@@ -73,47 +71,3 @@ def test_a_class_and_a_value_are_no_retrievers() -> None:
     for target in (dict, 7, "retriever"):
         with pytest.raises(ConfigError, match="is no retriever"):
             retriever_of(target)
-
-
-# --- objects of a user's module ---
-
-
-def test_a_file_is_imported_by_its_path_even_under_a_name_of_pythons(tmp_path: Path) -> None:
-    (tmp_path / "json.py").write_text("name = 'mine'\n")
-
-    assert load_object(f"{tmp_path / 'json.py'}:name") == "mine"
-
-
-def test_a_module_is_imported_by_its_name() -> None:
-    assert load_object("claimspan.retrievers:load_object") is load_object
-
-
-def test_dataclasses_of_a_users_file_find_their_module(tmp_path: Path) -> None:
-    lines = (
-        *("from __future__ import annotations", "from dataclasses import dataclass"),
-        *("@dataclass", "class R:", "    n: int = 1", "r = R()"),
-    )
-    (tmp_path / "my_records.py").write_text("\n".join(lines))
-
-    assert getattr(load_object(f"{tmp_path / 'my_records.py'}:r"), "n", None) == 1
-    assert "my_records" in sys.modules
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("import nowhere_to_be_found", "ModuleNotFoundError"),
-        ("def (", "SyntaxError"),
-        ("1 / 0", "ZeroDivisionError"),
-    ],
-)
-def test_a_file_that_cannot_be_imported_says_why(tmp_path: Path, source: str, message: str) -> None:
-    (tmp_path / "faulty.py").write_text(source)
-
-    with pytest.raises(ConfigError, match=message):
-        load_object(f"{tmp_path / 'faulty.py'}:x")
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no file '.*absent\.py'"):
-        load_object(f"{tmp_path / 'absent.py'}:x")

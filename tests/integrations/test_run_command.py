@@ -130,6 +130,17 @@ def test_inputs_can_be_named(name: str, options: list[str], dataset: Path) -> No
     assert result["metrics"]["faithfulness"] == {"mean": RIGHT, "n": 4}
 
 
+def test_a_dataset_made_from_earlier_results_is_run_as_any_other(tmp_path: Path) -> None:
+    earlier = {"dataset_item": "another", "trace_id": "0" * 32}
+    dataset = write(tmp_path / "dataset.jsonl", [{"query": "q0", "metadata": earlier}])
+    output, traces = tmp_path / "results.jsonl", tmp_path / "traces.jsonl"
+
+    run_json("chain", dataset, "-o", str(output), "--traces", str(traces))
+
+    (row,) = rows_of(output)
+    assert row.record.metadata["trace_id"] in {each.trace_id for each in read_trace_file(traces)}
+
+
 def test_a_chat_engine_begins_a_conversation_with_each_question(dataset: Path) -> None:
     output = dataset.with_name("results.jsonl")
 
@@ -239,7 +250,8 @@ def test_a_coroutine_that_hangs_is_left_behind(dataset: Path) -> None:
 def test_a_function_that_returns_no_answer_is_a_failure_of_each_question(dataset: Path) -> None:
     failed = run_json("no_answer", dataset, code=1)["failed"]
 
-    assert set(failed.values()) == {"the pipeline raised ConfigError"}
+    (why,) = set(failed.values())
+    assert why.startswith("the function returned a int: return a str, (answer, chunks)")
 
 
 def test_with_concurrency_1_everything_runs_on_the_thread_that_imported_it(dataset: Path) -> None:

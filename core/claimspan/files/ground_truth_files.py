@@ -117,6 +117,7 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
     """
     for key in keys:
         value = row.get(key)
+        # An empty cell of a spreadsheet is an empty text.
         if value in (None, ""):
             continue
         if not isinstance(value, str | int | float):

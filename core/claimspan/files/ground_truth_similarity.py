@@ -86,8 +86,10 @@ class _ByLetters:
             normalise(query),
             self._normalised,
             scorer=self._ratio,
+            # Normalised already; its own processor would drop the signs that we keep.
             processor=None,
             limit=CANDIDATES,
+            # rapidfuzz counts from 0 to 100, and stops early at what cannot reach the cutoff.
             score_cutoff=100 * self._threshold,
         )
         for _, score, place in found:
@@ -116,6 +118,7 @@ class _ByEmbedding:
             if score < self._threshold:
                 return None
             if may_ask_the_same(query, known):
+                # In single precision the cosine of a vector with itself may be 1.0000001.
                 return known, min(score, 1.0)
         return None
 

@@ -50,6 +50,7 @@ def slovenian_stem(word: str) -> str:
         At least three letters, or the whole of a shorter word.
     """
     folded = _without_carons(word)
+    # "2022" has no ending, and of "B12" nothing may be taken off.
     if not folded.isalpha():
         return folded
     for ending in _ENDINGS:
@@ -59,5 +60,6 @@ def slovenian_stem(word: str) -> str:
 
 
 def _without_carons(word: str) -> str:
+    # NFKD takes a caron off its letter; "č" would otherwise be no "c".
     decomposed = unicodedata.normalize("NFKD", word).casefold()
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))

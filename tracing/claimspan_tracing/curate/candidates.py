@@ -84,6 +84,7 @@ def read_candidates(paths: Iterable[Path], skipped: Skipped | None = None) -> li
     found: dict[str, Candidate] = {}
     for path in paths:
         for candidate in _read(path, skipped):
+            # As the ground truths are looked up later: one label serves all that ask the same.
             key = normalise(candidate.query)
             if not key:
                 continue
@@ -186,6 +187,8 @@ def _row_doubt(matrix: VerdictMatrix, claim: int) -> float:
     verdicts = matrix.rows[claim]
     entailed = [v.entailed for v in verdicts if v is not None and v.entailed is not None]
     if entailed:
+        # The best chunk decides a claim, so its distance from 0.5 is the doubt: 1 at 0.5, 0 at 0
+        # and 1.
         return 1.0 - 2.0 * abs(max(entailed) - 0.5)
     labels = matrix.labels[claim]
     return float(Label.ENTAILED not in labels and None in labels)

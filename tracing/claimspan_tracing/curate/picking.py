@@ -81,6 +81,7 @@ def pick(
         chosen.add(one.candidate)
     for reason, share in shares.items():
         picks += _take(_ordered(free, reason, chosen), reason, share, chosen)
+    # Once more, for what the shares have left over: a reason may have too few candidates.
     for reason in shares:
         picks += _take(_ordered(free, reason, chosen), reason, n - len(picks), chosen)
     return picks
@@ -161,6 +162,7 @@ def _farthest_first(candidates: Sequence[Candidate], chosen: _Chosen) -> Iterato
     nearest = [chosen.nearest(each) for each in candidates]
     left = set(range(len(candidates)))
     while left:
+        # Ties go to the first of the file, so that the same files give the same picks.
         best = min(left, key=lambda place: (nearest[place], place))
         left.discard(best)
         yield candidates[best]

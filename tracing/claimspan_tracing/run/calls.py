@@ -57,9 +57,8 @@ class Calls:
         """Number of calls that have outlasted their time."""
         self._queue: SimpleQueue[_Call[object] | None] = SimpleQueue()
         self._places = asyncio.Semaphore(threads)
-        self._most = threads
+        self._under_way = 0
         self._started = 0
-        self._idle = 0
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -77,12 +76,15 @@ class Calls:
         """
         async with self._places:
             call = _Call[object](function, copy_context())
+            self._under_way += 1
             self._start_thread()
             self._queue.put(call)
             waiting = asyncio.wrap_future(call.future)
             try:
+                # Not `wait_for`, which would cancel the future that the thread still has to set.
                 await asyncio.wait({waiting}, timeout=timeout)
             finally:
+                self._under_way -= 1
                 # Also where this task was cancelled: a wait leaves the future alone.
                 if not call.future.done():
                     self._leave(call)
@@ -98,10 +100,13 @@ class Calls:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _start_thread(self) -> None:
-        with self._lock:
-            if self._idle or self._started >= self._most:
-                return
-            self._started += 1
+        # By the calls under way and not by the threads that are idle: of two calls at once both
+        # would count on the one idle thread, and the second would wait behind the first.
+        if self._started >= self._under_way:
+            return
+        self._started += 1
+        # A daemon, since the interpreter waits at its end for every other thread, also for one
+        # that hangs.
         threading.Thread(target=self._work, name="claimspan-run", daemon=True).start()
 
     def _leave(self, call: _Call[object]) -> None:
@@ -110,17 +115,14 @@ class Calls:
             self._started -= 1
             self.left_behind += 1
             awaiting = call.awaiting
+        # Outside of the lock: cancelling runs callbacks, which may take the lock themselves.
         if awaiting is not None:
             awaiting.cancel()
 
     def _work(self) -> None:
         """Body of a thread: runs calls until there are none, or until it was left behind."""
         while True:
-            with self._lock:
-                self._idle += 1
             call = self._queue.get()
-            with self._lock:
-                self._idle -= 1
             if call is None:
                 return
             call.context.run(self._execute, call)
@@ -147,6 +149,7 @@ class Calls:
         future = asyncio.run_coroutine_threadsafe(awaited(), self._running_loop())
         with self._lock:
             call.awaiting = future
+            # The call was left before there was anything to cancel.
             if call.is_abandoned:
                 future.cancel()
         return future.result()

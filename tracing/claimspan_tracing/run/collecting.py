@@ -52,7 +52,8 @@ def of_item(key: str, metadata: Mapping[str, object]) -> Generator[None]:
     They stand in OpenTelemetry's context where OpenInference's ``using_metadata`` would put them,
     so that every integration finds them.
     """
-    attached = json.dumps({ITEM_KEY: key, **metadata})
+    # The key last: a dataset made from an earlier run has one of that run in its metadata.
+    attached = json.dumps({**metadata, ITEM_KEY: key})
     if len(attached.encode()) > MAX_METADATA_BYTES:
         attached = json.dumps({ITEM_KEY: key})
     token = otel_context.attach(otel_context.set_value(semconv.METADATA, attached))
@@ -75,6 +76,7 @@ class _Seen:
     @property
     def is_complete(self) -> bool:
         """Whether a record that can be evaluated is finished, and none is still under way."""
+        # All of them: a function may call two chains, and the one with scores may come last.
         return any(self.announced.values()) and self.announced.keys() <= self.finished.keys()
 
     def best(self) -> Finished | None:
@@ -137,6 +139,7 @@ class Collector:
         """Take the record, or none where nothing is to be evaluated."""
         key = (f"{facts.trace_id:032x}", f"{facts.span_id:016x}")
         with self._lock:
+            # A record without the key, such as one that a library makes at import, is nobody's.
             item = str(facts.attributes.get(ITEM_KEY))
             if seen := self._seen.get(item):
                 self._item_of[key] = item
@@ -169,6 +172,8 @@ class Collector:
 
     def _tell(self, seen: _Seen) -> None:
         if self._loop is not None and not self._loop.is_closed():
+            # Called on the worker's thread, and an asyncio event may be set on its loop's thread
+            # alone.
             self._loop.call_soon_threadsafe(seen.changed.set)
 
 

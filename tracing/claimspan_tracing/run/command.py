@@ -92,6 +92,7 @@ def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
     with redirect_stdout(sys.stderr):
         try:
             asyncio.run(session.run())
+        # At Ctrl-C asyncio cancels its task; which one comes out depends on what that was at.
         except (KeyboardInterrupt, asyncio.CancelledError):
             _say_where_it_stands(session, settings.output)
             session.close()

@@ -66,6 +66,7 @@ def _item(row: Mapping[str, object], place: str) -> DatasetItem:
 
 
 def _refuse_doubles(items: Sequence[DatasetItem], path: Path) -> None:
+    # Two questions of one id could not be told apart in a file of results.
     counts = Counter(item.id for item in items if item.id is not None)
     doubles = [id_ for id_, count in counts.items() if count > 1]
     if doubles:

@@ -140,6 +140,7 @@ class _Calls:
             raise
         if answer.documents is not None:
             self._returns_chunks = True
+            # A run of its own, since the reader takes chunks from retriever runs alone.
             search = object()
             self._capture.start(search, run_id, RunKind.RETRIEVER, "chunks", query)
             self._capture.end(search, answer)

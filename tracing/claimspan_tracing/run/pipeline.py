@@ -89,6 +89,7 @@ def adapted(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipelin
 
 def attach_all(monitor: Monitor) -> list[Callable[[], object]]:
     """Capture the pipelines of every framework that is imported; returns what ends it."""
+    # By its value: a framework registers under several top modules, and is attached once.
     imported = {entry.value: entry for entry in _entries() if entry.name in sys.modules}
     undo: list[Callable[[], object]] = []
     for entry in imported.values():

@@ -35,6 +35,7 @@ def entry_of_row(row: ResultRow, finished: Finished | None) -> ReportEntry:
     if finished is not None:
         return entry_of(finished.job, outcome)
     given = row.record.metadata.get("trace_id")
+    # The page needs times, and those of an earlier run are in its traces alone.
     now = time.time_ns()
     job = Job(
         record=row.record,

@@ -90,6 +90,7 @@ class RunFile:
         handle = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with open(handle, "w", encoding="utf-8") as file:
             file.writelines(map(self._line, self.done.values()))
+        # In one step: a process that ends right here leaves the old file or the new one.
         os.replace(beside, path)
 
 
@@ -103,6 +104,7 @@ def _done(
     """
     places: defaultdict[_Key, list[int]] = defaultdict(list)
     for index, item in enumerate(items):
+        # A list: without ids the same question may stand in a dataset twice.
         places[item.id, item.query, item.ground_truth].append(index)
     lines = path.read_text(encoding="utf-8").split("\n")
     for number, line in enumerate(lines, start=1):

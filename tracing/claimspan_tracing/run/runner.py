@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges import Judge
@@ -77,6 +78,7 @@ class Runner:
 
         try:
             async with asyncio.TaskGroup() as group:
+                # More tasks than threads: a judge is slow, and the pipeline need not wait for it.
                 for _ in range(threads + AHEAD):
                     group.create_task(take_next())
         except ExceptionGroup as errors:
@@ -127,7 +129,8 @@ def _record(item: DatasetItem, finished: Finished) -> RagRecord:
             "query": item.query,
             "ground_truth": item.ground_truth,
             "id": item.id,
-            "metadata": {TRACE_KEY: job.trace_id, **item.metadata},
+            # The trace last: a dataset made from results has the trace of an earlier answer.
+            "metadata": {**item.metadata, TRACE_KEY: job.trace_id},
         }
     )
 
@@ -150,5 +153,8 @@ def _why(error: Exception) -> str:
             return f"the pipeline hangs: {error}"
         case CallEndedError():
             return f"the pipeline raised {error}"
+        # Ours, about what a function returned; it names types alone, and says what to return.
+        case ConfigError():
+            return str(error)
         case _:
             return f"the pipeline raised {type(error).__name__}"

@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from claimspan.files.private import write_private
 from claimspan.judges import Judge, LexicalJudge, default_judge
+from claimspan.loading import load_object
 from claimspan.progress import progress_bar
 from claimspan.report import render_report
 from claimspan.results.rows import ResultRow
@@ -22,8 +23,8 @@ from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.run.calls import Calls
 from claimspan_tracing.run.collecting import Collector, item_key
 from claimspan_tracing.run.dataset import DatasetItem
+from claimspan_tracing.run.factories import made_by
 from claimspan_tracing.run.functions import attach_function
-from claimspan_tracing.run.loading import load_object, made_by
 from claimspan_tracing.run.pipeline import AttachedPipeline, adapted
 from claimspan_tracing.run.rows_on_page import entry_of_row
 from claimspan_tracing.run.run_file import RunFile
@@ -83,6 +84,7 @@ class Session:
             hold_seconds=HOLD_SECONDS,
             tracer_provider=self._provider,
             sinks=[self._collector],
+            # The bound protects an application; here judging is what the process is for.
             max_cpu_share=1.0,
         )
         self._detach: Callable[[], object] | None = None
@@ -123,6 +125,7 @@ class Session:
             self._detach()
         if self._calls is not None:
             self._calls.close()
+        # The monitor before its provider: it still ends spans, which the provider exports.
         self._monitor.shutdown(SHUTDOWN_SECONDS)
         self._provider.shutdown()
         if self._results is not None:

@@ -48,6 +48,8 @@ def _means(rows: Sequence[ResultRow]) -> Mapping[str, Mapping[str, float]]:
     """Metric to its mean, over the questions where it is defined, and their number."""
     values: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
+        # A metric that is undefined for a question is missing there, and counts for nothing: not as
+        # 0.
         for name, value in row.metrics.items():
             values[name].append(value)
     return {name: {"mean": sum(each) / len(each), "n": len(each)} for name, each in values.items()}

@@ -86,12 +86,14 @@ def build_items(
     pieces = [
         _Piece(name, chunk, _sentences(chunk)) for name, chunks in split.items() for chunk in chunks
     ]
+    # One index over all chunks, since the weight of a word follows from all documents.
     nearness = Nearness([piece.chunk.text for piece in pieces])
     items: list[CoverageItem] = []
     for document in documents:
         runs = _runs(split[document.id], golden)[:items_per_document]
         for number, run in enumerate(runs, start=1):
             name = document.id if number == 1 else f"{document.id}#{number}"
+            # By the name, so that a new document does not change the noise of the others.
             generator = random.Random(f"{seed}:{name}")  # noqa: S311 - no secret
             others = _noise(document, run, pieces, nearness, noise, noisy, generator)
             items.append(_item(document, name, run, others, nearness, pieces))
@@ -120,16 +122,26 @@ def _split(document: Document, golden: int, chunk_words: int) -> list[Chunk]:
     """Chunks of whole sentences, at least ``golden`` where there are as many sentences."""
     sentences = [each.strip() for each in every_sentence(document.text, "en") if each.strip()]
     lengths = [len(sentence.split()) for sentence in sentences]
-    n_chunks = max(golden, ceil(sum(lengths) / chunk_words))
-    parts: dict[int, list[str]] = {}
-    done = 0
-    for sentence, length in zip(sentences, lengths, strict=True):
-        # A sentence belongs to the part that its middle falls into.
-        part = int((done + length / 2) * n_chunks / sum(lengths))
-        parts.setdefault(part, []).append(sentence)
-        done += length
-    texts = [" ".join(part) for part in parts.values()]
+    n_parts = max(golden, ceil(sum(lengths) / chunk_words))
+    parts = _parts(lengths, n_parts)
+    # Whole sentences make some parts longer than others. With a part for each word every sentence
+    # has one of its own, so this comes to an end.
+    while any(len(part) > 1 and sum(lengths[n] for n in part) > chunk_words for part in parts):
+        n_parts += 1
+        parts = _parts(lengths, n_parts)
+    texts = [" ".join(sentences[n] for n in part) for part in parts]
     return [Chunk(id=f"{document.id}:{n}", text=text) for n, text in enumerate(texts, start=1)]
+
+
+def _parts(lengths: Sequence[int], n_parts: int) -> list[list[int]]:
+    """Places of sentences, in parts of about the same length; fewer where one would be empty."""
+    parts: dict[int, list[int]] = {}
+    total, done = sum(lengths), 0
+    for place, length in enumerate(lengths):
+        # A sentence belongs to the part that its middle falls into.
+        parts.setdefault(int((done + length / 2) * n_parts / total), []).append(place)
+        done += length
+    return list(parts.values())
 
 
 def _sentences(chunk: Chunk) -> frozenset[str]:
@@ -164,6 +176,7 @@ def _noise(
         for place, piece in enumerate(pieces)
         if piece.document != document.id and taken.isdisjoint(piece.sentences)
     ]
+    # Shuffled before it is sorted: the sort is stable, so equally near ones come in a drawn order.
     generator.shuffle(places)
     if noise == "hard":
         query = " ".join((_question(document), *(chunk.text for chunk in golden)))

@@ -56,6 +56,7 @@ def read_documents(paths: Sequence[str | Path]) -> list[Document]:
     documents: dict[str, Document] = {}
     for path in paths:
         for document in _documents_of(Path(path)):
+            # The id is what tells golden chunks from those of other documents.
             if document.id in documents:
                 raise FileError(
                     f"{str(path)!r} has a document with the id of another one: give each an id, or "

@@ -46,6 +46,8 @@ def gold_of(item: CoverageItem, facts: Sequence[Claim], verdicts: VerdictMatrix)
         places = item.places
         return Gold("given", tuple(frozenset(places[each] for each in ids) for ids in item.gold))
     by_sentence = [_containing(fact.sentence, item) for fact in facts]
+    # All or nothing: facts without a sentence would be held by no chunk, and look as if not
+    # retrieved.
     if all(by_sentence):
         return Gold("sentences", tuple(by_sentence))
     golden = range(len(item.golden))

@@ -132,6 +132,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def _item(row: Mapping[str, object], number: int, path: Path) -> CoverageItem:
+    # The line number, so that a file without ids can still be resumed.
     given = {"id": str(number), **row}
     if isinstance(given["id"], int):
         given["id"] = str(given["id"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -101,7 +102,9 @@ class JudgedFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        # It would write the torn line once more; ``add`` has said what is wrong.
+        with suppress(OSError):
+            self._file.close()
 
     def __enter__(self) -> Self:
         """Return the file itself, which is closed when the block ends."""
@@ -143,6 +146,7 @@ def _rows_of(path: Path, items: Sequence[CoverageItem], judge: str) -> dict[int,
             raise _refused(path, number, "is the result of another item: the data set has changed")
         if row.judge != judge:
             raise _refused(path, number, "is the result of another judge, or of another prompt")
+        # Facts cost a call, so they are kept even where the verdicts have failed.
         if row.facts is not None:
             rows[row.index] = row.model_copy(update={"error": None})
     return rows

@@ -88,6 +88,8 @@ async def ajudge_items(
         for index, item in waiting:
             found[index] = await _judge_item(index, item, known.get(index), settings)
 
+    # A disk that is full ends the run: `keep` raises, and judging what cannot be kept would cost
+    # money.
     await gather_or_cancel([judge_next() for _ in range(concurrency)])
     return [found[index] for index in range(len(items))]
 
@@ -142,6 +144,7 @@ async def _judge_item(
     with metered() as meter:
 
         def at_now(**update: object) -> JudgedItem:
+            # What an earlier run has spent on the item counts as well.
             usage = before + meter.usage + Usage(seconds=time.perf_counter() - started)
             return judged.model_copy(update={"usage": usage, "error": None, **update})
 
@@ -190,6 +193,7 @@ async def _verdicts(
     if settings.batched:
         return await _matrix(judge, item, facts, chunks)
     cells = await gather_or_cancel(
+        # Pair by pair: the published protocol makes one call for each fact and context.
         [_matrix(judge, item, [fact], [chunk]) for fact in facts for chunk in chunks]
     )
     flat = [cell[0][0] for cell in cells]

@@ -55,6 +55,7 @@ class Nearness:
         """The score of each text for a query, 0 where they share no word."""
         if self._index is None:
             return [0.0] * self._n_texts
+        # bm25s is asked for known words alone, and for at least one of them.
         known = [word for word in _words(query) if word in self._index.vocab_dict]
         return self._index.get_scores(known).tolist() if known else [0.0] * self._n_texts
 

@@ -81,6 +81,7 @@ async def _ask(document: Document, model: ChatModel) -> str:
         user=encode({"document": document.text[:_MAX_CHARACTERS], "call": call}),
         schema_name="question",
         schema=schema,
+        # A token for each character is more than most scripts take; 100 more are for the JSON.
         max_tokens=100 + _MAX_QUESTION,
     )
     completion = await model.complete(prompt)

@@ -120,6 +120,7 @@ def score_combinations(
         raise ConfigError(f"a metric is called {min(taken)!r}, as ours is: give another name")
     if judged.verdicts is None:
         return
+    # Once an item and not once a combination: it searches all texts for all sentences.
     gold = gold_of(item, judged.facts or (), judged.verdicts)
     for members in chunk_combinations(len(item.chunks), seed=item.id):
         yield _scored(item, judged.verdicts, gold, members, metrics)

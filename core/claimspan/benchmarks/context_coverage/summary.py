@@ -251,6 +251,7 @@ def _quality(measured: Sequence[_Measured], name: str) -> RankingQuality:
     return RankingQuality(
         tau=mean_estimate([tau for tau, _ in given], [question for _, question in given]),
         undefined=len(taus) - len(given),
+        # Paired by item: items differ far more from one another than metrics do.
         versus_continuous=_versus_continuous(measured, name),
     )
 
@@ -284,6 +285,7 @@ def _ranked_places(item: CoverageItem) -> list[int] | None:
     else:
         scores = [(chunk.score, j) for j, chunk in enumerate(item.chunks)]
         given = [(score, j) for score, j in scores if score is not None]
+        # Stable, and by the score alone: equal ones keep the order of the file, golden ones first.
         order = [j for _, j in sorted(given, key=lambda pair: -pair[0])]
     return order[:RETRIEVED] if len(order) >= RETRIEVED else None
 
@@ -296,6 +298,7 @@ def _pair_result(measured: Sequence[_Measured], name: str) -> PairResult:
         positive = coverage_of_set(verdicts, order[:2], combine=combine, scoring=scoring)
         negative = coverage_of_set(verdicts, order[-2:], combine=combine, scoring=scoring)
         if positive is not None and negative is not None:
+            # A product of the same probabilities in another order differs in its last bits.
             is_equal = math.isclose(positive, negative, abs_tol=1e-12)
             signs[0 if is_equal else 1 if positive > negative else -1] += 1
     return PairResult(

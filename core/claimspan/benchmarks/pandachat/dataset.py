@@ -57,6 +57,8 @@ class Dataset:
         found: dict[str, str] = {}
         for question in self.questions:
             if question.texts:
+                # A document that answers several questions has a text without each of them; the
+                # first stands for it.
                 found.setdefault(question.document, question.texts[0])
         return found
 
@@ -97,6 +99,7 @@ def find_dataset(folder: Path) -> Path | None:
     Returns:
         The first by name; None where there is none.
     """
+    # Submissions lie one or two folders below the root of the authors' repository.
     above = [parent / _UPSTREAM for parent in (folder.resolve(), *folder.resolve().parents[:2])]
     places = (folder.glob(_PATTERN), *(place.glob(f"*/{_PATTERN}") for place in above))
     return next((path for place in places for path in sorted(place)), None)
@@ -113,6 +116,7 @@ def parse_json(path: Path, *, wanted: str) -> object:
         FileError: It cannot be read, or is not JSON of bounded size.
     """
     try:
+        # Before it is parsed: JSON that is nested very deep exhausts the parser's stack.
         data = check_bounds(read_text(path, wanted=wanted))
         parsed: object = json.loads(data, parse_constant=lambda _: None)
     except PayloadError as error:

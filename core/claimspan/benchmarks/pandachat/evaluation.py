@@ -101,6 +101,7 @@ def evaluate_submissions(
     place = Path(place)
     questions = _questions(place, dataset)
     read, unread = _read_all(find_submissions(place))
+    # Each figure is looked up by name from here on, so two systems may not share one.
     named = _named(read)
     figures = [figures_of(submission, name, top_k) for name, submission in named.items()]
     systems = in_published_order(figures, published)
@@ -121,6 +122,7 @@ def evaluate_submissions(
 def _questions(place: Path, dataset: str | Path | None) -> Dataset | None:
     if dataset is None:
         dataset = find_dataset(place if place.is_dir() else place.parent)
+    # Submissions repeat question and document, so that the published figures need no dataset.
     return None if dataset is None else read_dataset(dataset)
 
 
@@ -144,6 +146,8 @@ def _read_all(paths: Sequence[Path]) -> tuple[list[Submission], list[str]]:
 
 def _named(submissions: Sequence[Submission]) -> dict[str, Submission]:
     """Name to submission; two of the same name have their files beside it."""
+    # The name is what the authors' script tells rows apart by; nothing keeps two files from having
+    # one.
     counts = Counter(submission.system for submission in submissions)
     return {
         each.system if counts[each.system] == 1 else f"{each.system} ({each.path})": each

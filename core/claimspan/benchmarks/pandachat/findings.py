@@ -92,6 +92,7 @@ def _in_rows(submission: Submission, k: int) -> Iterator[Finding]:
             lambda row: len(set(row.sources[:k])) < len(row.sources[:k]),
         ),
     ]
+    # One table and not one function a check, so that every check counts against the same rows.
     for kind, says, holds in checks:
         yield from _finding(
             submission, kind, [row.query for row in submission.rows if holds(row)], says
@@ -113,6 +114,7 @@ def _in_questions(submission: Submission) -> Iterator[Finding]:
 def _beside(submission: Submission, dataset: Dataset) -> Iterator[Finding]:
     """What a look at the dataset shows."""
     asked = dataset.by_query
+    # Of a doubled question the last row; that it is doubled is a finding of its own.
     queries = {row.query: row for row in submission.rows}
     missing = [query for query in asked if query not in queries]
     says = f"of {len(asked)} questions are missing: accuracy is that of the others"

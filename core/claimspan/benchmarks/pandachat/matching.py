@@ -25,7 +25,10 @@ _MARK: Final = re.compile(r"</?p>", re.IGNORECASE)
 # The separators that stores and splitters put between a document's id and a chunk's number.
 _PART: Final = re.compile(r"[#:/|@]")
 
-_FIRST_KEYS: Final = ("document", "document_id", "doc_id", "ref_doc_id", "source_id", "source")
+_FIRST_KEYS: Final = (
+    *("document", "document_id", "doc_id", "ref_doc_id", "source_id", "source"),
+    "id",
+)
 """Metadata that names a chunk's document, looked at before any other: a chunk may also name its
 neighbours."""
 
@@ -57,48 +60,62 @@ class ChunkMatcher:
         for document, text in texts:
             letters = letters_of(text)
             known = self._letters.setdefault(document, [])
+            # With and without the question a text is often the same one; it is searched once.
             if letters and letters not in known:
                 known.append(letters)
 
     def match(self, chunk: Chunk) -> SourceMatch:
         """Find the document of a chunk.
 
-        Its id and its metadata count first, then its text: letters and digits alone, without case,
-        accents and paragraph marks, so that neither splitting, nor Unicode's form, nor a lost caron
-        breaks the match. Where the text is not contained in any document as a whole, the document
-        that has most of it is taken.
+        Its id and the metadata that are named as a document's id count first, then its text, then
+        any other metadata. Of a text letters and digits alone count, without case, accents and
+        paragraph marks, so that neither splitting, nor Unicode's form, nor a lost caron breaks the
+        match. Where the text is not contained in any document as a whole, the document that has
+        most of it is taken.
 
         Returns:
             The document, or ``UNMATCHED`` where there is none, or several that fit equally well.
         """
-        named = next((id_ for name in _names(chunk) if (id_ := self._known(name))), None)
-        if named is not None:
+        if (named := self._first_known(_own_names(chunk))) is not None:
             return SourceMatch(named, "id")
         letters = letters_of(chunk.text)
-        if not letters:
-            return SourceMatch(UNMATCHED, "nothing")
         holders = [
-            id_ for id_, texts in self._letters.items() if any(letters in text for text in texts)
+            id_
+            for id_, texts in self._letters.items()
+            if letters and any(letters in text for text in texts)
         ]
+        # Before the other metadata, which may name the chunk's neighbours.
         if len(holders) == 1:
             return SourceMatch(holders[0], "text")
-        return SourceMatch(UNMATCHED, "several") if holders else self._by_overlap(letters)
+        if (named := self._first_known(_other_names(chunk))) is not None:
+            return SourceMatch(named, "id")
+        if holders:
+            return SourceMatch(UNMATCHED, "several")
+        return self._by_overlap(letters)
+
+    def _first_known(self, names: Iterable[str]) -> str | None:
+        return next((id_ for name in names if (id_ := self._known(name))), None)
 
     def _known(self, name: str) -> str | None:
         """The document that a name stands for: an id, a path to a file of it, an id with a part."""
         if name in self._letters:
             return name
+        # A loader of directories keeps the path of the file, and a splitter adds the number of the
+        # chunk.
         path = PurePath(name)
         forms = (path.name, path.stem, _PART.split(name, maxsplit=1)[0])
         return next((form for form in forms if form in self._letters), None)
 
     def _by_overlap(self, letters: str) -> SourceMatch:
+        # Of a text that is too short for one nothing is said: it could be of any document.
         shingles = set(_shingles(letters))
         shares = {
             id_: max((sum(each in text for each in shingles) for text in texts), default=0)
             for id_, texts in self._letters.items()
         }
         most = max(shares.values(), default=0)
+        # No guess between two that fit equally well: a wrong document might be the right one by
+        # chance.
         best = [id_ for id_, share in shares.items() if share == most]
         if not most or most < _SHARE * len(shingles):
             return SourceMatch(UNMATCHED, "nothing")
@@ -113,20 +130,28 @@ def letters_of(text: str) -> str:
     Args:
         text: With or without ``<p>`` marks, in any of Unicode's forms.
     """
+    # Decomposed, a caron is a character of its own, which is no letter and falls away below.
     decomposed = unicodedata.normalize("NFKD", _MARK.sub(" ", text)).casefold()
     return "".join(character for character in decomposed if character.isalnum())
 
 
-def _names(chunk: Chunk) -> Iterator[str]:
-    """Everything that may be a document's id, the likeliest first."""
+def _own_names(chunk: Chunk) -> Iterator[str]:
+    """What names the document of a chunk, the likeliest first."""
     metadata: Mapping[str, object] = chunk.metadata
-    first = [metadata[key] for key in _FIRST_KEYS if key in metadata]
-    others = [value for key, value in metadata.items() if key not in _FIRST_KEYS]
-    yield from (each for each in (chunk.id, *first, *others) if isinstance(each, str))
+    given = (metadata.get(key) for key in _FIRST_KEYS)
+    yield from (each for each in (chunk.id, *given) if isinstance(each, str))
+
+
+def _other_names(chunk: Chunk) -> Iterator[str]:
+    metadata: Mapping[str, object] = chunk.metadata
+    for key, value in metadata.items():
+        if key not in _FIRST_KEYS and isinstance(value, str):
+            yield value
 
 
 def _shingles(letters: str) -> Iterator[str]:
     if len(letters) < _SHINGLE:
         return
+    # Half of each lies in the next: where a prefix ends, at most two of them are lost.
     for start in range(0, len(letters) - _SHINGLE + 1, _SHINGLE // 2):
         yield letters[start : start + _SHINGLE]

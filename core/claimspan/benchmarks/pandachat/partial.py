@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -75,7 +76,9 @@ class PartialRun:
 
     def close(self) -> None:
         """Close the file, which stays for the next run."""
-        self._file.close()
+        # It would write the torn line once more; ``add`` has said what is wrong.
+        with suppress(OSError):
+            self._file.close()
 
     def remove(self) -> None:
         """Close the file and remove it: the submission is complete."""
@@ -90,6 +93,8 @@ class PartialRun:
             return []
         except (OSError, UnicodeDecodeError):
             raise self._foreign() from None
+        # A file that ends within its first line was torn as well, and belongs to this run if it
+        # begins so.
         if complete[:1] != [self._head] and (complete or not self._head.startswith(torn)):
             raise self._foreign()
         return complete
@@ -123,5 +128,6 @@ class PartialRun:
 
 def _digest(system: str, dataset: Dataset) -> str:
     """Tells one run from another: the same system over the same questions."""
+    # Not the texts: who mends a typing error in a document does not ask all questions again.
     asked = [(question.query, question.document) for question in dataset.questions]
     return hashlib.sha256(json.dumps([system, asked]).encode()).hexdigest()[:16]

@@ -120,6 +120,7 @@ def in_published_order(
     figures: Iterable[SystemFigures], rows: Sequence[Row]
 ) -> list[SystemFigures]:
     """Sort systems as given rows are, else as the authors' are; others follow as they come."""
+    # The given rows come first: the authors may have evaluated more systems since.
     names = dict.fromkeys((*(row[_SYSTEM] for row in rows), *_AUTHORS_ORDER))
     place = {name: n for n, name in enumerate(names)}
     return sorted(figures, key=lambda each: place.get(each.system, len(place)))
@@ -133,6 +134,7 @@ def merged(rows: Sequence[Row], new: Sequence[Row]) -> list[Row]:
         new: What was found out. The same system at the same ``k`` is never listed twice.
     """
     found = {_identity(row): row for row in rows}
+    # An update keeps the place of a row that is there, so that the table keeps its order.
     found.update({_identity(row): row for row in new})
     return list(found.values())
 
@@ -166,6 +168,7 @@ def markdown(rows: Sequence[Row]) -> str:
     ranked = sorted(rows, key=_percentage, reverse=True)  # equal ones keep their order
     columns = [*_IDENTITY, *_FIGURES]
     cells = [[row.get(column) for column in columns] for row in ranked]
+    # As pandas calls it; its numbers are rounded to six significant digits here, not in the rows.
     return tabulate(cells, headers=columns, tablefmt="pipe")
 
 
@@ -223,6 +226,7 @@ def _compared(published: Row, found: Row | None, top_k: int) -> Published:
     system = str(published[_SYSTEM])
     if found is None:
         return Published(system=system, top_k=top_k, equal=None)
+    # Exact, also for floats: the same division of the same counts gives the same bits.
     differs = tuple(name for name in _FIGURES if published.get(name) != found[name])
     return Published(system=system, top_k=top_k, equal=not differs, differs=differs)
 

@@ -115,16 +115,21 @@ def _ask_all(
         for question in dataset.questions:
             if question.query not in partial.answered:
                 try:
-                    partial.add(_ask(retrieve, question.query, matcher))
+                    answered = _ask(retrieve, question.query, matcher)
+                # What is no retriever at all fails for every question, and says so once.
                 except ConfigError:
                     raise
                 except Exception as error:  # noqa: BLE001 - a retriever of the user's may raise anything
                     failed[type(error).__name__] += 1
+                else:
+                    # Outside of the try: a full disk is no failure of the retriever.
+                    partial.add(answered)
             advance()
     return failed
 
 
 def _ask(retrieve: Retrieve, query: str, matcher: ChunkMatcher) -> Answered:
+    # Around the retriever alone: the authors' time has no search for documents in it.
     began = time.perf_counter()
     chunks = retrieve(query)
     seconds = time.perf_counter() - began
@@ -145,6 +150,7 @@ def _write(
         "eval_scenario": scenario,
         "system": system,
         "time_per_question": _mean([each.seconds for each in answered.values()]),
+        # In the order of the dataset, whatever order a resumed run has asked in.
         "df": [_row(question, answered[question.query]) for question in dataset.questions],
     }
     write_private(path, json.dumps(submission, indent=2), what="the submission")
@@ -170,4 +176,5 @@ def _report(
 
 
 def _mean(values: Sequence[float]) -> float:
+    # The exact sum, so that a resumed run has the same mean whatever the order.
     return math.fsum(values) / len(values) if values else 0.0

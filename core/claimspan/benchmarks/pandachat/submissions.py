@@ -130,6 +130,7 @@ def _listed(value: JsonValue) -> list[str] | None:
     """The sources as a list; a list that was written as a text is read, as by the authors."""
     if isinstance(value, str) and len(value) <= _LONGEST_LITERAL:
         try:
+            # Literals alone: a submission comes from others, and `eval` would run what it says.
             value = ast.literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return None

@@ -125,6 +125,7 @@ def context_coverage(
     """
     if markdown and as_json:
         raise ConfigError("--markdown and --json do not go together: give one of them")
+    # Before judging, which costs money: a metric that cannot be loaded is noticed at once.
     own = dict(map(load_metric, metrics or ()))
     items = read_items(file)
     judged = _judge_all(

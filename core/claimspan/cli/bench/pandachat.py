@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, cast
@@ -23,7 +24,8 @@ from claimspan.benchmarks.pandachat.runner import RunReport, run_retriever
 from claimspan.benchmarks.pandachat.submissions import is_submission
 from claimspan.cli.bench.pandachat_tables import evaluation_text, run_text
 from claimspan.errors import ConfigError, FileError
-from claimspan.retrievers import Retrieve, load_object, retriever_of
+from claimspan.loading import load_object
+from claimspan.retrievers import Retrieve, retriever_of
 from claimspan.text.visible import visible
 
 __all__ = ["evaluate_command", "run_command"]
@@ -67,6 +69,7 @@ def evaluate_command(
         for path in write_results(output, rows):
             typer.echo(f"wrote {visible(str(path))}", err=True)
     typer.echo(_shown(found, rows, as_markdown=as_markdown, as_json=as_json))
+    # Last, so that one broken file costs nobody the figures of the others.
     if found.unread:
         raise FileError("; ".join(found.unread))
 
@@ -103,15 +106,22 @@ def run_command(
     retriever failed for a question.
     """
     questions = read_dataset(directory)
-    path = output or Path(f"submission_{system}.json")
+    path = output or _default_output(system)
     retrieve = _retriever(retriever, questions, build=build)
     report = run_retriever(retrieve, questions, path, system=system, progress=progress)
     typer.echo(report.model_dump_json() if as_json else visible(run_text(report)))
+    # After the report is printed: it says how far the run has come.
     _refuse_holes(report, path)
     if not is_submission(path.name):
         typer.echo(
             "note: the evaluation of a folder finds files named submission_NAME.json", err=True
         )
+
+
+def _default_output(system: str) -> Path:
+    # Models are often called like "BAAI/bge-m3", which would be a folder.
+    name = re.sub(r"[^\w.-]+", "-", system)
+    return Path(f"submission_{name}.json")
 
 
 def _published(directory: Path, given: Path | None) -> list[Row]:

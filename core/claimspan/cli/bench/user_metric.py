@@ -1,15 +1,14 @@
-"""Loads a retrieval metric out of a Python file of the user's."""
+"""Loads a retrieval metric out of a Python file or module of the user's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import cast
 
 from claimspan.benchmarks.context_coverage.items import CoverageItem
 from claimspan.benchmarks.context_coverage.rankings import RetrievalMetric
 from claimspan.errors import ConfigError
+from claimspan.loading import load_object
 from claimspan.records import Chunk
 
 __all__ = ["load_metric"]
@@ -19,36 +18,21 @@ def load_metric(place: str) -> tuple[str, RetrievalMetric]:
     """Load a metric.
 
     Args:
-        place: ``FILE.py:FUNCTION``; the function takes an item and some of its chunks.
+        place: ``path.py:name`` or ``package.module:name`` of a function that takes an item and some
+            of its chunks.
 
     Returns:
         Its name, which is that of the function, and the metric. Whatever the function raises
         becomes a ``ConfigError``.
 
     Raises:
-        ConfigError: There is no such file or function, or the file cannot be imported.
+        ConfigError: There is no such file, module or function, or it cannot be imported.
     """
-    file, colon, name = place.rpartition(":")
-    if not colon or not name.isidentifier() or not Path(file).is_file():
-        raise ConfigError(f"--metric {place!r} names no function: give FILE.py:FUNCTION")
-    function = _attribute(Path(file), name)
+    function = load_object(place)
+    name = place.rpartition(":")[2]
     if not callable(function):
-        raise ConfigError(f"{file!r} has no function {name!r}: give one that it has")
+        raise ConfigError(f"--metric {place!r} cannot be called: name a function")
     return name, _guarded(name, cast("RetrievalMetric", function))
-
-
-def _attribute(file: Path, name: str) -> object:
-    spec = spec_from_file_location(f"claimspan_metric_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{str(file)!r} is no Python file: give FILE.py:FUNCTION")
-    module = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ConfigError(
-            f"{str(file)!r} cannot be imported ({type(error).__name__}): correct the file"
-        ) from error
-    return getattr(module, name, None)
 
 
 def _guarded(name: str, metric: RetrievalMetric) -> Callable[..., float | None]:
