@@ -213,6 +213,24 @@ def test_people_read_what_was_skipped_and_what_cannot_be_computed(tmp_path: Path
     assert "no id in 3 of 3 records" in printed
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "out.jsonl", "last.jsonl"])
+def test_skipped_rows_are_never_written_over_a_file_of_the_run(tmp_path: Path, name: str) -> None:
+    path = half_broken(tmp_path / "in.jsonl")
+    invoke("evaluate", str(path), "-o", str(tmp_path / "last.jsonl"), "--judge", "lexical")
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    (tmp_path / "sub").mkdir()
+
+    result = invoke(
+        *("evaluate", str(path), "--judge", "lexical", "-o", str(tmp_path / "out.jsonl")),
+        *("--compare", str(tmp_path / "last.jsonl")),
+        *("--skipped", str(tmp_path / "sub" / ".." / name)),
+    )
+
+    assert isinstance(result.exception, ConfigError)
+    assert "give another path with --skipped" in str(result.exception)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()} == before
+
+
 def test_skipped_rows_are_written_with_their_reasons_on_request(tmp_path: Path) -> None:
     skipped = tmp_path / "skipped.jsonl"
 

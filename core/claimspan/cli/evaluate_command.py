@@ -24,6 +24,7 @@ from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.files.private import is_same_file
 from claimspan.files.record_files import RecordFile
 from claimspan.judges import default_judge
 from claimspan.records import RagRecord
@@ -156,6 +157,7 @@ def evaluate_command(
     if celery and judge is not None:
         raise ConfigError("--judge and --celery do not go together: the workers have their judge")
     before_and_after = _files_to_compare(compare, output)
+    _keep_from_skipped(skipped, file, output, compare)
     run = _checked_run(file, output, result_format, undefined, strict=strict, skipped=skipped)
     # Not where every claim and label is recorded: a judge may need a key.
     chosen = default_judge(judge) if run.left_to_judge and not celery else None
@@ -165,6 +167,21 @@ def evaluate_command(
     typer.echo(_as_json(run, found) if as_json else visible(_as_table(run, found)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
+
+
+def _keep_from_skipped(skipped: Path | None, *others: Path | None) -> None:
+    """Refuse to write the skipped rows over a file that the run reads or writes.
+
+    Raises:
+        ConfigError: ``--skipped`` is one of the others.
+    """
+    # Before anything is read: the file of skipped rows is in place when the input is read again.
+    if skipped is None or not any(is_same_file(skipped, each) for each in others if each):
+        return
+    raise ConfigError(
+        f"{str(skipped)!r} is another file of this run, which --skipped would replace: give "
+        "another path with --skipped"
+    )
 
 
 def _checked_run(
@@ -184,7 +201,7 @@ def _checked_run(
     to = Output(output, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
     run = EvaluationRun(records, to, undefined.value)
     run.check(strict=strict, skipped=skipped)
-    if run.account.skipped and output is not None and output.exists() and output.samefile(file):
+    if run.account.skipped and output is not None and is_same_file(output, file):
         raise ConfigError(
             f"{str(output)!r} is the input, which has rows that cannot be used and would be lost: "
             "give another path with -o"
@@ -210,7 +227,7 @@ def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
         return []
     if output is None:
         raise ConfigError("--compare needs a file of the new results: give one with -o")
-    if before.absolute() == output.absolute():
+    if is_same_file(before, output):
         raise ConfigError("--compare and -o are one file: copy the last results before a new run")
     read_system(before)
     return [before, output]

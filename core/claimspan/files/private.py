@@ -19,6 +19,7 @@ __all__ = [
     "cannot_write",
     "create_private",
     "create_private_database",
+    "is_same_file",
     "open_private",
     "refuse_special",
     "replaced_private",
@@ -173,6 +174,19 @@ def _remedy(path: Path, error: OSError) -> str:
             return "the disk is full; make room, or give a file on another disk"
         case _:
             return f"{error.strerror or type(error).__name__}; give another file"
+
+
+def is_same_file(left: Path, right: Path) -> bool:
+    """Whether two paths lead to one file, by links and other spellings as well.
+
+    Args:
+        left: A path; there need not be a file.
+        right: Another one.
+    """
+    if left.exists() and right.exists():
+        # Not by names alone: a hard link and a file system without case have two for one file.
+        return left.samefile(right)
+    return left.resolve() == right.resolve()
 
 
 def refuse_special(path: Path) -> None:
