@@ -232,6 +232,32 @@ def test_the_command_writes_chunks_where_they_are_asked_for(tmp_path: Path) -> N
     assert with_chunks["chunks"][0]["text"] == "Hamlet is by Shakespeare."
 
 
+def test_a_dataset_that_breaks_off_leaves_the_ground_truths_of_before(tmp_path: Path) -> None:
+    path, output = tmp_path / "dataset.jsonl.gz", tmp_path / "truths.jsonl"
+    # Not one block of the packer: the rows before the damage can be read.
+    rows = [{**OPEN, "question": f"{number} {number**40}?"} for number in range(5_000)]
+    packed = gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    output.write_text("of before", encoding="utf-8")
+
+    result = invoke("dataset", "nq-open", str(path), "-o", str(output))
+
+    assert isinstance(result.exception, FileError)
+    assert output.read_text(encoding="utf-8") == "of before"
+
+
+def test_a_quotation_mark_that_is_not_closed_costs_one_line_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "questions.tsv"
+    rows = ['1\t"who?\ta_1\tOne', *(f"{number}\twho {number}?\ta_1\tTwo" for number in range(2, 9))]
+    path.write_text("\n".join(["id\tquestion\tdoc-id-list\tanswers", *rows]), encoding="utf-8")
+    bad: list[BadLine] = []
+
+    items = list(read_dataset(None, path, on_bad=bad.append))
+
+    assert [each.id for each in items] == [*"2345678"]
+    assert bad == [BadLine(2, "a quotation mark that is not closed")]
+
+
 def test_the_command_does_not_write_over_the_dataset(tmp_path: Path) -> None:
     path = written(tmp_path, CLAPNQ)
 
