@@ -101,8 +101,15 @@ def _verdict(system: RecomputedSystem) -> str:
     """What the comparison with the file's own figures has shown, in one line."""
     n = system.labelled
     told = f"{system.name}: {n} record{'s' * (n != 1)} with labels"
-    unlabelled = system.account.rows - n
-    told += f" ({unlabelled} without, left out)" * bool(unlabelled)
+    left_out = [
+        f"{count} {what}"
+        for count, what in (
+            (system.account.records - n, "without"),
+            (system.account.skipped, "that cannot be read"),
+        )
+        if count
+    ]
+    told += f" (left out: {', '.join(left_out)})" * bool(left_out)
     return f"{told}; {_of_values(system)}; {_of_means(system)}"
 
 
