@@ -36,6 +36,9 @@ class Document:
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     """The means that RAGChecker has written beside them, in per cent."""
 
+    others: frozenset[str] = frozenset()
+    """Names of what else the file holds, which belongs to no record."""
+
 
 def is_document(value: object) -> bool:
     """Whether one JSON value holds several records, rather than being one."""
@@ -62,6 +65,9 @@ def document_of(text: bytes, path: Path) -> Document | None:
     except (ValueError, RecursionError):
         return None
     metrics: object = None
+    others = frozenset[str]()
+    if isinstance(value, dict) and is_document(value):  # pyright: ignore[reportUnknownArgumentType] - any JSON value
+        others = frozenset(map(str, value)) - {"results", "input_data", "metrics", *_COLUMNS}  # pyright: ignore[reportUnknownArgumentType] - any JSON value
     if isinstance(value, dict):
         metrics = value.get("metrics")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - any JSON value
         value = _rows(value, path)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
@@ -69,7 +75,7 @@ def document_of(text: bytes, path: Path) -> Document | None:
         raise FileError(
             f"{str(path)!r} is not a list of records: write one JSON record a line, or a list"
         )
-    return Document(value, dict(_means(metrics)))  # pyright: ignore[reportUnknownArgumentType] - any JSON value
+    return Document(value, dict(_means(metrics)), others)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
 
 
 def _rows(value: Mapping[str, object], path: Path) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,6 +25,13 @@ from claimspan.records import RagRecord
 __all__ = ["RecordFile", "read_records", "read_usable_records"]
 
 _WANTED: Final = "JSON, JSON-lines or CSV file of records"
+
+_LOOKED_AT: Final = 20
+"""Lines behind a broken first one that are looked at: where half of them are broken, all of these
+are once in a million files."""
+
+_OPEN: Final = (b"[", b"{", b",", b":")
+"""What the first line of a JSON value over several lines may end with."""
 
 _CSV: Final = frozenset({".csv", ".tsv"})
 
@@ -52,6 +60,11 @@ class RecordFile:
                 self._document = self._find_document()
         except OSError as error:
             raise unreadable(self.path, error, wanted=_WANTED) from error
+
+    @property
+    def document(self) -> Document | None:
+        """The file as one JSON value; None where it is JSON lines or CSV."""
+        return self._document
 
     @property
     def recorded_means(self) -> Mapping[str, float]:
@@ -129,22 +142,20 @@ class RecordFile:
 
 
 def _begins_with_a_line(file: BinaryIO) -> bool:
-    """Whether the first two lines show that the file is JSON lines.
+    """Whether the first lines show that the file is JSON lines.
 
-    The first line may be broken; then the second one tells, unless the first opens a list, as
-    ``{"results": [`` does.
+    The first line may be broken; then one of the next tells, unless the first opens a list or an
+    object, as ``{"results": [`` does.
     """
     lines = (line.content or b"" for line in lines_of(file))
-    first, second, *_ = [*_some(line for line in lines if line.strip()), b"", b""]
+    filled = (line for line in lines if line.strip())
+    first = next(filled, b"").strip()
     found = _value(first)
-    if found is None:
-        return not first.rstrip().endswith((b"[", b"{", b",")) and _value(second) is not None
+    if found is None and not first.startswith(b"[") and not first.endswith(_OPEN):
+        # Half of the lines may be broken: without a look at some more of them, a file larger than
+        # the memory would be read as a whole only to find out that it is no JSON value.
+        return any(isinstance(_value(line), dict) for line in islice(filled, _LOOKED_AT))
     return isinstance(found, dict) and not is_document(found)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
-
-
-def _some(lines: Iterator[bytes]) -> Iterator[bytes]:
-    for _, line in zip(range(2), lines, strict=False):
-        yield line
 
 
 def _value(line: bytes) -> object:

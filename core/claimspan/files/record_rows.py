@@ -20,12 +20,12 @@ from claimspan.files.raw_rows import RawRow, SkippedRow
 from claimspan.files.recorded import Recorded
 from claimspan.records import Chunk, RagRecord
 
-__all__ = ["OPTIONAL", "InputRow", "record_row"]
+__all__ = ["OPTIONAL", "OTHER_NAMES", "InputRow", "record_row"]
 
 OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 """Fields that a record may lack."""
 
-_NAMES: Final[Mapping[str, str]] = {
+OTHER_NAMES: Final[Mapping[str, str]] = {
     **{"question": "query", "answer": "response", "retrieved_context": "chunks"},
     **{"contexts": "chunks", "gt_answer": "ground_truth", "reference": "ground_truth"},
     "query_id": "id",
@@ -144,7 +144,7 @@ def _reason(error: ValidationError, whole: str = "not an object") -> str:
     problems: dict[str, None] = {}
     for each in error.errors(include_input=False):
         given = str(each["loc"][0]) if each["loc"] else ""
-        field = _NAMES.get(given, given)
+        field = OTHER_NAMES.get(given, given)
         # Within a field something else may be missing, such as the text of a chunk.
         is_missing = each["type"] == "missing" and len(each["loc"]) == 1
         problem = "is missing" if is_missing else _WRONG.get(field, "cannot be used")

@@ -7,18 +7,19 @@ an undecided verdict is written as null, which means "still to be checked" there
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.evaluation.result import Evaluation
+from claimspan.files.record_rows import OTHER_NAMES
 from claimspan.files.recorded import RAGCHECKER_LABELS, Recorded, RecordedClaim
 from claimspan.metrics.compute import METRICS, measure
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
-__all__ = ["RAGCHECKER_METRICS", "RagResult"]
+__all__ = ["RAGCHECKER_METRICS", "RagResult", "without_a_place"]
 
 RAGCHECKER_METRICS: Final = METRICS[:11]
 """The metrics that RAGChecker has."""
@@ -73,6 +74,35 @@ class RagResult(BaseModel):
             retrieved2answer=_table(whole.retrieved2answer),
             metrics=whole.metrics,
         )
+
+
+_PLACED: Final = (
+    frozenset(RagResult.model_fields) | OTHER_NAMES.keys() | frozenset(OTHER_NAMES.values())
+)
+"""Fields that are written, whichever of their names they have."""
+
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+"""What is as good as absent, so that nothing is lost with it. 0 and false say something."""
+
+_PLACED_OF_A_CHUNK: Final = frozenset({"id", "doc_id", "text"})
+
+
+def without_a_place(row: object) -> Iterator[str]:
+    """Yield the fields of a record in a file that are not written with it.
+
+    Args:
+        row: What the file holds of it, with RAGChecker's names or with ours.
+    """
+    if not isinstance(row, Mapping):
+        return
+    fields = cast("Mapping[str, object]", row)
+    yield from (name for name in fields if name not in _PLACED and fields[name] not in _EMPTY)
+    for name in ("chunks", *(each for each, ours in OTHER_NAMES.items() if ours == "chunks")):
+        chunks = fields.get(name)
+        for chunk in cast("list[object]", chunks) if isinstance(chunks, list) else ():
+            parts = cast("Mapping[str, object]", chunk if isinstance(chunk, Mapping) else {})
+            others = parts.keys() - _PLACED_OF_A_CHUNK
+            yield from (f"{name}.{part}" for part in others if parts[part] not in _EMPTY)
 
 
 def _found(evaluation: Evaluation) -> Recorded:

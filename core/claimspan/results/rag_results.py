@@ -11,10 +11,12 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final, TextIO
 
 from claimspan.errors import ConfigError, FileError
+from claimspan.files.documents import Document
 from claimspan.files.private import replaced_private
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
@@ -22,7 +24,7 @@ from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
 from claimspan.metrics.compute import METRICS
 from claimspan.records import RagRecord
-from claimspan.results.rag_result import RagResult
+from claimspan.results.rag_result import RagResult, without_a_place
 from claimspan.results.result_file import ResultFile
 from claimspan.results.summary import Mean
 
@@ -33,6 +35,9 @@ CHECKPOINT_SECONDS: Final = 30.0
 
 SHARE: Final = 20
 """Writing may take one part in this many of the time: a file of 1 GB takes a while."""
+
+_NAMED: Final = 5
+"""Fields that a message names."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall_metrics": METRICS[:3],
@@ -147,6 +152,8 @@ def _prior(path: Path) -> dict[str, Recorded]:
         file = RecordFile(path)
     except FileError:
         raise _no_results(path) from None
+    if file.document is not None:
+        _refuse_loss(path, file.document)
     prior: dict[str, Recorded] = {}
     for row in file.rows():
         if isinstance(row, SkippedRow) or file.unit != "record":
@@ -154,6 +161,21 @@ def _prior(path: Path) -> dict[str, Recorded]:
         if isinstance(row, InputRow):
             prior[_identity(row.record)] = row.recorded
     return prior
+
+
+def _refuse_loss(path: Path, document: Document) -> None:
+    """Refuse to replace a file that holds more than this format has a place for.
+
+    Raises:
+        ConfigError: A record has other fields, or the file has.
+    """
+    lost = {*document.others, *chain.from_iterable(map(without_a_place, document.rows))}
+    if lost:
+        names = ", ".join(sorted(lost)[:_NAMED])
+        raise ConfigError(
+            f"{path} has fields that RAGChecker's results have no place for ({names}), and would "
+            "lose them: give another path with -o"
+        )
 
 
 def _no_results(path: Path) -> ConfigError:
