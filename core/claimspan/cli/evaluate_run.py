@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -164,16 +164,19 @@ class EvaluationRun:
             ClaimspanError: What ``on_workers`` raises.
         """
         self.output.open(self.summary, self.undefined)
-        is_final = False
         try:
             with progress_bar("evaluating", total=self.left, show=progress) as advance:
                 if on_workers is None:
                     asyncio.run(self._evaluate_here(judge, concurrency, self._rows(), advance))
                 else:
                     self._evaluate_elsewhere(on_workers, advance)
-            is_final = True
-        finally:
-            self.output.close(is_final=is_final)
+        except BaseException:
+            # What has ended the run is to be said, and not that a full disk has no room for a
+            # checkpoint either. Nothing is lost without one: the lines beside it have it all.
+            with suppress(ConfigError):
+                self.output.close(is_final=False)
+            raise
+        self.output.close(is_final=True)
 
     def _skip(self, row: SkippedRow, file: TextIO | None, *, strict: bool) -> None:
         if strict:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -142,7 +143,10 @@ class ResultFile:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            # A line that a full disk did not take is still in the buffer, and closing tries once
+            # more. ``add`` has raised for it already, and the next run evaluates the record again.
+            with suppress(OSError):
+                self._file.close()
 
     def _write(self, row: ResultRow) -> None:
         if self._file is None:
