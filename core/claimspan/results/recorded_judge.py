@@ -17,7 +17,10 @@ from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["RecordedJudge", "evaluate_recorded", "is_complete"]
+__all__ = ["RECORDED", "RecordedJudge", "evaluate_recorded", "is_complete"]
+
+RECORDED: Final = "recorded"
+"""Name of the judge where a file has given the verdicts."""
 
 _Labels = Sequence[Sequence[Label | None]]
 
@@ -105,8 +108,8 @@ class RecordedJudge:
         """``recorded``, the judge's name, or both, by who has given the verdicts."""
         name = "" if self._judge is None else self._judge.name
         if not self._has_asked:
-            return "recorded"
-        return f"{name}+recorded" if self._has_answered else name
+            return RECORDED
+        return f"{name}+{RECORDED}" if self._has_answered else name
 
     @property
     def version(self) -> str:
