@@ -44,6 +44,7 @@ def dataset(
     Nothing is downloaded. Questions without an answer are left out of the file and counted. Exits
     with 1 where lines could not be read.
     """
+    # The dataset is read while the output is written.
     if is_same_file(output, file):
         raise ConfigError(f"{str(output)!r} is the dataset itself: give another path with -o")
     bad: list[BadLine] = []

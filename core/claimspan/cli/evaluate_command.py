@@ -160,6 +160,8 @@ def evaluate_command(
     _keep_from_skipped(skipped, file, output, compare)
     run = _checked_run(file, output, result_format, undefined, strict=strict, skipped=skipped)
     # Not where every claim and label is recorded: a judge may need a key.
+    # The judge is made after the file was checked: a model may take a minute to load, and a mistake
+    # in the file is to be said at once.
     chosen = default_judge(judge) if run.left_to_judge and not celery else None
     on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
     run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
@@ -196,6 +198,8 @@ def _checked_run(
     """Read the file once, and find out what is left to do."""
     if result_format is None:
         is_json = output is not None and output.suffix.lower() == ".json"
+        # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
+        # meant.
         result_format = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
     records = RecordFile(file)
     to = Output(output, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
@@ -229,6 +233,8 @@ def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
         raise ConfigError("--compare needs a file of the new results: give one with -o")
     if is_same_file(before, output):
         raise ConfigError("--compare and -o are one file: copy the last results before a new run")
+    # Now, though it is read again at the end: a wrong file must be said before the judge has cost
+    # something.
     read_system(before)
     return [before, output]
 

@@ -79,6 +79,7 @@ class Output:
         """
         if self.rag is not None:
             self.rag.check()
+        # More results than records of this input: some are of records that it does not have.
         if self.lines is not None and len(self.lines) != n_done:
             raise self.lines.of_another_input()
 
@@ -207,6 +208,7 @@ class EvaluationRun:
     def _rows(self) -> Iterator[tuple[InputRow, Recorded]]:
         """What is left to evaluate, as it is taken up."""
         for row, recorded in self._left():
+            # Only records under evaluation are kept, so memory does not grow with the file.
             self.flying[row.index] = row
             yield row, recorded
 
@@ -255,6 +257,8 @@ class EvaluationRun:
 
     def _evaluate_elsewhere(self, on_workers: OnWorkers, advance: Callable[[], None]) -> None:
         """Evaluate on workers, and here what needs no judge any more."""
+        # First, so that nobody waits for workers where nothing is left for them. One at a time,
+        # since there is no judge to wait for.
         asyncio.run(self._evaluate_here(None, 1, self._complete_rows(), advance))
         on_workers(self._for_workers(), self._done(advance))
 

@@ -74,6 +74,7 @@ class _Lines:
         return taken
 
     def put_back(self, lines: Sequence[Line]) -> None:
+        # extendleft turns its argument around, so that the first line would be the last.
         self._back.extendleft(reversed(lines))
 
 
@@ -93,6 +94,7 @@ def csv_rows(file: BinaryIO, *, as_texts: bool = False) -> Iterator[RawRow | Ski
         elif header is None:
             lines.delimiter = max(_DELIMITERS, key=first.text.count)
             header = _header(first, lines.delimiter)
+            # The header is no record, and is counted all the same: lines have to add up.
             yield NoRow(first.number, 1, "header")
         else:
             yield _row(lines, first, header, _texts if as_texts else _value)
@@ -111,6 +113,8 @@ def _row(
     taken = lines.take_row(first)
     try:
         cells = _cells(taken, lines.delimiter)
+        # Neither padded nor cut: with a comma too many every cell behind it would be in a wrong
+        # column.
         if len(cells) != len(header):
             raise _BadRowError("not as many cells as the header has")
     except _BadRowError as error:
@@ -141,6 +145,7 @@ def _cells(lines: Sequence[Line], delimiter: str) -> list[str]:
         raise _BadRowError(
             "a quotation mark that is not closed" if is_open else "not CSV"
         ) from None
+    # With marks in unexpected places two lines may each be a row, and then none was meant.
     if len(rows) != 1:
         raise _BadRowError("not CSV")
     return rows[0]
@@ -174,6 +179,7 @@ def _value(cells: Mapping[str, str]) -> dict[str, object]:
 
 
 def _json_cell(name: str, cell: str) -> object:
+    # Spreadsheets have one passage in a cell far more often than a list in JSON.
     if name in _CHUNKS and not cell.lstrip().startswith("["):
         return [cell]
     try:

@@ -61,6 +61,7 @@ def document_of(text: bytes, path: Path) -> Document | None:
         FileError: It is JSON, and holds something else than records.
     """
     try:
+        # Not the bounded parser: a user's own results may well be larger than a line of a trace.
         value: object = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
@@ -94,11 +95,13 @@ def _legacy_rows(value: Mapping[str, object], path: Path) -> object:
         column = value.get(name)
         if column is None:
             continue
+        # A column that is too short would give labels to the wrong records from the gap on.
         if not isinstance(column, list) or len(column) != len(rows):  # pyright: ignore[reportUnknownArgumentType] - any JSON value
             raise FileError(
                 f"{str(path)!r}: {name} has to be a list with one entry for each of the "
                 f"{len(rows)} records of input_data"
             )
+        # The old format has one list for each kind of label, in the order of the records.
         rows = [_with(row, name, item) for row, item in zip(rows, column, strict=True)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any JSON value
     return rows
 

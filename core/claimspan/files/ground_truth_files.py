@@ -122,6 +122,8 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
         value = row.get(key)
         if value in (None, ""):
             continue
+        # Lists and objects are refused rather than printed: their text would be compared with
+        # answers letter by letter.
         if not isinstance(value, str | int | float):
             raise GroundTruthError(f"{place}: {key} is a {type(value).__name__}; write a text")
         return str(value)

@@ -133,12 +133,16 @@ def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
     """
     try:
         refuse_special(path)
+        # In the same directory, since a file cannot be moved to another disk in one step. Its mode
+        # is 0600 from the beginning.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
             with open(handle, "w", encoding="utf-8", errors="replace") as file:
                 yield file
             os.replace(name, path)
         except BaseException:
+            # Also after Ctrl-C: half a file with users' texts must not stay behind under a name
+            # that nobody looks for.
             with suppress(OSError):
                 os.unlink(name)
             raise

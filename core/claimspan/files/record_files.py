@@ -55,6 +55,7 @@ class RecordFile:
         try:
             # A pipe can be read once only, and its records are wanted more than once.
             if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
+                # A directory is left to the opening below, whose error says what it is.
                 self._content = self.path.read_bytes()
             if not self._is_csv:
                 self._document = self._find_document()
@@ -89,6 +90,8 @@ class RecordFile:
         index = 0
         for row in self._raw_rows():
             yield record_row(row, index) if isinstance(row, RawRow) else row
+            # Skipped rows have a place as well. A row that is repaired later then moves no other
+            # record, and a file of results can still be gone on with.
             index += not isinstance(row, NoRow)
 
     def records(self) -> Iterator[InputRow]:
@@ -137,6 +140,7 @@ class RecordFile:
         with self._open() as file:
             if _begins_with_a_line(file):
                 return None
+            # The look at the first lines has moved on in the file.
             file.seek(0)
             return document_of(file.read(), self.path)
 

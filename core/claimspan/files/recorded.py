@@ -64,6 +64,8 @@ class Recorded(BaseModel):
             (self.response_claims, self.answer2response, self.retrieved2response),
             (self.gt_answer_claims, self.response2answer, self.retrieved2answer),
         ):
+            # A label belongs to the claim at its place. With one missing nobody knows which, and
+            # all behind it would be wrong.
             if len({len(each) for each in (claims, *matrices) if each is not None}) > 1:
                 raise ValueError("give as many labels as claims")
             if not all(claim_text(claim) for claim in claims or ()):
@@ -73,6 +75,7 @@ class Recorded(BaseModel):
     @property
     def is_empty(self) -> bool:
         """Whether nothing is known yet."""
+        # A file may name every field and have null in each, which is as empty.
         return not self.model_fields_set or self == Recorded()
 
     def widths(self) -> set[int]:
@@ -82,6 +85,7 @@ class Recorded(BaseModel):
 
     def over(self, other: Recorded) -> Recorded:
         """Return this with what it lacks taken from another one."""
+        # An empty list is kept: it says that a text has no claims, and not that they are unknown.
         mine = {name: value for name, value in self if value is not None and name != "metrics"}
         both = {**dict(other), **mine, "metrics": {**other.metrics, **self.metrics}}
         return Recorded.model_validate(both)

@@ -107,6 +107,8 @@ def without_a_place(row: object) -> Iterator[str]:
 
 def _found(evaluation: Evaluation) -> Recorded:
     """What an evaluation has found out, with 0.0 for a metric without a value as ragchecker has."""
+    # Whatever --undefined says: ragchecker has no value for "undefined", and computes the means
+    # over all records.
     metrics = measure(evaluation.matrices, undefined="zero").metrics
     has_truth = evaluation.ground_truth_vs_response is not None
     return Recorded(
@@ -139,11 +141,13 @@ def _triplets(claims: Sequence[RecordedClaim] | None) -> _Claims:
 
 def _triplet(claim: RecordedClaim) -> Sequence[str]:
     parts = [claim] if isinstance(claim, str) else list(claim)
+    # Of a claim that is one text the joint check of ragchecker would read three letters.
     return [*parts, "", ""][: max(3, len(parts))]
 
 
 def _spelled(labels: Sequence[Label | None] | None) -> _Column:
     spelled = [RAGCHECKER_LABELS[label] for label in labels or () if label is not None]
+    # One label that is missing would move all behind it to other claims, so the whole column waits.
     return None if labels is None or len(spelled) < len(labels) else spelled
 
 

@@ -80,6 +80,7 @@ class RagResultsFile:
         if not self._prior:
             return
         found = {_identity(row.record) for row in self._records.records()}
+        # Before anything is written: a record that the input lacks would be gone afterwards.
         if not self._prior.keys() <= found:
             raise self.journal.of_another_input()
 
@@ -94,6 +95,7 @@ class RagResultsFile:
         started = time.monotonic()
         self._write(is_final=False)
         now = time.monotonic()
+        # A file of 1,000 MB takes seconds to write, so the pause grows with it.
         self._due = now + max(CHECKPOINT_SECONDS, SHARE * (now - started))
 
     def finish(self, *, is_final: bool) -> None:
@@ -107,6 +109,8 @@ class RagResultsFile:
             ConfigError: The file cannot be written.
         """
         self.journal.close()
+        # The journal is removed only after this: until the new file is in its place, it is the only
+        # copy.
         self._write(is_final=is_final)
         if is_final:
             self.journal.path.unlink(missing_ok=True)
@@ -127,6 +131,7 @@ class RagResultsFile:
 
     def _write_results(self, file: TextIO, means: dict[str, Mean]) -> None:
         separator = ""
+        # In the order of the input, which the journal does not have: records end in any order.
         for row in self._records.records():
             found = self.journal.row(row.index)
             evaluation = None if found is None else found.evaluation

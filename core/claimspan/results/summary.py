@@ -63,6 +63,8 @@ class Summary:
 
     def add(self, row: ResultRow) -> None:
         """Count a row."""
+        # A record that failed has cost something all the same, so this comes before its error is
+        # looked at.
         self.cost_usd += row.evaluation.usage.cost_usd
         if row.error is not None:
             self._add_failure(row.index, row.error)

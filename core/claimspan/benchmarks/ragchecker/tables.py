@@ -46,6 +46,7 @@ def as_markdown(systems: Sequence[RecomputedSystem]) -> str:
     header = ["system", *_COLUMNS.values(), _CLAIMS]
     rows = [header, ["---", *["---:"] * (len(header) - 1)]]
     for system in systems:
+        # A bar in the name of a file would begin another cell.
         rows.append([system.name.replace("|", "\\|"), *_ours(system)])
         if system.recorded_means:
             rows.append([f"*{_RECORDED}*", *_recorded(system)])

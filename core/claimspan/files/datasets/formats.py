@@ -123,6 +123,7 @@ def financebench_item(row: Mapping[str, object]) -> DatasetItem:
         )
         for each in valid.evidence
     ]
+    # Question, answer and evidence have their own places, and would be in every line twice.
     about = valid.model_dump(include=set(_FINANCEBENCH_METADATA))
     return item(valid.financebench_id, valid.question, [valid.answer], chunks, about)
 
@@ -177,6 +178,7 @@ def item(
     """
     given: list[JsonValue] = [each.strip() for each in dict.fromkeys(answers) if each.strip()]
     about = {key: value for key, value in (metadata or {}).items() if value is not None}
+    # A ground-truth file has one text for a question; the others are kept for people.
     if len(given) > 1:
         about["answers"] = given
     return DatasetItem(

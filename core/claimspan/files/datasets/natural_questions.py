@@ -57,6 +57,7 @@ class _Row(_Model):
     def tokens(self) -> list[str]:
         """The tokens of the page, which the places of answers count; tags are tokens, too."""
         if self.document_text is not None:
+            # Not split(): the places count the empty tokens between two spaces as well.
             return self.document_text.split(" ")
         return [f"<{each.token.strip('<>')}>" if each.html_token else each.token
                 for each in self.document_tokens]  # fmt: skip
@@ -70,6 +71,7 @@ def natural_questions_item(row: Mapping[str, object]) -> DatasetItem:
     """
     valid = _Row.model_validate(row)
     tokens = valid.tokens
+    # By text: annotators often mark the same span, and a chunk stands there once.
     long = {_between(tokens, each.long_answer): each.long_answer for each in valid.annotations}
     long.pop("", None)
     answers = [_short(tokens, each) for each in valid.annotations]
@@ -96,6 +98,7 @@ def _between(tokens: Sequence[str], span: _Span) -> str:
     """The text of a span without tags; empty where the span is none."""
     if span.start_token < 0:
         return ""
+    # Python would cut the slice without a word, and half an answer would become the ground truth.
     if span.end_token > len(tokens):
         raise ValueError("a span ends behind the page")
     kept = [each for each in tokens[span.start_token : span.end_token] if not _TAG.fullmatch(each)]

@@ -104,6 +104,8 @@ def _items(
         if isinstance(row, str):
             on_bad(BadLine(number, row))
             continue
+        # Decided once by the first row that can be read: a file of one dataset has one format, and
+        # a broken row would look like another.
         name = name or _format_of(row, path)
         try:
             item = FORMATS[name].read(row)
