@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from claimspan import Chunk
 from claimspan.errors import ConfigError, FileError
 from claimspan.files import GroundTruth
 from claimspan.files.datasets import FORMATS, BadLine, DatasetItem, read_dataset
@@ -256,6 +257,28 @@ def test_a_quotation_mark_that_is_not_closed_costs_one_line_of_a_table(tmp_path:
 
     assert [each.id for each in items] == [*"2345678"]
     assert bad == [BadLine(2, "a quotation mark that is not closed")]
+
+
+def test_a_file_without_any_question_replaces_no_ground_truths(tmp_path: Path) -> None:
+    path, output = tmp_path / "dataset.jsonl", tmp_path / "truths.jsonl"
+    path.write_text("no json\n" * 3, encoding="utf-8")
+    output.write_text("of before", encoding="utf-8")
+
+    result = invoke("dataset", "auto", str(path), "-o", str(output))
+
+    assert isinstance(result.exception, ConfigError)
+    assert output.read_text(encoding="utf-8") == "of before"
+
+
+def test_passages_of_one_page_have_ids_of_their_own(tmp_path: Path) -> None:
+    pages: list[tuple[str, int | None]] = [("a", 7), ("b", 7), ("c", 8), ("d", None)]
+    evidence = [
+        {"evidence_text": text, "doc_name": "D", "evidence_page_num": page} for text, page in pages
+    ]
+
+    (item,) = read_dataset(None, written(tmp_path, {**FINANCEBENCH, "evidence": evidence}))
+
+    assert [each.id for each in item.chunks] == ["D:7", "D:7#2", "D:8", Chunk.content_id("d")]
 
 
 def test_the_command_does_not_write_over_the_dataset(tmp_path: Path) -> None:

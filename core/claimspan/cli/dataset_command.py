@@ -71,6 +71,12 @@ def _write(
                 file.write(f"{_line(item, with_chunks=with_chunks)}\n")
             if limit is not None and counts.total() >= limit:
                 break
+        # Within the block, so that nothing is put into place.
+        if not counts.total():
+            raise ConfigError(
+                f"no line is a question of the dataset, so {str(output)!r} is not written: give "
+                f"its format, one of {', '.join(FORMATS)}, and a file of it"
+            )
     return counts
 
 

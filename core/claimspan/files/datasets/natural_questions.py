@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
-from claimspan.files.datasets.formats import item, passage
+from claimspan.files.datasets.formats import Text, item, passage
 from claimspan.files.datasets.item import DatasetItem
 
 __all__ = ["natural_questions_item"]
 
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^>]*)?/?>")
 _SPACE_BEFORE: Final = re.compile(r"\s+([.,;:!?)\]%])")
-
-
-def _text(value: object) -> object:
-    return str(value) if isinstance(value, int) else value
 
 
 class _Model(BaseModel):
@@ -47,7 +43,7 @@ class _Token(_Model):
 class _Row(_Model):
     question_text: str
     annotations: list[_Annotation]
-    example_id: Annotated[str | None, BeforeValidator(_text)] = None
+    example_id: Text | None = None
     document_title: str | None = None
     document_url: str | None = None
     document_text: str | None = None
