@@ -199,6 +199,20 @@ def test_a_file_with_something_else_is_left_alone(
     assert output.read_text(encoding="utf-8") == content
 
 
+@pytest.mark.parametrize("blank", ["response", "gt_answer"])
+def test_recorded_claims_of_a_blank_text_stay_as_they_are(
+    tmp_path: Path, judge: CountingJudge, blank: str
+) -> None:
+    path, output = tmp_path / "in.json", tmp_path / "out.json"
+    path.write_text(json.dumps([{**CHECKED, blank: ""}, RAW]), encoding="utf-8")
+
+    run("evaluate", str(path), "-o", str(output))
+
+    first, second = json.loads(output.read_text(encoding="utf-8"))["results"]
+    assert {name: first[name] for name in CHECKED} == {**CHECKED, blank: ""}
+    assert second["answer2response"] is not None
+
+
 @pytest.mark.parametrize(
     ("value", "lost"),
     [

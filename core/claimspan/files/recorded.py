@@ -31,6 +31,12 @@ _Column = tuple[_Label, ...] | None
 _Table = tuple[tuple[_Label, ...], ...] | None
 _Claims = tuple[RecordedClaim, ...] | None
 
+_SIDES: Final = (
+    ("response_claims", "answer2response", "retrieved2response"),
+    ("gt_answer_claims", "response2answer", "retrieved2answer"),
+)
+"""Fields with one entry for each claim of the response, and of the ground truth."""
+
 
 class Recorded(BaseModel):
     """Claims, labels and metrics of one record; None where they are still to be found out."""
@@ -84,10 +90,18 @@ class Recorded(BaseModel):
         return {len(row) for table in tables for row in table or ()}
 
     def over(self, other: Recorded) -> Recorded:
-        """Return this with what it lacks taken from another one."""
+        """Return this with what it lacks taken from another one, where it is of the same claims."""
         # An empty list is kept: it says that a text has no claims, and not that they are unknown.
         mine = {name: value for name, value in self if value is not None and name != "metrics"}
-        both = {**dict(other), **mine, "metrics": {**other.metrics, **self.metrics}}
+        theirs = dict(other)
+        for side in _SIDES:
+            sizes = {len(each) for name in side if (each := getattr(other, name)) is not None}
+            known = {len(each) for name in side if (each := getattr(self, name)) is not None}
+            # A file may have claims of a blank text, of which a judge finds none. Labels of other
+            # claims would be given to these.
+            if known and sizes - known:
+                theirs.update(dict.fromkeys(side))
+        both = {**theirs, **mine, "metrics": {**other.metrics, **self.metrics}}
         return Recorded.model_validate(both)
 
     def response(self) -> list[Claim] | None:
