@@ -204,12 +204,14 @@ def test_recorded_claims_of_a_blank_text_stay_as_they_are(
     tmp_path: Path, judge: CountingJudge, blank: str
 ) -> None:
     path, output = tmp_path / "in.json", tmp_path / "out.json"
-    path.write_text(json.dumps([{**CHECKED, blank: ""}, RAW]), encoding="utf-8")
+    half = {**CHECKED, blank: "", "retrieved2response": None, "retrieved2answer": None}
+    path.write_text(json.dumps([half, RAW]), encoding="utf-8")
 
     run("evaluate", str(path), "-o", str(output))
 
     first, second = json.loads(output.read_text(encoding="utf-8"))["results"]
-    assert {name: first[name] for name in CHECKED} == {**CHECKED, blank: ""}
+    kept = CHECKED.keys() - {"retrieved2response", "retrieved2answer"}
+    assert {name: first[name] for name in kept} == {name: half[name] for name in kept}
     assert second["answer2response"] is not None
 
 
