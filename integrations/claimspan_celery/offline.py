@@ -60,6 +60,8 @@ def evaluate_on_workers(
     heard = time.monotonic()
     try:
         while True:
+            # Only as many as there is room for, so a file of a million records does not fill the
+            # memory of Redis.
             for index, record in islice(waiting, IN_FLIGHT - len(sender.flying)):
                 sender.send(index, record)
             if not sender.flying:
@@ -68,6 +70,8 @@ def evaluate_on_workers(
             if found is not None:
                 heard = time.monotonic()
                 done(*found)
+            # Counted from the last result, not from the start: a long file may take hours while
+            # workers are well.
             elif time.monotonic() - heard > patience_seconds:
                 raise JudgeError(
                     f"no worker has answered for {patience_seconds:g} s: start `claimspan worker` "
@@ -91,6 +95,8 @@ class _Sender:
     def __init__(self, app: Any, queue: str, url: str) -> None:
         import redis
 
+        # The read limit has to exceed the second for which blpop waits, or an idle wait would look
+        # like a lost server.
         client: Any = redis.Redis  # its methods are partly untyped
         self._redis: Any = client.from_url(url, socket_connect_timeout=5, socket_timeout=10)
         self._app = app
@@ -131,6 +137,7 @@ class _Sender:
         """Have workers skip what nobody waits for any more."""
         try:
             if self.flying:
+                # Workers hear of it by broadcast; what no worker hears expires by itself.
                 self._app.control.revoke(list(self.flying.values()))
             self._redis.delete(self._replies)
         except Exception as error:  # noqa: BLE001 - all of it expires by itself

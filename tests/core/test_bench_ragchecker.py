@@ -144,7 +144,9 @@ def test_records_without_labels_are_left_out_and_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", result([E], [E]), raw, {"query": "q"})
     empty = write(tmp_path / "raw.json", raw)
 
-    assert "1 record with labels (2 without, left out)" in run(BENCH, str(path))
+    found = invoke(BENCH, str(path))
+    assert found.exit_code == 1
+    assert "1 record with labels (left out: 1 without, 1 that cannot be read)" in found.stdout
     refused = invoke(BENCH, str(empty)).exception
     assert isinstance(refused, ConfigError)
     assert "check its claims first, with claimspan evaluate" in str(refused)

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from claimspan import Chunk
 from claimspan.errors import ConfigError, FileError
 from claimspan.files import GroundTruth
 from claimspan.files.datasets import FORMATS, BadLine, DatasetItem, read_dataset
@@ -230,6 +231,54 @@ def test_the_command_writes_chunks_where_they_are_asked_for(tmp_path: Path) -> N
 
     assert "chunks" not in without
     assert with_chunks["chunks"][0]["text"] == "Hamlet is by Shakespeare."
+
+
+def test_a_dataset_that_breaks_off_leaves_the_ground_truths_of_before(tmp_path: Path) -> None:
+    path, output = tmp_path / "dataset.jsonl.gz", tmp_path / "truths.jsonl"
+    # Not one block of the packer: the rows before the damage can be read.
+    rows = [{**OPEN, "question": f"{number} {number**40}?"} for number in range(5_000)]
+    packed = gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    output.write_text("of before", encoding="utf-8")
+
+    result = invoke("dataset", "nq-open", str(path), "-o", str(output))
+
+    assert isinstance(result.exception, FileError)
+    assert output.read_text(encoding="utf-8") == "of before"
+
+
+def test_a_quotation_mark_that_is_not_closed_costs_one_line_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "questions.tsv"
+    rows = ['1\t"who?\ta_1\tOne', *(f"{number}\twho {number}?\ta_1\tTwo" for number in range(2, 9))]
+    path.write_text("\n".join(["id\tquestion\tdoc-id-list\tanswers", *rows]), encoding="utf-8")
+    bad: list[BadLine] = []
+
+    items = list(read_dataset(None, path, on_bad=bad.append))
+
+    assert [each.id for each in items] == [*"2345678"]
+    assert bad == [BadLine(2, "a quotation mark that is not closed")]
+
+
+def test_a_file_without_any_question_replaces_no_ground_truths(tmp_path: Path) -> None:
+    path, output = tmp_path / "dataset.jsonl", tmp_path / "truths.jsonl"
+    path.write_text("no json\n" * 3, encoding="utf-8")
+    output.write_text("of before", encoding="utf-8")
+
+    result = invoke("dataset", "auto", str(path), "-o", str(output))
+
+    assert isinstance(result.exception, ConfigError)
+    assert output.read_text(encoding="utf-8") == "of before"
+
+
+def test_passages_of_one_page_have_ids_of_their_own(tmp_path: Path) -> None:
+    pages: list[tuple[str, int | None]] = [("a", 7), ("b", 7), ("c", 8), ("d", None)]
+    evidence = [
+        {"evidence_text": text, "doc_name": "D", "evidence_page_num": page} for text, page in pages
+    ]
+
+    (item,) = read_dataset(None, written(tmp_path, {**FINANCEBENCH, "evidence": evidence}))
+
+    assert [each.id for each in item.chunks] == ["D:7", "D:7#2", "D:8", Chunk.content_id("d")]
 
 
 def test_the_command_does_not_write_over_the_dataset(tmp_path: Path) -> None:

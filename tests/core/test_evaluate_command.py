@@ -54,6 +54,14 @@ class CountingJudge(LexicalJudge):
         return await super().extract_claims(text, question=question)
 
 
+class OtherJudge(CountingJudge):
+    """A judge of another name."""
+
+    @property
+    def name(self) -> str:
+        return "another"
+
+
 def judge_with(monkeypatch: pytest.MonkeyPatch, judge: CountingJudge) -> CountingJudge:
     def named(name: str | None) -> CountingJudge:
         return judge
@@ -211,6 +219,41 @@ def test_people_read_what_was_skipped_and_what_cannot_be_computed(tmp_path: Path
     assert "  not JSON: 1 (line 2)" in printed
     assert "no ground_truth in 3 of 3 records: precision, recall, f1," in printed
     assert "no id in 3 of 3 records" in printed
+
+
+def test_results_of_two_judges_in_one_file_are_said(
+    records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.jsonl"
+    first = judge_with(monkeypatch, CountingJudge())
+    run("evaluate", str(records), "-o", str(output))
+    assert "judged by" not in run("evaluate", str(records), "-o", str(output))
+    lines = output.read_text(encoding="utf-8").splitlines(keepends=True)
+    output.write_text("".join(lines[:4]), encoding="utf-8")
+    judge_with(monkeypatch, OtherJudge())
+
+    told = run("evaluate", str(records), "-o", str(output))
+
+    version = first.version
+    assert f"judged by {first.name} {version} (4), another {version} (2)" in told
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "out.jsonl", "last.jsonl"])
+def test_skipped_rows_are_never_written_over_a_file_of_the_run(tmp_path: Path, name: str) -> None:
+    path = half_broken(tmp_path / "in.jsonl")
+    invoke("evaluate", str(path), "-o", str(tmp_path / "last.jsonl"), "--judge", "lexical")
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    (tmp_path / "sub").mkdir()
+
+    result = invoke(
+        *("evaluate", str(path), "--judge", "lexical", "-o", str(tmp_path / "out.jsonl")),
+        *("--compare", str(tmp_path / "last.jsonl")),
+        *("--skipped", str(tmp_path / "sub" / ".." / name)),
+    )
+
+    assert isinstance(result.exception, ConfigError)
+    assert "give another path with --skipped" in str(result.exception)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()} == before
 
 
 def test_skipped_rows_are_written_with_their_reasons_on_request(tmp_path: Path) -> None:

@@ -25,6 +25,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
 
+FULL: Final = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+from claimspan.cli.main import main
+main()
+"""
+
 PEAK: Final = """
 import resource, sys
 from claimspan.cli.main import main
@@ -142,3 +149,24 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
     # The larger file and its results have 90 MiB more each.
     assert (tmp_path / "1000.jsonl").stat().st_size > 90 * MEBIBYTE
     assert many - few < 25
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files")
+@pytest.mark.parametrize("name", ["out.jsonl", "out.json"])
+def test_where_nothing_more_can_be_written_the_run_says_so_and_can_go_on(
+    tmp_path: Path, name: str
+) -> None:
+    path, output = write(tmp_path / "in.jsonl", 100), tmp_path / name
+    arguments = ["evaluate", str(path), "-o", str(output), "--judge", "lexical"]
+
+    full = subprocess.run(
+        [sys.executable, "-c", FULL, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+    )
+
+    assert full.returncode == 2
+    assert "make room and run the same command again; it goes on where it was" in full.stderr
+    assert finished(path, output)["records"] == 100

@@ -398,13 +398,21 @@ def test_wrong_columns_of_a_csv_are_named_by_the_first_line_of_data(tmp_path: Pa
     assert PRIVATE not in str(caught.value)
 
 
-def test_a_csv_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "bad.csv", f"query,answer\n{'x' * 200_000},a\n")
+@pytest.mark.parametrize("row", ['"unclosed,a', "q,a,one too many", "alone"])
+def test_a_csv_with_a_broken_row_is_refused_and_loses_none(tmp_path: Path, row: str) -> None:
+    path = write(tmp_path / "bad.csv", f"query,answer\nq1,a1\n{row}\nq2,a2\n")
 
-    with pytest.raises(
-        GroundTruthError, match=r"cannot read .*bad\.csv' \(Error\): give an existing"
-    ):
+    with pytest.raises(GroundTruthError, match=r"bad\.csv' line 3"):
         GroundTruth(path)
+
+
+def test_a_cell_of_a_csv_may_be_long(tmp_path: Path) -> None:
+    path = write(tmp_path / "long.csv", f"query,answer\nq,{'x' * 200_000}\n")
+
+    match = GroundTruth(path).find_known("q")
+
+    assert match is not None
+    assert len(match.text) == 200_000
 
 
 def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
@@ -426,12 +434,15 @@ def test_a_folder_is_no_file_of_ground_truths(tmp_path: Path) -> None:
         GroundTruth(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["bad.jsonl", "bad.csv"])
-def test_a_file_in_another_encoding_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("bad.jsonl", r"\(UnicodeDecodeError\).*in UTF-8"), ("bad.csv", r"line 2: not UTF-8")],
+)
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path, name: str, message: str) -> None:
     path = tmp_path / name
     path.write_bytes("query,answer\nété,Ête\n".encode("latin-1"))
 
-    with pytest.raises(GroundTruthError, match=r"\(UnicodeDecodeError\).*in UTF-8"):
+    with pytest.raises(GroundTruthError, match=message):
         GroundTruth(path)
 
 

@@ -199,6 +199,44 @@ def test_a_file_with_something_else_is_left_alone(
     assert output.read_text(encoding="utf-8") == content
 
 
+@pytest.mark.parametrize("blank", ["response", "gt_answer"])
+def test_recorded_claims_of_a_blank_text_stay_as_they_are(
+    tmp_path: Path, judge: CountingJudge, blank: str
+) -> None:
+    path, output = tmp_path / "in.json", tmp_path / "out.json"
+    half = {**CHECKED, blank: "", "retrieved2response": None, "retrieved2answer": None}
+    path.write_text(json.dumps([half, RAW]), encoding="utf-8")
+
+    run("evaluate", str(path), "-o", str(output))
+
+    first, second = json.loads(output.read_text(encoding="utf-8"))["results"]
+    kept = CHECKED.keys() - {"retrieved2response", "retrieved2answer"}
+    assert {name: first[name] for name in kept} == {name: half[name] for name in kept}
+    assert second["answer2response"] is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "lost"),
+    [
+        ([{**RAW, "metadata": {"tenant": "x"}}], "metadata"),
+        ([{**RAW, "grade": 0}], "grade"),
+        ([{**RAW, "retrieved_context": [{"text": "t", "score": 0.5}]}], "retrieved_context.score"),
+        ({"results": [RAW], "settings": {"k": 1}}, "settings"),
+    ],
+)
+def test_a_file_is_not_replaced_by_one_that_holds_less(
+    tmp_path: Path, judge: CountingJudge, value: object, lost: str
+) -> None:
+    path = tmp_path / "in.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+    result = invoke("evaluate", str(path), "-o", str(path))
+
+    assert isinstance(result.exception, ConfigError)
+    assert f"no place for ({lost})" in str(result.exception)
+    assert (json.loads(path.read_text(encoding="utf-8")), judge.texts) == (value, [])
+
+
 def test_results_of_other_records_are_not_gone_on_with(
     tmp_path: Path, judge: CountingJudge
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -181,6 +182,32 @@ def test_a_mark_that_is_not_closed_costs_its_own_line_alone(tmp_path: Path) -> N
     }
     account = account_of(path)
     assert account.lines == account.records + account.skipped + account.header + account.blank
+
+
+def test_a_mark_inside_of_a_cell_of_csv_is_a_mark(tmp_path: Path) -> None:
+    text = 'query,response\nHow wide?,It is 5" wide.\n"How ""wide""?\nSay.",One inch\n'
+    path = write(tmp_path / "records.csv", text.encode())
+
+    found = [(record.query, record.response) for record in read_records(path)]
+
+    assert found == [("How wide?", 'It is 5" wide.'), ('How "wide"?\nSay.', "One inch")]
+
+
+def test_a_file_of_lines_is_a_stream_also_where_its_first_lines_are_broken(tmp_path: Path) -> None:
+    line = json.dumps({**ROW, "response": "r" * 10_000})
+    path = write(
+        tmp_path / "records.jsonl", "\n".join(["broken", line[:50], *[line] * 800]).encode()
+    )
+
+    tracemalloc.start()
+    try:
+        account = account_of(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (account.records, account.skipped) == (800, 2)
+    assert peak < path.stat().st_size / 4
 
 
 def test_a_row_of_csv_over_several_lines_counts_all_of_them(tmp_path: Path) -> None:

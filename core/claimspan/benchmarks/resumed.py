@@ -49,6 +49,8 @@ async def evaluate_resumed(
     file = None if results is None else ResultFile(results)
     try:
         done = {} if file is None else _opened(file, records, judge)
+        # One iterator for all tasks: whoever is free takes the next record, so a slow one holds up
+        # nobody.
         waiting = iter([place for place in range(len(records)) if place not in done])
         left = len(records) - len(done)
         with progress_bar(judge.name, total=left, show=progress) as advance:
@@ -90,7 +92,8 @@ def _opened(file: ResultFile, records: Sequence[RagRecord], judge: Judge) -> dic
             version, or cannot be written.
     """
     known = sum(file.has(place, record) for place, record in enumerate(records))
-    if known < len(file):  # it goes on beyond the last record
+    # Results of records that this input lacks would count in no figure, and stay in the file.
+    if known < len(file):
         raise file.of_another_input()
     found: dict[int, Evaluation] = {}
 
@@ -99,6 +102,7 @@ def _opened(file: ResultFile, records: Sequence[RagRecord], judge: Judge) -> dic
 
     file.open(keep)
     wanted = (judge.name, _version(judge))
+    # Figures of a benchmark are those of one judge; a mean over two of them is nobody's.
     others = {(each.judge_name, each.judge_version) for each in found.values()} - {wanted}
     if others:
         name, version = min(others)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import typer
 from claimspan.errors import ConfigError
 from claimspan.files.datasets.item import DatasetItem
 from claimspan.files.datasets.reading import AUTO, FORMATS, BadLine, read_dataset
-from claimspan.files.private import cannot_write, open_private
+from claimspan.files.private import is_same_file, replaced_private
 from claimspan.text.visible import visible
 
 __all__ = ["dataset"]
@@ -45,7 +44,8 @@ def dataset(
     Nothing is downloaded. Questions without an answer are left out of the file and counted. Exits
     with 1 where lines could not be read.
     """
-    if output.exists() and output.samefile(file):
+    # The dataset is read while the output is written.
+    if is_same_file(output, file):
         raise ConfigError(f"{str(output)!r} is the dataset itself: give another path with -o")
     bad: list[BadLine] = []
     items = read_dataset(format, file, on_bad=bad.append)
@@ -61,20 +61,22 @@ def _write(
     """Write the items with an answer; returns what was written, and what was not and why."""
     counts = Counter[str](written=0, without_answer=0, repeated=0)
     seen: set[str] = set()
-    first = next(items, None)  # before the file is made: a dataset of no known format leaves none
-    try:
-        handle = open_private(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    except OSError as error:
-        raise cannot_write(output, error, what="the ground truths") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        while first is not None:
-            kind = _kind(first, seen)
+    # As a whole or not at all: a dataset that breaks off in the middle must not replace the ground
+    # truths of an earlier run, and half of them would pass for all.
+    with replaced_private(output, what="the ground truths") as file:
+        for item in items:
+            kind = _kind(item, seen)
             counts[kind] += 1
             if kind == "written":
-                file.write(f"{_line(first, with_chunks=with_chunks)}\n")
+                file.write(f"{_line(item, with_chunks=with_chunks)}\n")
             if limit is not None and counts.total() >= limit:
                 break
-            first = next(items, None)
+        # Within the block, so that nothing is put into place.
+        if not counts.total():
+            raise ConfigError(
+                f"no line is a question of the dataset, so {str(output)!r} is not written: give "
+                f"its format, one of {', '.join(FORMATS)}, and a file of it"
+            )
     return counts
 
 

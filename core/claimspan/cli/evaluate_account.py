@@ -34,6 +34,9 @@ def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
     for name, each in summary.means.items():
         yield f"  {name:<{width}}  {each.mean:.3f}  over {each.n}"
     yield f"  cost ${summary.cost_usd:.4f}"
+    if len(summary.judges) > 1:
+        told = ", ".join(f"{judge} ({n})" for judge, n in summary.judges.items())
+        yield f"  judged by {told}: judges differ, so give another path with -o for means of one"
     by_count = sorted(summary.reasons.items(), key=lambda each: (-each[1], each[0]))
     for reason, n in by_count[:_REASONS]:
         yield f"failed: {reason}" + (f" ({n} records)" if n > 1 else "")
@@ -64,6 +67,7 @@ def summary_as_json(summary: Summary) -> dict[str, JsonValue]:
         "failed": {str(index): error for index, error in summary.errors.items()},
         "n_failed": summary.failed,
         "metrics": means,
+        "judges": dict[str, JsonValue](summary.judges),
         "cost_usd": summary.cost_usd,
     }
 

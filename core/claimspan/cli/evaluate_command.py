@@ -24,6 +24,7 @@ from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.files.private import is_same_file
 from claimspan.files.record_files import RecordFile
 from claimspan.judges import default_judge
 from claimspan.records import RagRecord
@@ -156,8 +157,11 @@ def evaluate_command(
     if celery and judge is not None:
         raise ConfigError("--judge and --celery do not go together: the workers have their judge")
     before_and_after = _files_to_compare(compare, output)
+    _keep_from_skipped(skipped, file, output, compare)
     run = _checked_run(file, output, result_format, undefined, strict=strict, skipped=skipped)
     # Not where every claim and label is recorded: a judge may need a key.
+    # The judge is made after the file was checked: a model may take a minute to load, and a mistake
+    # in the file is to be said at once.
     chosen = default_judge(judge) if run.left_to_judge and not celery else None
     on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
     run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
@@ -165,6 +169,21 @@ def evaluate_command(
     typer.echo(_as_json(run, found) if as_json else visible(_as_table(run, found)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
+
+
+def _keep_from_skipped(skipped: Path | None, *others: Path | None) -> None:
+    """Refuse to write the skipped rows over a file that the run reads or writes.
+
+    Raises:
+        ConfigError: ``--skipped`` is one of the others.
+    """
+    # Before anything is read: the file of skipped rows is in place when the input is read again.
+    if skipped is None or not any(is_same_file(skipped, each) for each in others if each):
+        return
+    raise ConfigError(
+        f"{str(skipped)!r} is another file of this run, which --skipped would replace: give "
+        "another path with --skipped"
+    )
 
 
 def _checked_run(
@@ -179,12 +198,14 @@ def _checked_run(
     """Read the file once, and find out what is left to do."""
     if result_format is None:
         is_json = output is not None and output.suffix.lower() == ".json"
+        # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
+        # meant.
         result_format = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
     records = RecordFile(file)
     to = Output(output, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
     run = EvaluationRun(records, to, undefined.value)
     run.check(strict=strict, skipped=skipped)
-    if run.account.skipped and output is not None and output.exists() and output.samefile(file):
+    if run.account.skipped and output is not None and is_same_file(output, file):
         raise ConfigError(
             f"{str(output)!r} is the input, which has rows that cannot be used and would be lost: "
             "give another path with -o"
@@ -210,8 +231,10 @@ def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
         return []
     if output is None:
         raise ConfigError("--compare needs a file of the new results: give one with -o")
-    if before.absolute() == output.absolute():
+    if is_same_file(before, output):
         raise ConfigError("--compare and -o are one file: copy the last results before a new run")
+    # Now, though it is read again at the end: a wrong file must be said before the judge has cost
+    # something.
     read_system(before)
     return [before, output]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -79,6 +79,7 @@ class Output:
         """
         if self.rag is not None:
             self.rag.check()
+        # More results than records of this input: some are of records that it does not have.
         if self.lines is not None and len(self.lines) != n_done:
             raise self.lines.of_another_input()
 
@@ -164,16 +165,19 @@ class EvaluationRun:
             ClaimspanError: What ``on_workers`` raises.
         """
         self.output.open(self.summary, self.undefined)
-        is_final = False
         try:
             with progress_bar("evaluating", total=self.left, show=progress) as advance:
                 if on_workers is None:
                     asyncio.run(self._evaluate_here(judge, concurrency, self._rows(), advance))
                 else:
                     self._evaluate_elsewhere(on_workers, advance)
-            is_final = True
-        finally:
-            self.output.close(is_final=is_final)
+        except BaseException:
+            # What has ended the run is to be said, and not that a full disk has no room for a
+            # checkpoint either. Nothing is lost without one: the lines beside it have it all.
+            with suppress(ConfigError):
+                self.output.close(is_final=False)
+            raise
+        self.output.close(is_final=True)
 
     def _skip(self, row: SkippedRow, file: TextIO | None, *, strict: bool) -> None:
         if strict:
@@ -204,6 +208,7 @@ class EvaluationRun:
     def _rows(self) -> Iterator[tuple[InputRow, Recorded]]:
         """What is left to evaluate, as it is taken up."""
         for row, recorded in self._left():
+            # Only records under evaluation are kept, so memory does not grow with the file.
             self.flying[row.index] = row
             yield row, recorded
 
@@ -252,6 +257,8 @@ class EvaluationRun:
 
     def _evaluate_elsewhere(self, on_workers: OnWorkers, advance: Callable[[], None]) -> None:
         """Evaluate on workers, and here what needs no judge any more."""
+        # First, so that nobody waits for workers where nothing is left for them. One at a time,
+        # since there is no judge to wait for.
         asyncio.run(self._evaluate_here(None, 1, self._complete_rows(), advance))
         on_workers(self._for_workers(), self._done(advance))
 

@@ -27,6 +27,7 @@ class Skips:
     def add(self, place: int) -> None:
         """Count one more."""
         self.count += 1
+        # A file of millions of broken lines must not become a list of as many numbers.
         if len(self.places) < MAX_PLACES:
             self.places.append(place)
 

@@ -28,6 +28,8 @@ MAX_DEPTH: Final = 100
 _PARSERS_DEPTH: Final = 200
 """The parser itself refuses more; it also refuses numbers of more than 4,300 digits."""
 
+# Brackets within texts open nothing, so texts are taken out before nesting is counted. The last
+# mark is optional: a text that is not closed must not hide the brackets before it.
 _STRINGS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _BOM: Final = b"\xef\xbb\xbf"
@@ -73,6 +75,8 @@ def check_bounds(
     Raises:
         PayloadError: The text is too long, or nested too deeply.
     """
+    # Lone surrogates cannot be encoded otherwise; the parser refuses them with a PayloadError,
+    # where an encoding error would pass through the caller.
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > max_bytes:
         raise PayloadError("too long")
@@ -82,6 +86,8 @@ def check_bounds(
 
 
 def _is_deeper_than(limit: int, data: bytes) -> bool:
+    # Two counts at the speed of C spare most inputs the walk below: whoever has few brackets cannot
+    # nest deeply.
     if data.count(b"[") + data.count(b"{") <= limit:
         return False
     depth = 0
@@ -104,6 +110,8 @@ def bounded_lines(file: BinaryIO, max_bytes: int = MAX_BYTES) -> Iterator[tuple[
     number = 0
     while line := file.readline(max_bytes + 1):
         number += 1
+        # One byte more than the limit was asked for, so a line of exactly the limit still ends
+        # here.
         if len(line) > max_bytes and not line.endswith(b"\n"):
             discard_line(file)
             yield number, None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
@@ -36,6 +36,10 @@ _CHUNKS: Final = frozenset({"chunks", "retrieved_context", "contexts"})
 """Columns in which a plain text is one chunk."""
 
 
+_ValueOf = Callable[[Mapping[str, str]], dict[str, object]]
+"""From column to cell, to the row as it is handed on."""
+
+
 class _BadRowError(Exception):
     """A row cannot be read; the message is the reason."""
 
@@ -44,6 +48,7 @@ class _Lines:
     """The lines of a file, some of which may be put back."""
 
     def __init__(self, lines: Iterator[Line]) -> None:
+        self.delimiter = ","
         self._lines = lines
         self._back: deque[Line] = deque()
 
@@ -51,9 +56,15 @@ class _Lines:
         return self._back.popleft() if self._back else next(self._lines, None)
 
     def take_row(self, first: Line) -> list[Line]:
-        """The lines of the row that begins here: as many as close its quotation marks."""
+        """The lines of the row that begins here: as many as close its quotation marks.
+
+        Marks are counted, rather than each prefix parsed, so that a long row is parsed once.
+        """
         taken = [first]
         marks = _marks(first)
+        # An odd mark may also be one of inches inside of a cell, which opens nothing.
+        if marks % 2 == 0 or _is_whole(first, self.delimiter):
+            return taken
         while marks % 2 and len(taken) < _MAX_LINES:
             line = self.take()
             if line is None:
@@ -63,27 +74,30 @@ class _Lines:
         return taken
 
     def put_back(self, lines: Sequence[Line]) -> None:
+        # extendleft turns its argument around, so that the first line would be the last.
         self._back.extendleft(reversed(lines))
 
 
-def csv_rows(file: BinaryIO) -> Iterator[RawRow | SkippedRow | NoRow]:
+def csv_rows(file: BinaryIO, *, as_texts: bool = False) -> Iterator[RawRow | SkippedRow | NoRow]:
     """Yield the rows of a CSV file with a header; cells are separated by comma, semicolon or tab.
 
     Args:
         file: Opened for reading bytes.
+        as_texts: Whether every cell stays the text that it is, also an empty one. By default a
+            cell is what a record of JSON has in this field.
     """
     lines = _Lines(lines_of(file))
     header: list[str] | None = None
-    delimiter = ","
     while (first := lines.take()) is not None:
         if first.content is not None and not first.content.strip():
             yield NoRow(first.number, 1, "blank")
         elif header is None:
-            delimiter = max(_DELIMITERS, key=first.text.count)
-            header = _header(first, delimiter)
+            lines.delimiter = max(_DELIMITERS, key=first.text.count)
+            header = _header(first, lines.delimiter)
+            # The header is no record, and is counted all the same: lines have to add up.
             yield NoRow(first.number, 1, "header")
         else:
-            yield _row(lines, first, header, delimiter)
+            yield _row(lines, first, header, _texts if as_texts else _value)
 
 
 def _header(line: Line, delimiter: str) -> list[str]:
@@ -93,10 +107,14 @@ def _header(line: Line, delimiter: str) -> list[str]:
         return []  # then no row has as many cells, which is what is said of each
 
 
-def _row(lines: _Lines, first: Line, header: Sequence[str], delimiter: str) -> RawRow | SkippedRow:
+def _row(
+    lines: _Lines, first: Line, header: Sequence[str], value_of: _ValueOf
+) -> RawRow | SkippedRow:
     taken = lines.take_row(first)
     try:
-        cells = _cells(taken, delimiter)
+        cells = _cells(taken, lines.delimiter)
+        # Neither padded nor cut: with a comma too many every cell behind it would be in a wrong
+        # column.
         if len(cells) != len(header):
             raise _BadRowError("not as many cells as the header has")
     except _BadRowError as error:
@@ -105,7 +123,7 @@ def _row(lines: _Lines, first: Line, header: Sequence[str], delimiter: str) -> R
         return SkippedRow(first.number, 1, str(error), first.text)
     row = "\n".join(line.text for line in taken)
     try:
-        value = _value(dict(zip(header, cells, strict=True)))
+        value = value_of(dict(zip(header, cells, strict=True)))
     except _BadRowError as error:
         return SkippedRow(first.number, len(taken), str(error), row)
     return RawRow(first.number, len(taken), value, row)
@@ -118,13 +136,16 @@ def _cells(lines: Sequence[Line], delimiter: str) -> list[str]:
         raise _BadRowError("not UTF-8") from None
     if any(line.content is None for line in lines):
         raise _BadRowError("longer than 64 MiB")
-    if sum(map(_marks, lines)) % 2:
-        raise _BadRowError("a quotation mark that is not closed")
     try:
         with _long_cells():
             rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
     except csv.Error:
-        raise _BadRowError("not CSV") from None
+        # The module has one class for all faults. An odd mark tells that a cell was left open.
+        is_open = sum(map(_marks, lines)) % 2
+        raise _BadRowError(
+            "a quotation mark that is not closed" if is_open else "not CSV"
+        ) from None
+    # With marks in unexpected places two lines may each be a row, and then none was meant.
     if len(rows) != 1:
         raise _BadRowError("not CSV")
     return rows[0]
@@ -143,6 +164,11 @@ def _long_cells() -> Generator[None]:
         csv.field_size_limit(before)
 
 
+def _texts(cells: Mapping[str, str]) -> dict[str, object]:
+    """The cells as they are."""
+    return dict(cells)
+
+
 def _value(cells: Mapping[str, str]) -> dict[str, object]:
     """The cells as a row of JSON would have them; an empty cell is an absent field."""
     return {
@@ -153,6 +179,7 @@ def _value(cells: Mapping[str, str]) -> dict[str, object]:
 
 
 def _json_cell(name: str, cell: str) -> object:
+    # Spreadsheets have one passage in a cell far more often than a list in JSON.
     if name in _CHUNKS and not cell.lstrip().startswith("["):
         return [cell]
     try:
@@ -160,6 +187,15 @@ def _json_cell(name: str, cell: str) -> object:
     except (ValueError, RecursionError):
         raise _BadRowError(f"{name} is not JSON") from None
     return value
+
+
+def _is_whole(line: Line, delimiter: str) -> bool:
+    """Whether a line is a row by itself, whatever marks it has."""
+    try:
+        _cells([line], delimiter)
+    except _BadRowError:
+        return False
+    return True
 
 
 def _marks(line: Line) -> int:

@@ -36,6 +36,9 @@ class Document:
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     """The means that RAGChecker has written beside them, in per cent."""
 
+    others: frozenset[str] = frozenset()
+    """Names of what else the file holds, which belongs to no record."""
+
 
 def is_document(value: object) -> bool:
     """Whether one JSON value holds several records, rather than being one."""
@@ -58,10 +61,14 @@ def document_of(text: bytes, path: Path) -> Document | None:
         FileError: It is JSON, and holds something else than records.
     """
     try:
+        # Not the bounded parser: a user's own results may well be larger than a line of a trace.
         value: object = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
     metrics: object = None
+    others = frozenset[str]()
+    if isinstance(value, dict) and is_document(value):  # pyright: ignore[reportUnknownArgumentType] - any JSON value
+        others = frozenset(map(str, value)) - {"results", "input_data", "metrics", *_COLUMNS}  # pyright: ignore[reportUnknownArgumentType] - any JSON value
     if isinstance(value, dict):
         metrics = value.get("metrics")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - any JSON value
         value = _rows(value, path)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
@@ -69,7 +76,7 @@ def document_of(text: bytes, path: Path) -> Document | None:
         raise FileError(
             f"{str(path)!r} is not a list of records: write one JSON record a line, or a list"
         )
-    return Document(value, dict(_means(metrics)))  # pyright: ignore[reportUnknownArgumentType] - any JSON value
+    return Document(value, dict(_means(metrics)), others)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
 
 
 def _rows(value: Mapping[str, object], path: Path) -> object:
@@ -88,11 +95,13 @@ def _legacy_rows(value: Mapping[str, object], path: Path) -> object:
         column = value.get(name)
         if column is None:
             continue
+        # A column that is too short would give labels to the wrong records from the gap on.
         if not isinstance(column, list) or len(column) != len(rows):  # pyright: ignore[reportUnknownArgumentType] - any JSON value
             raise FileError(
                 f"{str(path)!r}: {name} has to be a list with one entry for each of the "
                 f"{len(rows)} records of input_data"
             )
+        # The old format has one list for each kind of label, in the order of the records.
         rows = [_with(row, name, item) for row, item in zip(rows, column, strict=True)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any JSON value
     return rows
 

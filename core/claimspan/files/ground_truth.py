@@ -179,6 +179,7 @@ class GroundTruth:
             The match, or None where there is none; always None for a callable, which is not asked.
         """
         given = metadata or {}
+        # An id comes first: it is the only match that the author of the file has decided on.
         for id_ in (str(given[key]) for key in ID_KEYS if key in given):
             if text := self._by_id.get(id_):
                 return GroundTruthMatch(text=text, matched_by="id")
@@ -186,6 +187,7 @@ class GroundTruth:
             return GroundTruthMatch(text=text, matched_by="query")
         if text := self._by_normalised.get(normalise(query)):
             return GroundTruthMatch(text=text, matched_by="normalised_query")
+        # Last, since it is the only one that may be wrong, and the only one that takes time.
         if self._similar is not None and (found := self._similar.find(query)):
             known, score = found
             text = self._by_query[known]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from claimspan.errors import GroundTruthError
+from claimspan.files.csv_rows import csv_rows
 from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
+from claimspan.files.raw_rows import RawRow, SkippedRow
 
 __all__ = [
     "ID_KEYS",
@@ -77,19 +77,22 @@ def read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     Raises:
         GroundTruthError: The file cannot be read; names the line.
     """
-    text = read_text(path, wanted=_WANTED, error=GroundTruthError)
     if path.suffix.lower() == ".csv":
-        return _csv_rows(text, path)
+        return _csv_rows(path)
+    text = read_text(path, wanted=_WANTED, error=GroundTruthError)
     return parse_json_lines(text, path, error=GroundTruthError)
 
 
-# DictReader counts physical lines: a quoted cell may hold line ends.
-def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     try:
-        for row in reader:
-            yield reader.line_num, dict(row)
-    except csv.Error as cause:
+        with path.open("rb") as file:
+            # As texts: the empty cell of a ground truth that waits to be filled in has to be there.
+            for row in csv_rows(file, as_texts=True):
+                if isinstance(row, SkippedRow):
+                    raise GroundTruthError(f"{str(path)!r} line {row.place}: {row.reason}")
+                if isinstance(row, RawRow):
+                    yield row.place, cast("Mapping[str, object]", row.value)
+    except OSError as cause:
         raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from cause
 
 
@@ -120,6 +123,8 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
         # An empty cell of a spreadsheet is an empty text.
         if value in (None, ""):
             continue
+        # Lists and objects are refused rather than printed: their text would be compared with
+        # answers letter by letter.
         if not isinstance(value, str | int | float):
             raise GroundTruthError(f"{place}: {key} is a {type(value).__name__}; write a text")
         return str(value)

@@ -77,6 +77,7 @@ class _ByLetters:
         self._ratio = fuzz.ratio
         self._queries = queries
         self._normalised = [normalise(query) for query in queries]
+        # A word that stands in some known query is a word, and no slip for one that looks like it.
         self._vocabulary = {word for query in queries for word in words_of(query)}
         self._threshold = threshold
 
@@ -113,6 +114,7 @@ class _ByEmbedding:
         if self._known is None:
             return None
         cosines = self._known @ self._vectors([query])[0]
+        # argsort has no order from high to low, so the signs are turned.
         for place in map(int, (-cosines).argsort()[:CANDIDATES]):
             score, known = float(cosines[place]), self._queries[place]
             if score < self._threshold:

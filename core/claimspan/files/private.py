@@ -19,6 +19,7 @@ __all__ = [
     "cannot_write",
     "create_private",
     "create_private_database",
+    "is_same_file",
     "open_private",
     "refuse_special",
     "replaced_private",
@@ -132,12 +133,16 @@ def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
     """
     try:
         refuse_special(path)
+        # In the same directory, since a file cannot be moved to another disk in one step. Its mode
+        # is 0600 from the beginning.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
             with open(handle, "w", encoding="utf-8", errors="replace") as file:
                 yield file
             os.replace(name, path)
         except BaseException:
+            # Also after Ctrl-C: half a file with users' texts must not stay behind under a name
+            # that nobody looks for.
             with suppress(OSError):
                 os.unlink(name)
             raise
@@ -173,6 +178,19 @@ def _remedy(path: Path, error: OSError) -> str:
             return "the disk is full; make room, or give a file on another disk"
         case _:
             return f"{error.strerror or type(error).__name__}; give another file"
+
+
+def is_same_file(left: Path, right: Path) -> bool:
+    """Whether two paths lead to one file, by links and other spellings as well.
+
+    Args:
+        left: A path; there need not be a file.
+        right: Another one.
+    """
+    if left.exists() and right.exists():
+        # Not by names alone: a hard link and a file system without case have two for one file.
+        return left.samefile(right)
+    return left.resolve() == right.resolve()
 
 
 def refuse_special(path: Path) -> None:

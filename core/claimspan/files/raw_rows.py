@@ -79,6 +79,7 @@ class RawRow:
     def skipped(self, reason: str) -> SkippedRow:
         """Return the row as one that cannot be used."""
         line = self.line
+        # A member of a list has no line of its own to quote, so its value is written anew.
         text = json.dumps(self.value, ensure_ascii=False) if line is None else line
         return SkippedRow(self.place, self.n_lines, reason, text)
 
@@ -92,10 +93,13 @@ def lines_of(file: BinaryIO) -> Iterator[Line]:
     number = 0
     while content := file.readline(MAX_BYTES + 1):
         number += 1
+        # A longer line is read in parts and dropped, since it alone could fill the memory.
         if len(content) > MAX_BYTES and not content.endswith(b"\n"):
             discard_line(file)
             yield Line(number, None)
         else:
+            # Editors on Windows write a byte order mark, which JSON does not allow and which would
+            # become part of the first column of CSV.
             yield Line(number, content.removeprefix(_BOM) if number == 1 else content)
 
 
@@ -137,6 +141,7 @@ def _parsed(content: bytes) -> Mapping[str, object] | _Problem:
     except UnicodeDecodeError:
         return _Problem("not UTF-8")
     except (ValueError, RecursionError):
+        # json has no limit for nesting, so a line of brackets exhausts the stack instead.
         return _Problem("not JSON")
     if not isinstance(value, dict):
         return _Problem("not a JSON object")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,6 +25,13 @@ from claimspan.records import RagRecord
 __all__ = ["RecordFile", "read_records", "read_usable_records"]
 
 _WANTED: Final = "JSON, JSON-lines or CSV file of records"
+
+_LOOKED_AT: Final = 20
+"""Lines behind a broken first one that are looked at: where half of them are broken, all of these
+are once in a million files."""
+
+_OPEN: Final = (b"[", b"{", b",", b":")
+"""What the first line of a JSON value over several lines may end with."""
 
 _CSV: Final = frozenset({".csv", ".tsv"})
 
@@ -47,11 +55,17 @@ class RecordFile:
         try:
             # A pipe can be read once only, and its records are wanted more than once.
             if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
+                # A directory is left to the opening below, whose error says what it is.
                 self._content = self.path.read_bytes()
             if not self._is_csv:
                 self._document = self._find_document()
         except OSError as error:
             raise unreadable(self.path, error, wanted=_WANTED) from error
+
+    @property
+    def document(self) -> Document | None:
+        """The file as one JSON value; None where it is JSON lines or CSV."""
+        return self._document
 
     @property
     def recorded_means(self) -> Mapping[str, float]:
@@ -76,6 +90,8 @@ class RecordFile:
         index = 0
         for row in self._raw_rows():
             yield record_row(row, index) if isinstance(row, RawRow) else row
+            # Skipped rows have a place as well. A row that is repaired later then moves no other
+            # record, and a file of results can still be gone on with.
             index += not isinstance(row, NoRow)
 
     def records(self) -> Iterator[InputRow]:
@@ -124,27 +140,26 @@ class RecordFile:
         with self._open() as file:
             if _begins_with_a_line(file):
                 return None
+            # The look at the first lines has moved on in the file.
             file.seek(0)
             return document_of(file.read(), self.path)
 
 
 def _begins_with_a_line(file: BinaryIO) -> bool:
-    """Whether the first two lines show that the file is JSON lines.
+    """Whether the first lines show that the file is JSON lines.
 
-    The first line may be broken; then the second one tells, unless the first opens a list, as
-    ``{"results": [`` does.
+    The first line may be broken; then one of the next tells, unless the first opens a list or an
+    object, as ``{"results": [`` does.
     """
     lines = (line.content or b"" for line in lines_of(file))
-    first, second, *_ = [*_some(line for line in lines if line.strip()), b"", b""]
+    filled = (line for line in lines if line.strip())
+    first = next(filled, b"").strip()
     found = _value(first)
-    if found is None:
-        return not first.rstrip().endswith((b"[", b"{", b",")) and _value(second) is not None
+    if found is None and not first.startswith(b"[") and not first.endswith(_OPEN):
+        # Half of the lines may be broken: without a look at some more of them, a file larger than
+        # the memory would be read as a whole only to find out that it is no JSON value.
+        return any(isinstance(_value(line), dict) for line in islice(filled, _LOOKED_AT))
     return isinstance(found, dict) and not is_document(found)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
-
-
-def _some(lines: Iterator[bytes]) -> Iterator[bytes]:
-    for _, line in zip(range(2), lines, strict=False):
-        yield line
 
 
 def _value(line: bytes) -> object:

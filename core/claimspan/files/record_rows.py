@@ -20,12 +20,12 @@ from claimspan.files.raw_rows import RawRow, SkippedRow
 from claimspan.files.recorded import Recorded
 from claimspan.records import Chunk, RagRecord
 
-__all__ = ["OPTIONAL", "InputRow", "record_row"]
+__all__ = ["OPTIONAL", "OTHER_NAMES", "InputRow", "record_row"]
 
 OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 """Fields that a record may lack."""
 
-_NAMES: Final[Mapping[str, str]] = {
+OTHER_NAMES: Final[Mapping[str, str]] = {
     **{"question": "query", "answer": "response", "retrieved_context": "chunks"},
     **{"contexts": "chunks", "gt_answer": "ground_truth", "reference": "ground_truth"},
     "query_id": "id",
@@ -79,6 +79,7 @@ class _Row(BaseModel):
         if not isinstance(row, Mapping):
             return row
         fields = cast("Mapping[object, object]", row)
+        # RAGChecker writes null for everything that is still to be found out.
         return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -126,6 +127,8 @@ def record_row(row: RawRow, index: int) -> InputRow | SkippedRow:
         recorded = Recorded.model_validate(_known(row.value))
     except ValidationError as error:
         return row.skipped(_reason(error, "claims and labels do not fit together"))
+    # Chunks are known by their place in a row of labels, so one chunk more or less would shift the
+    # labels to other chunks.
     if recorded.widths() - {len(valid.chunks or ())}:
         return row.skipped("not as many labels as chunks")
     return InputRow(index, row.place, row.n_lines, _record(valid), recorded, valid.missing())
@@ -144,16 +147,19 @@ def _reason(error: ValidationError, whole: str = "not an object") -> str:
     problems: dict[str, None] = {}
     for each in error.errors(include_input=False):
         given = str(each["loc"][0]) if each["loc"] else ""
-        field = _NAMES.get(given, given)
+        field = OTHER_NAMES.get(given, given)
         # Within a field something else may be missing, such as the text of a chunk.
         is_missing = each["type"] == "missing" and len(each["loc"]) == 1
         problem = "is missing" if is_missing else _WRONG.get(field, "cannot be used")
+        # A dict rather than a set: the same problem counts once, and reasons keep one order, by
+        # which they are grouped in the account.
         problems[f"{field} {problem}" if field else whole] = None
     return ", ".join(problems)
 
 
 def _record(valid: _Record) -> RagRecord:
     return RagRecord(
+        # Files have numbers for ids as often as texts, and the id of a file of results is a text.
         id=None if valid.id is None else str(valid.id),
         query=valid.query,
         response=valid.response,

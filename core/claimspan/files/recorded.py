@@ -31,6 +31,12 @@ _Column = tuple[_Label, ...] | None
 _Table = tuple[tuple[_Label, ...], ...] | None
 _Claims = tuple[RecordedClaim, ...] | None
 
+_SIDES: Final = (
+    ("response_claims", "answer2response", "retrieved2response"),
+    ("gt_answer_claims", "response2answer", "retrieved2answer"),
+)
+"""Fields with one entry for each claim of the response, and of the ground truth."""
+
 
 class Recorded(BaseModel):
     """Claims, labels and metrics of one record; None where they are still to be found out."""
@@ -64,6 +70,8 @@ class Recorded(BaseModel):
             (self.response_claims, self.answer2response, self.retrieved2response),
             (self.gt_answer_claims, self.response2answer, self.retrieved2answer),
         ):
+            # A label belongs to the claim at its place. With one missing nobody knows which, and
+            # all behind it would be wrong.
             if len({len(each) for each in (claims, *matrices) if each is not None}) > 1:
                 raise ValueError("give as many labels as claims")
             if not all(claim_text(claim) for claim in claims or ()):
@@ -73,6 +81,7 @@ class Recorded(BaseModel):
     @property
     def is_empty(self) -> bool:
         """Whether nothing is known yet."""
+        # A file may name every field and have null in each, which is as empty.
         return not self.model_fields_set or self == Recorded()
 
     def widths(self) -> set[int]:
@@ -81,9 +90,18 @@ class Recorded(BaseModel):
         return {len(row) for table in tables for row in table or ()}
 
     def over(self, other: Recorded) -> Recorded:
-        """Return this with what it lacks taken from another one."""
+        """Return this with what it lacks taken from another one, where it is of the same claims."""
+        # An empty list is kept: it says that a text has no claims, and not that they are unknown.
         mine = {name: value for name, value in self if value is not None and name != "metrics"}
-        both = {**dict(other), **mine, "metrics": {**other.metrics, **self.metrics}}
+        theirs = dict(other)
+        for side in _SIDES:
+            sizes = {len(each) for name in side if (each := getattr(other, name)) is not None}
+            known = {len(each) for name in side if (each := getattr(self, name)) is not None}
+            # A file may have claims of a blank text, of which a judge finds none. Labels of other
+            # claims would be given to these.
+            if known and sizes - known:
+                theirs.update(dict.fromkeys(side))
+        both = {**theirs, **mine, "metrics": {**other.metrics, **self.metrics}}
         return Recorded.model_validate(both)
 
     def response(self) -> list[Claim] | None:

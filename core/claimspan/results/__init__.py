@@ -9,6 +9,6 @@
 from __future__ import annotations
 
 from claimspan.results.rows import ResultRow
-from claimspan.results.scores import ScoredRow, SystemScores, paired_scores, read_scores
+from claimspan.results.scores import ScoredRow, SystemScores, read_scores
 
-__all__ = ["ResultRow", "ScoredRow", "SystemScores", "paired_scores", "read_scores"]
+__all__ = ["ResultRow", "ScoredRow", "SystemScores", "read_scores"]

@@ -7,18 +7,19 @@ an undecided verdict is written as null, which means "still to be checked" there
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.evaluation.result import Evaluation
+from claimspan.files.record_rows import OTHER_NAMES
 from claimspan.files.recorded import RAGCHECKER_LABELS, Recorded, RecordedClaim
 from claimspan.metrics.compute import METRICS, measure
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
-__all__ = ["RAGCHECKER_METRICS", "RagResult"]
+__all__ = ["RAGCHECKER_METRICS", "RagResult", "without_a_place"]
 
 RAGCHECKER_METRICS: Final = METRICS[:11]
 """The metrics that RAGChecker has."""
@@ -75,8 +76,39 @@ class RagResult(BaseModel):
         )
 
 
+_PLACED: Final = (
+    frozenset(RagResult.model_fields) | OTHER_NAMES.keys() | frozenset(OTHER_NAMES.values())
+)
+"""Fields that are written, whichever of their names they have."""
+
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+"""What is as good as absent, so that nothing is lost with it. 0 and false say something."""
+
+_PLACED_OF_A_CHUNK: Final = frozenset({"id", "doc_id", "text"})
+
+
+def without_a_place(row: object) -> Iterator[str]:
+    """Yield the fields of a record in a file that are not written with it.
+
+    Args:
+        row: What the file holds of it, with RAGChecker's names or with ours.
+    """
+    if not isinstance(row, Mapping):
+        return
+    fields = cast("Mapping[str, object]", row)
+    yield from (name for name in fields if name not in _PLACED and fields[name] not in _EMPTY)
+    for name in ("chunks", *(each for each, ours in OTHER_NAMES.items() if ours == "chunks")):
+        chunks = fields.get(name)
+        for chunk in cast("list[object]", chunks) if isinstance(chunks, list) else ():
+            parts = cast("Mapping[str, object]", chunk if isinstance(chunk, Mapping) else {})
+            others = parts.keys() - _PLACED_OF_A_CHUNK
+            yield from (f"{name}.{part}" for part in others if parts[part] not in _EMPTY)
+
+
 def _found(evaluation: Evaluation) -> Recorded:
     """What an evaluation has found out, with 0.0 for a metric without a value as ragchecker has."""
+    # Whatever --undefined says: ragchecker has no value for "undefined", and computes the means
+    # over all records.
     metrics = measure(evaluation.matrices, undefined="zero").metrics
     has_truth = evaluation.ground_truth_vs_response is not None
     return Recorded(
@@ -109,11 +141,13 @@ def _triplets(claims: Sequence[RecordedClaim] | None) -> _Claims:
 
 def _triplet(claim: RecordedClaim) -> Sequence[str]:
     parts = [claim] if isinstance(claim, str) else list(claim)
+    # Of a claim that is one text the joint check of ragchecker would read three letters.
     return [*parts, "", ""][: max(3, len(parts))]
 
 
 def _spelled(labels: Sequence[Label | None] | None) -> _Column:
     spelled = [RAGCHECKER_LABELS[label] for label in labels or () if label is not None]
+    # One label that is missing would move all behind it to other claims, so the whole column waits.
     return None if labels is None or len(spelled) < len(labels) else spelled
 
 

@@ -11,10 +11,12 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final, TextIO
 
 from claimspan.errors import ConfigError, FileError
+from claimspan.files.documents import Document
 from claimspan.files.private import replaced_private
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
@@ -22,7 +24,7 @@ from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
 from claimspan.metrics.compute import METRICS
 from claimspan.records import RagRecord
-from claimspan.results.rag_result import RagResult
+from claimspan.results.rag_result import RagResult, without_a_place
 from claimspan.results.result_file import ResultFile
 from claimspan.results.summary import Mean
 
@@ -33,6 +35,9 @@ CHECKPOINT_SECONDS: Final = 30.0
 
 SHARE: Final = 20
 """Writing may take one part in this many of the time: a file of 1 GB takes a while."""
+
+_NAMED: Final = 5
+"""Fields that a message names."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall_metrics": METRICS[:3],
@@ -75,6 +80,7 @@ class RagResultsFile:
         if not self._prior:
             return
         found = {_identity(row.record) for row in self._records.records()}
+        # Before anything is written: a record that the input lacks would be gone afterwards.
         if not self._prior.keys() <= found:
             raise self.journal.of_another_input()
 
@@ -89,6 +95,7 @@ class RagResultsFile:
         started = time.monotonic()
         self._write(is_final=False)
         now = time.monotonic()
+        # A file of 1,000 MB takes seconds to write, so the pause grows with it.
         self._due = now + max(CHECKPOINT_SECONDS, SHARE * (now - started))
 
     def finish(self, *, is_final: bool) -> None:
@@ -102,6 +109,8 @@ class RagResultsFile:
             ConfigError: The file cannot be written.
         """
         self.journal.close()
+        # The journal is removed only after this: until the new file is in its place, it is the only
+        # copy.
         self._write(is_final=is_final)
         if is_final:
             self.journal.path.unlink(missing_ok=True)
@@ -122,6 +131,7 @@ class RagResultsFile:
 
     def _write_results(self, file: TextIO, means: dict[str, Mean]) -> None:
         separator = ""
+        # In the order of the input, which the journal does not have: records end in any order.
         for row in self._records.records():
             found = self.journal.row(row.index)
             evaluation = None if found is None else found.evaluation
@@ -147,6 +157,8 @@ def _prior(path: Path) -> dict[str, Recorded]:
         file = RecordFile(path)
     except FileError:
         raise _no_results(path) from None
+    if file.document is not None:
+        _refuse_loss(path, file.document)
     prior: dict[str, Recorded] = {}
     for row in file.rows():
         if isinstance(row, SkippedRow) or file.unit != "record":
@@ -154,6 +166,21 @@ def _prior(path: Path) -> dict[str, Recorded]:
         if isinstance(row, InputRow):
             prior[_identity(row.record)] = row.recorded
     return prior
+
+
+def _refuse_loss(path: Path, document: Document) -> None:
+    """Refuse to replace a file that holds more than this format has a place for.
+
+    Raises:
+        ConfigError: A record has other fields, or the file has.
+    """
+    lost = {*document.others, *chain.from_iterable(map(without_a_place, document.rows))}
+    if lost:
+        names = ", ".join(sorted(lost)[:_NAMED])
+        raise ConfigError(
+            f"{path} has fields that RAGChecker's results have no place for ({names}), and would "
+            "lose them: give another path with -o"
+        )
 
 
 def _no_results(path: Path) -> ConfigError:

@@ -17,7 +17,10 @@ from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["RecordedJudge", "evaluate_recorded", "is_complete"]
+__all__ = ["RECORDED", "RecordedJudge", "evaluate_recorded", "is_complete"]
+
+RECORDED: Final = "recorded"
+"""Name of the judge where a file has given the verdicts."""
 
 _Labels = Sequence[Sequence[Label | None]]
 
@@ -64,6 +67,7 @@ async def evaluate_recorded(
     Returns:
         The evaluation; where the judge failed, its ``error`` says why.
     """
+    # Straight to the judge, so that its own name, batches and sparse checks stay as they are.
     if recorded.is_empty and judge is not None:
         found = await aevaluate_many([record], judge=judge, undefined=undefined, progress=False)
     else:
@@ -94,6 +98,8 @@ class RecordedJudge:
         self._recorded = recorded
         self._n_chunks = len(record.chunks)
         # An evaluation extracts from the response first, and not at all from a blank text.
+        # The protocol tells a judge no more than the text, and both texts may be equal. So the
+        # order of the questions has to tell which one is meant.
         texts = {"response": record.response, "ground truth": ground_truth_of(record) or ""}
         self._texts = deque(name for name, text in texts.items() if text.strip())
         self._n_response = 0
@@ -105,8 +111,8 @@ class RecordedJudge:
         """``recorded``, the judge's name, or both, by who has given the verdicts."""
         name = "" if self._judge is None else self._judge.name
         if not self._has_asked:
-            return "recorded"
-        return f"{name}+recorded" if self._has_answered else name
+            return RECORDED
+        return f"{name}+{RECORDED}" if self._has_answered else name
 
     @property
     def version(self) -> str:
@@ -164,6 +170,8 @@ class RecordedJudge:
         """The matrices, where the texts are all chunks, then the ground truth and the response."""
         known = self._recorded
         response, chunks = range(self._n_response), range(self._n_chunks)
+        # Labels without their claims cannot be used: claims that are extracted anew may be others,
+        # in another order.
         is_known = known.response_claims is not None
         yield _Area(response, chunks, known.retrieved2response if is_known else None)
         if n_references == self._n_chunks:  # there is no ground truth

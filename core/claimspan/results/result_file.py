@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -105,6 +106,8 @@ class ResultFile:
             # Put into place in one step.
             with open(beside, "wb", opener=_private) as self._file:
                 for row in _rows(self.path):
+                    # Failures are tried again, and of a record that two runs have evaluated one
+                    # line is enough.
                     if row.error is None and row.index not in self._offsets:
                         row = row if undefined is None else row.measured(undefined)
                         self._write(row)
@@ -142,13 +145,19 @@ class ResultFile:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            # A line that a full disk did not take is still in the buffer, and closing tries once
+            # more. ``add`` has raised for it already, and the next run evaluates the record again.
+            with suppress(OSError):
+                self._file.close()
 
     def _write(self, row: ResultRow) -> None:
         if self._file is None:
             raise ConfigError("the file of results is not open: call open() first")
+        # A place in the file instead of the row: a row takes kilobytes, its place a hundred bytes.
         offset = self._file.tell()
         self._file.write(f"{row.model_dump_json()}\n".encode("utf-8", "replace"))
+        # A process that is killed loses nothing that was flushed. Not fsync, which only the loss of
+        # power needs, and which costs milliseconds a line.
         self._file.flush()
         self._offsets[row.index] = offset
 

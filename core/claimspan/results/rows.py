@@ -63,6 +63,8 @@ class ResultRow(BaseModel):
         found = measure(self.evaluation.matrices, undefined=undefined)
         others = {name: value for name, value in self.metrics.items() if name not in METRICS}
         metrics = {**found.metrics, **others}
+        # Most rows of a file follow the rule already, and copying a model takes longer than
+        # looking.
         if self.error is not None or metrics == self.metrics:
             return self
         evaluation = self.evaluation.model_copy(
@@ -73,5 +75,6 @@ class ResultRow(BaseModel):
 
 def digest(record: RagRecord) -> str:
     """Return 16 hexadecimal digits that tell one record from another."""
+    # Sorted keys: the digest must not change with the order in which a file has its metadata.
     text = json.dumps(record.model_dump(mode="json"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

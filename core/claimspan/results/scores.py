@@ -1,4 +1,4 @@
-"""Reads the scores of systems from files of results, and pairs them record by record."""
+"""Reads the scores of systems from files of results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
-from claimspan.errors import ConfigError, FileError
+from claimspan.errors import FileError
 from claimspan.files.raw_rows import lines_of
 from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
 from claimspan.results.rows import ResultRow
 
-__all__ = ["ScoredRow", "SystemScores", "paired_scores", "read_scores"]
+__all__ = ["ScoredRow", "SystemScores", "read_scores"]
 
 _WANTED: Final = "file of results (claimspan evaluate -o)"
 
@@ -68,37 +68,6 @@ def read_scores(path: str | Path, *, name: str | None = None) -> SystemScores:
     if not rows:
         raise FileError(f"{str(path)!r} holds no results: give a {_WANTED}")
     return SystemScores(name or path.stem, rows)
-
-
-def paired_scores(
-    before: SystemScores, after: SystemScores, metric: str
-) -> tuple[list[float], list[float]]:
-    """Return the values of a metric over the records where both systems have one.
-
-    Args:
-        before: One system.
-        after: Another one, over the same records in any order.
-        metric: Name of the metric.
-
-    Returns:
-        The values of both, in the same order, each of shape ``(n_pairs,)``.
-
-    Raises:
-        ConfigError: The two have no record in common.
-    """
-    others = {row.key: row for row in after.rows}
-    pairs = [(row, others[row.key]) for row in before.rows if row.key in others]
-    if not pairs:
-        raise ConfigError(
-            f"{before.name} and {after.name} have no record in common: compare results of the same "
-            "dataset, whose records have the same ids or queries"
-        )
-    found = [
-        (left.scores[metric], right.scores[metric])
-        for left, right in pairs
-        if metric in left.scores and metric in right.scores
-    ]
-    return [left for left, _ in found], [right for _, right in found]
 
 
 def _rows(path: Path) -> Iterator[ScoredRow]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from claimspan.evaluation.result import Evaluation
+from claimspan.results.recorded_judge import RECORDED
 from claimspan.results.rows import ResultRow
 
 __all__ = ["MAX_FAILED", "Mean", "Summary"]
@@ -53,16 +55,23 @@ class Summary:
     means: dict[str, Mean] = field(default_factory=dict[str, Mean])
     """Metric to its mean."""
 
+    judges: dict[str, int] = field(default_factory=dict[str, int])
+    """Judge with its version, to the number of records that it has evaluated."""
+
     cost_usd: float = 0.0
     """US dollars that the judge has reported."""
 
     def add(self, row: ResultRow) -> None:
         """Count a row."""
+        # A record that failed has cost something all the same, so this comes before its error is
+        # looked at.
         self.cost_usd += row.evaluation.usage.cost_usd
         if row.error is not None:
             self._add_failure(row.index, row.error)
             return
         self.evaluated += 1
+        if judge := _judge_of(row.evaluation):
+            self.judges[judge] = self.judges.get(judge, 0) + 1
         for name, value in row.metrics.items():
             self.means.setdefault(name, Mean()).add(value)
 
@@ -78,3 +87,10 @@ class Summary:
         # A judge may name something else in each message.
         reason = error if len(self.reasons) < MAX_FAILED or error in self.reasons else "others"
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+
+def _judge_of(evaluation: Evaluation) -> str:
+    """The judge with its version; empty where every label was recorded, by whomever."""
+    # What a file held beside the judge's labels makes it no other judge.
+    name = evaluation.judge_name.removesuffix(RECORDED).rstrip("+")
+    return f"{name} {evaluation.judge_version}".strip()

@@ -71,6 +71,8 @@ class RecomputedSystem:
         return [
             name
             for name, recorded in self.recorded_means.items()
+            # Not by rounding ours: numpy rounds a tie to the even digit, and the order of a sum may
+            # decide on which side of a tie a mean is.
             if name in self.means and abs(self.means[name].mean * 100 - recorded) > _HALF_STEP
         ]
 
@@ -86,6 +88,7 @@ class RecomputedSystem:
             recorded: Its labels and metrics.
             undefined: As in ``compute_metrics``.
         """
+        # Never from the metrics in the file, which are what is checked here.
         metrics = _metrics(recorded, undefined)
         if not metrics:
             return
@@ -138,5 +141,6 @@ def _metrics(recorded: Recorded, undefined: Undefined) -> dict[str, float]:
 
 
 def _n_claims(recorded: Recorded) -> int:
+    # A file may have labels without claims; there is one label for each claim.
     labels = recorded.answer2response or recorded.retrieved2response or ()
     return len(labels if recorded.response_claims is None else recorded.response_claims)

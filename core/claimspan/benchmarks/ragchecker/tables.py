@@ -46,6 +46,7 @@ def as_markdown(systems: Sequence[RecomputedSystem]) -> str:
     header = ["system", *_COLUMNS.values(), _CLAIMS]
     rows = [header, ["---", *["---:"] * (len(header) - 1)]]
     for system in systems:
+        # A bar in the name of a file would begin another cell.
         rows.append([system.name.replace("|", "\\|"), *_ours(system)])
         if system.recorded_means:
             rows.append([f"*{_RECORDED}*", *_recorded(system)])
@@ -101,8 +102,15 @@ def _verdict(system: RecomputedSystem) -> str:
     """What the comparison with the file's own figures has shown, in one line."""
     n = system.labelled
     told = f"{system.name}: {n} record{'s' * (n != 1)} with labels"
-    unlabelled = system.account.rows - n
-    told += f" ({unlabelled} without, left out)" * bool(unlabelled)
+    left_out = [
+        f"{count} {what}"
+        for count, what in (
+            (system.account.records - n, "without"),
+            (system.account.skipped, "that cannot be read"),
+        )
+        if count
+    ]
+    told += f" (left out: {', '.join(left_out)})" * bool(left_out)
     return f"{told}; {_of_values(system)}; {_of_means(system)}"
 
 

@@ -16,7 +16,8 @@ from claimspan.text.visible import visible
 __all__ = ["NOT_EQUAL", "ragchecker_command"]
 
 NOT_EQUAL: Final = 1
-"""Exit code where a figure in a file is not the one that its labels give."""
+"""Exit code where a figure in a file is not the one that its labels give, or a record of it cannot
+be read: then the figures are not those of the whole file."""
 
 
 def ragchecker_command(
@@ -37,7 +38,8 @@ def ragchecker_command(
     """Recompute RAGChecker's metrics from recorded labels.
 
     Shows each system in the columns of the paper's table 3, in per cent, beside the figures in its
-    file. Exits with 1 where one of these is not equal. No judge is asked.
+    file. Exits with 1 where one of these is not equal, or a record cannot be read. No judge is
+    asked.
     """
     systems = [recompute(file, undefined=undefined.value) for file in files]
     if as_json_:
@@ -45,5 +47,6 @@ def ragchecker_command(
     else:
         typer.echo(visible(as_markdown(systems) if markdown else as_text(systems)))
     # Leaving values out gives other figures on purpose.
-    if undefined is UndefinedRule.ZERO and not all(system.is_equal for system in systems):
+    is_compared = undefined is UndefinedRule.ZERO
+    if any(each.account.skipped or (is_compared and not each.is_equal) for each in systems):
         raise typer.Exit(NOT_EQUAL)

@@ -6,7 +6,8 @@ A function takes one row and returns its item. A row that it cannot read raises 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
@@ -15,6 +16,7 @@ from claimspan.files.datasets.item import DatasetItem
 from claimspan.records import Chunk
 
 __all__ = [
+    "Text",
     "clapnq_item",
     "clapnq_question",
     "financebench_item",
@@ -43,6 +45,7 @@ def _text(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_text)]
+"""A text that some files write as a number."""
 
 
 class _Row(BaseModel):
@@ -117,14 +120,26 @@ def financebench_item(row: Mapping[str, object]) -> DatasetItem:
     valid = _FinanceBench.model_validate(row)
     chunks = [
         passage(
-            each.evidence_text,
-            f"{each.doc_name}:{each.evidence_page_num}",
-            {"doc_name": each.doc_name, "page": each.evidence_page_num},
+            each.evidence_text, id_, {"doc_name": each.doc_name, "page": each.evidence_page_num}
         )
-        for each in valid.evidence
+        for each, id_ in zip(valid.evidence, _page_ids(valid.evidence), strict=True)
     ]
+    # Question, answer and evidence have their own places, and would be in every line twice.
     about = valid.model_dump(include=set(_FINANCEBENCH_METADATA))
     return item(valid.financebench_id, valid.question, [valid.answer], chunks, about)
+
+
+def _page_ids(evidence: Sequence[_Evidence]) -> Iterator[str | None]:
+    """Ids of passages by document and page; None where the page is not known."""
+    seen = Counter[str]()
+    for each in evidence:
+        if each.evidence_page_num is None:
+            yield None
+            continue
+        page = f"{each.doc_name}:{each.evidence_page_num}"
+        seen[page] += 1
+        # Some questions have two passages of one page, which would pass for one chunk.
+        yield page if seen[page] == 1 else f"{page}#{seen[page]}"
 
 
 def legal_qa_item(row: Mapping[str, object]) -> DatasetItem:
@@ -177,6 +192,7 @@ def item(
     """
     given: list[JsonValue] = [each.strip() for each in dict.fromkeys(answers) if each.strip()]
     about = {key: value for key, value in (metadata or {}).items() if value is not None}
+    # A ground-truth file has one text for a question; the others are kept for people.
     if len(given) > 1:
         about["answers"] = given
     return DatasetItem(

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
-from claimspan.files.datasets.formats import item, passage
+from claimspan.files.datasets.formats import Text, item, passage
 from claimspan.files.datasets.item import DatasetItem
 
 __all__ = ["natural_questions_item"]
 
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^>]*)?/?>")
 _SPACE_BEFORE: Final = re.compile(r"\s+([.,;:!?)\]%])")
-
-
-def _text(value: object) -> object:
-    return str(value) if isinstance(value, int) else value
 
 
 class _Model(BaseModel):
@@ -47,7 +43,7 @@ class _Token(_Model):
 class _Row(_Model):
     question_text: str
     annotations: list[_Annotation]
-    example_id: Annotated[str | None, BeforeValidator(_text)] = None
+    example_id: Text | None = None
     document_title: str | None = None
     document_url: str | None = None
     document_text: str | None = None
@@ -57,6 +53,7 @@ class _Row(_Model):
     def tokens(self) -> list[str]:
         """The tokens of the page, which the places of answers count; tags are tokens, too."""
         if self.document_text is not None:
+            # Not split(): the places count the empty tokens between two spaces as well.
             return self.document_text.split(" ")
         return [f"<{each.token.strip('<>')}>" if each.html_token else each.token
                 for each in self.document_tokens]  # fmt: skip
@@ -70,6 +67,7 @@ def natural_questions_item(row: Mapping[str, object]) -> DatasetItem:
     """
     valid = _Row.model_validate(row)
     tokens = valid.tokens
+    # By text: annotators often mark the same span, and a chunk stands there once.
     long = {_between(tokens, each.long_answer): each.long_answer for each in valid.annotations}
     long.pop("", None)
     answers = [_short(tokens, each) for each in valid.annotations]
@@ -96,6 +94,7 @@ def _between(tokens: Sequence[str], span: _Span) -> str:
     """The text of a span without tags; empty where the span is none."""
     if span.start_token < 0:
         return ""
+    # Python would cut the slice without a word, and half an answer would become the ground truth.
     if span.end_token > len(tokens):
         raise ValueError("a span ends behind the page")
     kept = [each for each in tokens[span.start_token : span.end_token] if not _TAG.fullmatch(each)]

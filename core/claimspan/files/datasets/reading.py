@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from claimspan.errors import ConfigError, FileError, PayloadError
 from claimspan.files.bounded import bounded_lines, parse_bounded
+from claimspan.files.csv_rows import csv_rows
 from claimspan.files.datasets.formats import (
     clapnq_item,
     clapnq_question,
@@ -22,9 +21,7 @@ from claimspan.files.datasets.formats import (
 )
 from claimspan.files.datasets.item import DatasetItem
 from claimspan.files.datasets.natural_questions import natural_questions_item
-
-if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
+from claimspan.files.raw_rows import RawRow, SkippedRow
 
 __all__ = ["AUTO", "FORMATS", "BadLine", "read_dataset"]
 
@@ -107,6 +104,8 @@ def _items(
         if isinstance(row, str):
             on_bad(BadLine(number, row))
             continue
+        # Decided once by the first row that can be read: a file of one dataset has one format, and
+        # a broken row would look like another.
         name = name or _format_of(row, path)
         try:
             item = FORMATS[name].read(row)
@@ -166,24 +165,9 @@ def _json_row(line: bytes) -> _Row | str:
 
 
 def _table_rows(file: BinaryIO) -> _Rows:
-    # The csv module, since cells may be quoted and hold line ends.
-    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-        yield from _cells(csv.reader(text, delimiter="\t"))
-
-
-def _cells(reader: CsvReader) -> _Rows:
-    fields: list[str] | None = None
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error:
-            yield reader.line_num, "a cell that is too long, or holds a NUL"
-            continue
-        if cells is None:
-            return
-        if fields is None:
-            fields = cells
-        elif len(cells) != len(fields):
-            yield reader.line_num, "another number of columns than the first line"
-        else:
-            yield reader.line_num, dict(zip(fields, cells, strict=True))
+    # As texts: the columns of a dataset are no records of ours, even where their names are alike.
+    for row in csv_rows(file, as_texts=True):
+        if isinstance(row, SkippedRow):
+            yield row.place, row.reason
+        elif isinstance(row, RawRow):
+            yield row.place, cast("_Row", row.value)
