@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from claimspan.comparison.comparison import SIGNIFICANCE, Finding
-from claimspan.evaluation.reasons import MEANS, REASONS
+from claimspan.evaluation.reasons import EXPECTED, MEANS, REASONS
 
 __all__ = ["finding_of", "lower_is_better"]
 
@@ -13,7 +13,8 @@ def lower_is_better(metric: str) -> bool | None:
 
     The direction follows from the reasons of scores, which say what counts against an answer.
     """
-    if metric in MEANS:
+    # These have no failures that could be counted, so that they are not among the reasons.
+    if metric in MEANS or metric == EXPECTED:
         return False
     return REASONS[metric].failure if metric in REASONS else None
 
