@@ -80,17 +80,22 @@ _YEARS: Final = range(1200, 2101)
 
 
 def _either(spellings: dict[str, str] | dict[str, Decimal]) -> str:
-    """A pattern for any of some spellings; one of letters ends where its word ends."""
+    """A pattern for any of some spellings; no letter follows one of letters."""
+    # The longest first, since a pattern takes the first that fits: "us$" before "us".
     ordered = sorted(spellings, key=len, reverse=True)
-    return "|".join(re.escape(each) + (r"\b" if each[-1].isalpha() else "") for each in ordered)
+    # A word would not end before a digit, but "USD1,577" is money all the same.
+    end = r"(?![^\W\d_])"
+    return "|".join(re.escape(each) + (end if each[-1].isalpha() else "") for each in ordered)
 
 
+# A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
 _AMOUNT: Final = re.compile(
     r"(?P<minus>(?<![\w)%.])(?:[-−–]\s?(?=[$€£¥₹(\d.])|\b(?:minus|negative)\s+))?"
     r"(?P<open>\()?"
     rf"(?P<before>(?<!\w)(?:{_either(_CURRENCIES)})\s?)?"
     r"(?P<open_inside>\()?(?P<minus_inside>(?<![\w)])[-−–])?"
-    rf"(?<![\w.,])(?<![^\W\d_]-)(?P<number>{NUMBER})"
+    rf"(?:(?<![\w.,])|(?<=[a-z])(?(before)|(?!)))(?<![^\W\d_]-)"
+    rf"(?P<number>{NUMBER})"
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<close_early>\))?"
     rf"(?:(?P<glue>[\s-]?)(?P<scale>{_either(SCALES)})\.?(?!\w))?"
