@@ -37,6 +37,9 @@ class JudgedAnswer:
     undefined: str | None = None
     """Why the metric has no value; None where it has one."""
 
+    failed: bool = False
+    """Whether the judge failed; then nothing is known of what it makes of the answer."""
+
     @property
     def is_correct(self) -> bool:
         """Whether people call the answer right; a refusal is not."""
@@ -107,4 +110,5 @@ def _judged(answer: GradedAnswer, evaluation: Evaluation, metric: str) -> Judged
         score=0.0 if value is None or evaluation.abstained else value,
         abstained=evaluation.abstained,
         undefined=reason,
+        failed=evaluation.error is not None,
     )
