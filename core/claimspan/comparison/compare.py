@@ -101,6 +101,7 @@ def compare_systems(
     before = _baseline(systems, baseline)
     chosen = _metrics(systems, metrics)
     parts = {} if slice_by is None else slices_of(systems, slice_by)
+    # The slices are made first, so that the bar knows its total from the start.
     steps = len(systems) + sum(map(len, parts.values()))
     with progress_bar("comparing", total=steps, show=progress) as advance:
 
@@ -115,6 +116,7 @@ def compare_systems(
 
         table = figures(systems)
         sliced = {value: figures(part) for value, part in parts.items()}
+    # Of the whole table alone: a slice may well hold no common record.
     _require_common(table, before)
     (whole,), tests = _adjusted([table])
     per_slice, slice_tests = _adjusted(sliced.values())
@@ -187,6 +189,7 @@ def _adjusted(
     """The results of some tables, whose tests are all adjusted together, and their number."""
     tables = list(tables)
     found = [figures for table in tables for figures in table]
+    # A metric has a test for each system, so that its name alone would not be a key.
     p_values = {
         f"{place}/{name}": pair.p_value
         for place, figures in enumerate(found)
@@ -228,6 +231,7 @@ def _baseline(systems: Sequence[System], name: str | None) -> System:
 
 def _metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[str]:
     """The metrics of the table, in the order of the paper or in that given."""
+    # A dict keeps the order in which the files name their metrics; a set would not.
     there = list(
         dict.fromkeys(name for each in systems for row in each.rows for name in row.scores)
     )

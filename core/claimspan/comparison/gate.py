@@ -178,6 +178,7 @@ def _on_records(system: System, gate: Gate) -> Iterator[Check]:
 
 
 def _share_check(rule: _Rule, found: int, of: int, limit: float, told: str) -> Check:
+    # Of no records all are missing: a gate that has nothing to check must not pass.
     share = found / of if of else 1.0
     return Check(
         rule=rule,
@@ -226,6 +227,7 @@ def _threshold(
 
 def _never_defined(system: System, rule: Literal["min", "max"], metric: str, limit: float) -> Check:
     there = {name for row in system.rows for name in row.scores}
+    # A name that we know is not misspelt; its metric only has no value here.
     close = [] if metric in METRICS else get_close_matches(metric, sorted({*there, *METRICS}), n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
     return Check(

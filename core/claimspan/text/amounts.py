@@ -76,6 +76,7 @@ _MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
 _MAX_DIGITS: Final = 40
 # Characters before a number that tell what it is.
 _BEFORE: Final = 24
+# Four digits below 1200 or above 2100 are more often a count than a year.
 _YEARS: Final = range(1200, 2101)
 
 
@@ -220,6 +221,7 @@ def _unit(text: str, match: re.Match[str], end: int) -> tuple[str, Decimal, int]
 def _sign(match: re.Match[str]) -> Sign:
     if match["minus"] or match["minus_inside"]:
         return "-"
+    # A parenthesis that stays open begins a remark, as in "(370 in 2017)".
     opened = match["open"] or match["open_inside"]
     closed = match["close_early"] or match["close"]
     return "()" if opened and closed else ""

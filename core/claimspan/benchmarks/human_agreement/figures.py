@@ -36,6 +36,7 @@ PUBLISHED: Final = {
 VERDICTS: Final = ("right", "wrong", "abstained")
 """What the judge makes of an answer."""
 
+# Fewer than elsewhere, since each one ranks all scores again.
 _AUROC_RESAMPLES: Final = 500
 
 

@@ -96,6 +96,7 @@ async def ajudge_graded(
 
 def _refuse_total_failure(done: Sequence[Evaluation]) -> None:
     errors = [each.error for each in done]
+    # A wrong key or address fails everywhere: that is an error, and no finding about the judge.
     if errors and all(error is not None for error in errors):
         raise JudgeError(f"the judge failed on every answer: {errors[0]}")
 
