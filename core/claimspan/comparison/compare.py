@@ -101,7 +101,6 @@ def compare_systems(
     before = _baseline(systems, baseline)
     chosen = _metrics(systems, metrics)
     parts = {} if slice_by is None else slices_of(systems, slice_by)
-    # The slices are made first, so that the bar knows its total from the start.
     steps = len(systems) + sum(map(len, parts.values()))
     with progress_bar("comparing", total=steps, show=progress) as advance:
 
@@ -116,7 +115,6 @@ def compare_systems(
 
         table = figures(systems)
         sliced = {value: figures(part) for value, part in parts.items()}
-    # Of the whole table alone: a slice may well hold no common record.
     _require_common(table, before)
     (whole,), tests = _adjusted([table])
     per_slice, slice_tests = _adjusted(sliced.values())
@@ -247,6 +245,7 @@ def _metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[st
 
 
 def _require_common(table: Sequence[_Figures], before: System) -> None:
+    # Asked of the whole table alone: a slice may well hold no common record.
     for figures in table:
         if not figures.common:
             raise ConfigError(
