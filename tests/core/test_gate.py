@@ -210,9 +210,10 @@ def test_a_metric_that_has_lost_all_its_values_fails(tmp_path: Path) -> None:
 
 def test_a_metric_that_most_records_have_lost_fails(tmp_path: Path) -> None:
     before = write_results(tmp_path / "before.jsonl", [{"f1": 0.9}] * 10)
-    kept: list[Scores] = [{"f1": 0.9}] * 5
-    half = write_results(tmp_path / "half.jsonl", kept + [{}] * 5)
-    few = write_results(tmp_path / "few.jsonl", kept[1:] + [{}] * 6)
+    kept: Scores = {"f1": 0.9}
+    lost: Scores = {}
+    half = write_results(tmp_path / "half.jsonl", [kept] * 5 + [lost] * 5)
+    few = write_results(tmp_path / "few.jsonl", [kept] * 4 + [lost] * 6)
 
     assert failures(half, "--baseline", str(before)) == []
     assert failures(few, "--baseline", str(before)) == ["baseline f1"]
