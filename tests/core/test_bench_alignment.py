@@ -248,6 +248,14 @@ def test_a_judge_that_fails_stops_nothing_else_and_raises_for_one_answer() -> No
 # --- files and the command ---
 
 
+def test_the_request_of_a_logged_exchange_is_read_as_it_would_be_alone(tmp_path: Path) -> None:
+    request = {"question": "q", "answer": "a", "ground_truth_answer": "g"}
+    alone = write(tmp_path / "alone.jsonl", [request])
+    logged = write(tmp_path / "logged.jsonl", [{"request": request, "response": {}}])
+
+    assert read_requests(logged) == read_requests(alone)
+
+
 def test_requests_and_records_of_all_names_are_read(tmp_path: Path) -> None:
     rows: list[Mapping[str, object]] = [
         REQUEST,

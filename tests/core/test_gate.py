@@ -74,6 +74,22 @@ def test_a_mean_exactly_at_its_threshold_passes(tmp_path: Path) -> None:
     assert failures(path, "--min", "faithfulness=0.5", "--max", "hallucination=0.5") == []
 
 
+@pytest.mark.parametrize("value", [0.05, 0.1, 0.2, 0.7])
+def test_a_mean_that_only_rounding_takes_beyond_its_threshold_passes(
+    tmp_path: Path, value: float
+) -> None:
+    path = write_results(tmp_path / "same.jsonl", [{"f1": value}] * 3)
+
+    assert failures(path, "--min", f"f1={value}", "--max", f"f1={value}") == []
+
+
+def test_confident_needs_more_than_one_value(tmp_path: Path) -> None:
+    one = write_results(tmp_path / "one.jsonl", [{"f1": 0.9}])
+
+    assert failures(one, "--min", "f1=0.8") == []
+    assert failures(one, "--min", "f1=0.8", "--confident") == ["min f1"]
+
+
 def test_confident_asks_the_end_of_the_interval_that_is_nearest_to_failing(good: Path) -> None:
     _, result = gate(good, "--min", "faithfulness=0", "--max", "hallucination=1")
     found = {check.metric: check.estimate for check in result.checks}
@@ -190,6 +206,25 @@ def test_a_metric_that_has_lost_all_its_values_fails(tmp_path: Path) -> None:
 
     assert against(tmp_path, before, [{"recall": 0.5}] * 8) == ["baseline f1"]
     assert against(tmp_path, [{"recall": 0.5}] * 8, before) == []
+
+
+def test_a_metric_that_most_records_have_lost_fails(tmp_path: Path) -> None:
+    before = write_results(tmp_path / "before.jsonl", [{"f1": 0.9}] * 10)
+    kept: Scores = {"f1": 0.9}
+    lost: Scores = {}
+    half = write_results(tmp_path / "half.jsonl", [kept] * 5 + [lost] * 5)
+    few = write_results(tmp_path / "few.jsonl", [kept] * 4 + [lost] * 6)
+
+    assert failures(half, "--baseline", str(before)) == []
+    assert failures(few, "--baseline", str(before)) == ["baseline f1"]
+
+
+def test_a_threshold_does_not_turn_the_direction_of_a_known_metric(tmp_path: Path) -> None:
+    before = write_results(tmp_path / "before.jsonl", [{"hallucination": 0.0}] * 20)
+    after = write_results(tmp_path / "after.jsonl", [{"hallucination": 0.04}] * 20)
+    band = ("--min", "hallucination=0", "--max", "hallucination=0.05")
+
+    assert failures(after, *band, "--baseline", str(before)) == ["baseline hallucination"]
 
 
 def test_records_of_the_baseline_that_are_gone_fail_the_gate(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -253,6 +254,31 @@ async def test_a_judge_that_fails_on_everything_gives_no_figures(tmp_path: Path)
         await ajudge_graded(answers, Broken())
 
 
+def test_answers_that_the_judge_failed_on_are_in_no_figure_and_are_counted() -> None:
+    decided = several(8, [(1.0, Grade.CORRECT), (0.9, Grade.INCORRECT)])
+    failed = [
+        replace(each, failed=True, undefined="no reply")
+        for each in several(8, [(0.0, Grade.INCORRECT)] * 3)
+    ]
+
+    found = measure_human_agreement(decided + failed, "flaky", threshold=0.5, folds=2)
+
+    # All wrong answers with a verdict pass: failures must not dilute that.
+    assert found.rates.false_positives is not None
+    assert (found.rates.false_positives.value, found.rates.false_positives.n) == (1.0, 4)
+    assert found.cross_fitted is not None
+    assert found.cross_fitted.false_positives is not None
+    assert found.cross_fitted.false_positives.n == 8
+    assert (found.failed, found.answers) == (24, 8)
+
+
+def test_where_the_judge_failed_on_all_that_is_reported_there_are_no_figures() -> None:
+    failed = [replace(each, failed=True) for each in several(4, [(0.0, Grade.CORRECT)])]
+
+    with pytest.raises(JudgeError, match="would be reported"):
+        measure_human_agreement(failed, "broken")
+
+
 # --- the command ---
 
 
@@ -313,14 +339,27 @@ def test_results_of_another_judge_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--metric", "goodness"), ("--json", "--markdown"), ("--judge", "nobody")]
+    "options",
+    [
+        ("--metric", "goodness"),
+        ("--metric", "hallucination"),
+        ("--json", "--markdown"),
+        ("--judge", "nobody"),
+        ("--threshold", "0"),
+        ("--threshold", "nan"),
+        ("--folds", "1"),
+        ("--folds", "9"),
+    ],
 )
 def test_options_that_cannot_work_are_refused_before_anything_is_judged(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    path = graded_file(tmp_path, *usual_rows())
+    path, kept = graded_file(tmp_path, *usual_rows()), tmp_path / "kept"
 
-    assert isinstance(invoke(COMMAND, str(path), *options).exception, ConfigError)
+    result = invoke(COMMAND, str(path), "-o", str(kept), *options)
+
+    assert isinstance(result.exception, ConfigError)
+    assert not kept.exists()
 
 
 def test_on_financebench_few_wrong_answers_pass_and_the_systems_stand_in_peoples_order() -> None:

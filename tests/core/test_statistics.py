@@ -233,3 +233,11 @@ def test_differences_that_tie_but_for_rounding_count_as_equal() -> None:
     found = sign_flip_p_values([[0.1 + 0.2, 0.3, 0.3, -0.3]])
 
     assert found == [pytest.approx(10 / 16)]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_mean_of_something_that_is_no_number_is_refused(bad: float) -> None:
+    with pytest.raises(ConfigError, match="no number"):
+        mean_estimate([0.5, bad])
+    with pytest.raises(ConfigError, match="no number"):
+        compare_paired([0.5, bad], [0.5, 0.5])

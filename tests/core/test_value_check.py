@@ -51,6 +51,10 @@ def label(claim: str, text: str, question: str | None = None) -> Label | None:
         ("42.69", "42.7 days", None),
         ("91 km", "The road is 91,000 m long.", None),
         ("50 bps", "It rose by 0.5%.", None),
+        ("USD1,577mm", "$1577", MILLIONS),
+        ("EUR5m", "5 million euros", None),
+        ("-370", "It was a $370 million loss.", MILLIONS),
+        ("0.0", "0.04", None),
     ],
 )
 def test_one_value_in_two_forms_is_entailed(claim: str, text: str, question: str | None) -> None:
@@ -96,6 +100,20 @@ def test_without_a_bare_value_on_one_side_and_a_value_on_the_other_nothing_is_de
     claim: str, text: str
 ) -> None:
     assert label(claim, text) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [("under 10", "7"), ("> 5%", "6.1%"), ("10^6", "1,000,000"), ("5th", "5"), ("March 5", "12")],
+)
+def test_what_is_not_read_as_one_value_is_left_to_the_judge(claim: str, text: str) -> None:
+    assert label(claim, text) is None
+
+
+def test_nothing_is_no_rounding_of_something() -> None:
+    assert label("0", "0.3", RATIO) is Label.CONTRADICTED
+    assert label("0%", "0.3%") is Label.CONTRADICTED
+    assert label("0", "0.00") is Label.ENTAILED
 
 
 def test_a_year_is_no_other_answer_to_a_question_for_millions() -> None:

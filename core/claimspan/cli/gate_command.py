@@ -90,6 +90,7 @@ def gate_command(
     before = None if baseline is None else read_system(baseline)
     result = check_gate(read_system(file), gate, baseline=before)
     page = visible(gate_as_markdown(result))
+    # Before the exit: the table of a gate that failed is the one that is read.
     if markdown is not None:
         write_private(markdown, page, what="the outcome of the gate")
     if github_summary:
@@ -125,6 +126,7 @@ def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
             limit = float(value)
         except ValueError:
             limit = float("nan")
+        # NaN is neither above nor below any mean: a rule with it could never fail.
         if not metric or limit != limit or abs(limit) == float("inf"):
             raise ConfigError(f"{option} {each!r} is no threshold: write faithfulness=0.8")
         if metric in found:
@@ -139,6 +141,7 @@ def _add_to_summary(page: str) -> None:
         typer.echo(f"{STEP_SUMMARY} is not set, so no summary was written", err=True)
         return
     try:
+        # Other commands of the step may have written to the file already.
         with open(path, "a", encoding="utf-8") as file:
             file.write(page)
     except OSError as error:

@@ -187,6 +187,7 @@ def _adjusted(
     """The results of some tables, whose tests are all adjusted together, and their number."""
     tables = list(tables)
     found = [figures for table in tables for figures in table]
+    # A metric has a test for each system, so that its name alone would not be a key.
     p_values = {
         f"{place}/{name}": pair.p_value
         for place, figures in enumerate(found)
@@ -228,6 +229,7 @@ def _baseline(systems: Sequence[System], name: str | None) -> System:
 
 def _metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[str]:
     """The metrics of the table, in the order of the paper or in that given."""
+    # A dict keeps the order in which the files name their metrics; a set would not.
     there = list(
         dict.fromkeys(name for each in systems for row in each.rows for name in row.scores)
     )
@@ -243,6 +245,7 @@ def _metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[st
 
 
 def _require_common(table: Sequence[_Figures], before: System) -> None:
+    # Asked of the whole table alone: a slice may well hold no common record.
     for figures in table:
         if not figures.common:
             raise ConfigError(

@@ -13,6 +13,7 @@ def lower_is_better(metric: str) -> bool | None:
 
     The direction follows from the reasons of scores, which say what counts against an answer.
     """
+    # These have no failures that could be counted, so that they are not among the reasons.
     if metric in MEANS or metric == EXPECTED:
         return False
     return REASONS[metric].failure if metric in REASONS else None

@@ -27,6 +27,9 @@ __all__ = ["MAX_FAILED", "Check", "Gate", "GateResult", "check_gate"]
 MAX_FAILED: Final = 0.05
 """Share of the records that may have no evaluation: with more of them a mean says little."""
 
+_ROUNDING: Final = 1e-12
+"""A mean this near to its threshold is at it: three times 0.1 have a mean just above 0.1."""
+
 _Rule = Literal["min", "max", "baseline", "records", "failed", "missing"]
 
 
@@ -129,7 +132,8 @@ def check_gate(
     """Check the results of a system against the rules of a gate.
 
     A metric fails against the baseline where it got worse by more than the tolerance, and the
-    paired test shows that it got worse at all. Metrics of which neither end is better are left out.
+    paired test shows that it got worse at all; or where most records that had a value have none
+    any more. Metrics of which neither end is better are left out.
 
     Args:
         system: The results.
@@ -174,6 +178,7 @@ def _on_records(system: System, gate: Gate) -> Iterator[Check]:
 
 
 def _share_check(rule: _Rule, found: int, of: int, limit: float, told: str) -> Check:
+    # Of no records all are missing: a gate that has nothing to check must not pass.
     share = found / of if of else 1.0
     return Check(
         rule=rule,
@@ -203,8 +208,10 @@ def _threshold(
     # The end of the interval that is nearest to failing.
     end = found.low if rule == "min" else found.high
     value = end if gate.confident else found.value
-    fell_by = max(0.0, limit - value if rule == "min" else value - limit)
-    few = found.n < gate.min_records
+    beyond = limit - value if rule == "min" else value - limit
+    fell_by = beyond if beyond > _ROUNDING else 0.0
+    # The interval of a single value has no width, and would hold any threshold that the value does.
+    few = found.n < max(gate.min_records, 2 if gate.confident else 1)
     what = "interval" if gate.confident else "mean"
     told = f"the {what} {'is too low' if rule == 'min' else 'is too high'}" if fell_by else "holds"
     return Check(
@@ -220,6 +227,7 @@ def _threshold(
 
 def _never_defined(system: System, rule: Literal["min", "max"], metric: str, limit: float) -> Check:
     there = {name for row in system.rows for name in row.scores}
+    # A name that we know is not misspelt; its metric only has no value here.
     close = [] if metric in METRICS else get_close_matches(metric, sorted({*there, *METRICS}), n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
     return Check(
@@ -261,17 +269,23 @@ def _on_baseline(
 
 
 def _lower(metric: str, gate: Gate) -> bool | None:
-    """The direction of a metric; a threshold of the user's own says it for any metric."""
-    if metric in gate.min or metric in gate.max:
-        return metric not in gate.min
-    return lower_is_better(metric)
+    """The direction of a metric; a threshold says it where the metric's own is not known."""
+    # A threshold never turns a known direction: --min hallucination=0 would let it rise.
+    known = lower_is_better(metric)
+    if known is not None or (metric in gate.min) == (metric in gate.max):
+        return known
+    return metric in gate.max
 
 
 def _against(name: str, found: Difference, estimate: Estimate | None, gate: Gate) -> Check:
     change = found.difference.value
     worse_by = max(0.0, change if _lower(name, gate) else -change)
     is_shown = found.adjusted_p_value < SIGNIFICANCE
-    fails = is_shown and worse_by > gate.tolerance
+    # The pairs that are left say nothing of a metric that most records have lost.
+    lost, left = found.only_in_baseline, found.difference.n
+    is_gone = lost > left
+    fails = is_gone or (is_shown and worse_by > gate.tolerance)
+    said = _told(worse_by, change, is_shown=is_shown, fails=fails)
     return Check(
         rule="baseline",
         metric=name,
@@ -280,7 +294,7 @@ def _against(name: str, found: Difference, estimate: Estimate | None, gate: Gate
         limit=found.before,
         fell_by=worse_by,
         difference=found,
-        said=_told(worse_by, change, is_shown=is_shown, fails=fails),
+        said=f"{lost} of {lost + left} records have no value any more" if is_gone else said,
     )
 
 

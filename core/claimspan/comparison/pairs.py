@@ -35,6 +35,7 @@ def paired_rows(baseline: System, system: System) -> list[_Pair]:
     an id occurs several times, the first is paired with the first, the second with the second.
     """
     others = defaultdict[str, list[ScoredRow]](list)
+    # Reversed, so that ``pop``, which takes the last, returns them in the order of the file.
     for row in reversed(system.rows):
         others[row.key].append(row)
     return [
@@ -54,6 +55,7 @@ def group_of(row: ScoredRow, group_by: str | None) -> str:
     """Return what a record is resampled with: its value of a metadata key, else its own key."""
     if group_by is None or group_by not in row.metadata:
         return row.key
+    # Metadata may be lists or mappings, which cannot be keys.
     return repr(row.metadata[group_by])
 
 
@@ -74,6 +76,8 @@ def compare_pairs(
         metric: [(value_of(before, metric), value_of(after, metric)) for before, after in pairs]
         for metric in metrics
     }
+    # The metadata of the two records may differ; those of the baseline are the same for every
+    # system that it is compared with.
     groups = [group_of(before, group_by) for before, _ in pairs]
     changes = [[_change(*pair) for pair in each] for each in values.values()]
     intervals = mean_estimates(changes, groups)

@@ -51,4 +51,5 @@ def _value(row: ScoredRow, key: str) -> str:
 
 
 def _text(value: JsonValue) -> str:
+    # As it stands in the file: ``repr`` would write True and None.
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -84,6 +84,7 @@ class _Line(BaseModel):
         if self.error is None:
             scores[CLAIMS_PER_RESPONSE] = float(len(self.evaluation.response_claims))
         return ScoredRow(
+            # Records without ids are paired by their queries.
             key=self.id or self.record.query,
             scores=scores,
             metadata=self.record.metadata,
@@ -164,6 +165,7 @@ def _rag_results(scores: SystemScores, path: Path) -> System:
     """The scores of RAGChecker's results, with the number of claims as one of them."""
     rows: list[ScoredRow] = []
     queries: dict[str, str] = {}
+    # The file is read a second time, since scores come without claims.
     for row, read in zip(scores.rows, RecordFile(path).records(), strict=True):
         claims = read.recorded.response_claims
         counted = {} if claims is None else {CLAIMS_PER_RESPONSE: float(len(claims))}
@@ -176,6 +178,7 @@ def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:
     """The lines of a file of results; none where the first is of another form."""
     is_first = True
     for number, line in enumerate(file, start=1):
+        # Editors on Windows begin a file with a mark that JSON does not allow.
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         if not text.strip():
             continue

@@ -114,6 +114,7 @@ class PytestGate:
     def _chosen(self, options: GateOptions) -> GateOptions:
         """The options of the call, before those of the nearest markers."""
         chosen = GateOptions()
+        # pytest gives the nearest marker first; the last update wins, and has to be the nearest.
         for marker in reversed(list(self._request.node.iter_markers(MARKER))):
             unknown = sorted(marker.kwargs.keys() - GateOptions.__annotations__.keys())
             if marker.args or unknown:
@@ -145,6 +146,7 @@ class PytestGate:
             for index, (record, evaluation) in enumerate(zip(records, done, strict=True))
         ]
         self._calls += 1
+        # Written before the check: the results of a gate that failed are those to look into.
         path = self._root / chosen["results"] if "results" in chosen else self._place()
         text = "".join(f"{row.model_dump_json()}\n" for row in rows)
         write_private(path, text, what="the results")
@@ -158,6 +160,7 @@ class PytestGate:
         __tracebackhide__ = True
         updates = bool(self._request.config.getoption("--claimspan-update-baseline"))
         baseline = self._root / chosen["baseline"] if "baseline" in chosen else None
+        # An update is for when the old baseline is absent, or no longer right: it decides nothing.
         before = None if baseline is None or updates else _existing(baseline)
         result = check_gate(
             system, _gate(chosen), baseline=before, may_be_empty=updates and baseline is not None
@@ -177,6 +180,7 @@ class PytestGate:
         if given is not None:
             folder = self._root / str(given)
             folder.mkdir(parents=True, exist_ok=True)
+        # ``-p no:cacheprovider`` leaves no cache to write to.
         elif self._request.config.pluginmanager.has_plugin("cacheprovider"):
             folder = self._request.config.cache.mkdir("claimspan")
         else:
@@ -187,6 +191,7 @@ class PytestGate:
 def _file_name(node_id: str, call: int) -> str:
     """A name that every file system takes, which no other test has."""
     readable = re.sub(r"[^\w.-]+", "_", node_id.rpartition("/")[2], flags=re.ASCII)
+    # Two tests may have one name in two files, or parameters that differ in odd characters.
     digest = hashlib.sha256(node_id.encode()).hexdigest()[:8]
     return f"{readable[:_LONGEST_NAME]}-{digest}" + (f"-{call}" if call > 1 else "")
 

@@ -32,8 +32,10 @@ def kendall(left: Sequence[float], right: Sequence[float]) -> float | None:
 def _correlation(method: str, left: Sequence[float], right: Sequence[float]) -> float | None:
     if len(left) != len(right):
         raise ConfigError(f"{len(left)} and {len(right)} values: give pairs")
+    # Nothing goes together with a constant; scipy would warn, and return NaN.
     if len(set(left)) < 2 or len(set(right)) < 2:
         return None
+    # Imported here, since scipy is an extra and slow to import.
     try:
         from scipy import stats
     except ImportError as error:

@@ -81,6 +81,8 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """
     adjusted: dict[str, float] = {}
     highest = 0.0
+    # The smallest counts for all tests, the next for one fewer. None may come out below one
+    # that was smaller before, or the order of the tests would turn.
     for done, name in enumerate(sorted(p_values, key=lambda each: p_values[each])):
         highest = max(highest, min(1.0, p_values[name] * (len(p_values) - done)))
         adjusted[name] = highest
@@ -90,6 +92,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 def _summed(differences: Sequence[float], groups: Sequence[Hashable] | None) -> list[float]:
     if groups is None:
         return list(differences)
+    # One flip turns a whole group, so that its differences are one.
     sums: dict[Hashable, float] = {}
     for group, difference in zip(groups, differences, strict=True):
         sums[group] = sums.get(group, 0.0) + difference

@@ -60,6 +60,7 @@ def _exact(differences: Sequence[float]) -> float:
     """The share of all flips that are as far from 0."""
     if len(differences) < 2:  # one record can never show a difference
         return 1.0
+    # Each difference doubles the sums: all 2 ** n of them, without a list of signs.
     sums = [0.0]
     for difference in differences:
         sums = [*(each + difference for each in sums), *(each - difference for each in sums)]
@@ -85,6 +86,7 @@ def _drawn(columns: Sequence[Sequence[float]]) -> list[float]:
         sums = _signs(generator, n_flips, len(differences)) @ differences
         reached += (np.abs(sums) >= least).sum(axis=0)
         left -= n_flips
+    # The observed signs are one of the flips. Without them p could be 0, which no sample shows.
     return [(1 + int(each)) / (PERMUTATIONS + 1) for each in reached]
 
 
@@ -92,6 +94,7 @@ def _signs(generator: np.random.Generator, n_flips: int, n: int) -> NDArray[np.f
     """Random signs, shape ``(n_flips, n)``, from one random bit each."""
     import numpy as np
 
+    # A random byte gives eight signs: to draw them takes most of the time.
     n_bytes = math.ceil(n / 8)
     random = np.frombuffer(generator.bytes(n_flips * n_bytes), dtype=np.uint8)
     bits = np.unpackbits(random.reshape(n_flips, n_bytes), axis=1, count=n)

@@ -76,21 +76,27 @@ _MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
 _MAX_DIGITS: Final = 40
 # Characters before a number that tell what it is.
 _BEFORE: Final = 24
+# Four digits below 1200 or above 2100 are more often a count than a year.
 _YEARS: Final = range(1200, 2101)
 
 
 def _either(spellings: dict[str, str] | dict[str, Decimal]) -> str:
-    """A pattern for any of some spellings; one of letters ends where its word ends."""
+    """A pattern for any of some spellings; no letter follows one of letters."""
+    # The longest first, since a pattern takes the first that fits: "us$" before "us".
     ordered = sorted(spellings, key=len, reverse=True)
-    return "|".join(re.escape(each) + (r"\b" if each[-1].isalpha() else "") for each in ordered)
+    # A word would not end before a digit, but "USD1,577" is money all the same.
+    end = r"(?![^\W\d_])"
+    return "|".join(re.escape(each) + (end if each[-1].isalpha() else "") for each in ordered)
 
 
+# A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
 _AMOUNT: Final = re.compile(
     r"(?P<minus>(?<![\w)%.])(?:[-−–]\s?(?=[$€£¥₹(\d.])|\b(?:minus|negative)\s+))?"
     r"(?P<open>\()?"
     rf"(?P<before>(?<!\w)(?:{_either(_CURRENCIES)})\s?)?"
     r"(?P<open_inside>\()?(?P<minus_inside>(?<![\w)])[-−–])?"
-    rf"(?<![\w.,])(?<![^\W\d_]-)(?P<number>{NUMBER})"
+    rf"(?:(?<![\w.,])|(?<=[a-z])(?(before)|(?!)))(?<![^\W\d_]-)"
+    rf"(?P<number>{NUMBER})"
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<close_early>\))?"
     rf"(?:(?P<glue>[\s-]?)(?P<scale>{_either(SCALES)})\.?(?!\w))?"
@@ -215,6 +221,7 @@ def _unit(text: str, match: re.Match[str], end: int) -> tuple[str, Decimal, int]
 def _sign(match: re.Match[str]) -> Sign:
     if match["minus"] or match["minus_inside"]:
         return "-"
+    # A parenthesis that stays open begins a remark, as in "(370 in 2017)".
     opened = match["open"] or match["open_inside"]
     closed = match["close_early"] or match["close"]
     return "()" if opened and closed else ""

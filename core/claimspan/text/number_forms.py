@@ -62,6 +62,7 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
     digits = re.sub(rf"['’{_SPACES}]", "", written)
     decimal = _decimal_sign(digits, continental=continental)
     whole, _, fraction = digits.rpartition(decimal) if decimal else (digits, "", "")
+    # ".5" has nothing before its point.
     plain = re.sub(r"[.,]", "", whole) or "0"
     return WrittenNumber(
         Decimal(f"{plain}.{fraction}" if fraction else plain), Decimal(1).scaleb(-len(fraction))
@@ -77,6 +78,7 @@ def _decimal_sign(digits: str, *, continental: bool) -> str:
         return signs[-1]
     if len(signs) > 1:  # "1.577.000": groups
         return ""
+    # No group of thousands follows a 0: "0,577" and "0.577" are fractions in any language.
     if not _GROUPS.fullmatch(digits) or digits.startswith("0"):
         return signs[0]
     thousands = "." if continental else ","

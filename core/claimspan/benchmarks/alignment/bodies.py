@@ -133,14 +133,19 @@ def read_requests(path: str | Path) -> list[RagRecord]:
     """Read requests as records without chunks.
 
     Args:
-        path: JSON lines, or a list, of ``{question, answer, ground_truth_answer}``; records of
-            ours and RAGChecker's names are understood as well.
+        path: JSON lines, or a list, of ``{question, answer, ground_truth_answer}``, each as it is
+            or as the ``request`` of an object that also has the response; records of ours and
+            RAGChecker's names are understood as well.
 
     Raises:
         FileError: The file cannot be read, is empty, or a row lacks a text; names the row.
     """
     wanted = "give question, answer and ground_truth_answer (texts)"
-    return [_parsed(_Request, row, place, wanted).record() for place, row in _rows(Path(path))]
+    return [
+        # A record of ours may have other fields, but only a log of the API has a request as one.
+        _parsed(_Request, row.get("request", row), place, wanted).record()
+        for place, row in _rows(Path(path))
+    ]
 
 
 def read_responses(path: str | Path) -> list[AlignmentResponse]:

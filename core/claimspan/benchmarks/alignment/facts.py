@@ -59,6 +59,7 @@ async def evaluate_facts(record: RagRecord, *, judge: Judge) -> Evaluation:
         JudgeError: The judge failed, or took longer than 300 seconds.
     """
     started = time.perf_counter()
+    # With chunks the judge would be paid for matrices that no metric here reads.
     bare = record.model_copy(update={"chunks": ()})
     with metered(MAX_CALLS, MAX_TOKENS) as meter:
         timeout = asyncio.timeout(EVALUATION_SECONDS)
@@ -107,6 +108,7 @@ def response_of(evaluation: Evaluation, *, digits: int | None = None) -> Alignme
             a number for each; a fact that the judge left undecided is not among the facts.
         digits: Digits after the point that metrics are rounded to; None rounds nothing.
     """
+    # The fourth, ``soft_alignment``, is ours: the API's body has no place for it.
     values = [evaluation.metrics.get(name, 0.0) for name in FACT_METRICS[:3]]
     if digits is not None:
         values = [round(value, digits) for value in values]

@@ -83,6 +83,7 @@ async def aevaluate_alignment(
     Raises:
         ConfigError: A record has no ground truth, or as in ``evaluate_resumed``.
     """
+    # Before anything is judged: the API demands a ground truth as well.
     without = [place for place, each in enumerate(records) if each.ground_truth is None]
     if without:
         raise ConfigError(f"record {without[0]} has no ground truth: give one to each record")

@@ -63,6 +63,7 @@ def summarise(
     decided = [(each, group) for each, group in pairs if each.error is None]
     means: dict[str, Estimate] = {}
     for name in FACT_METRICS:
+        # Groups and values stay in pairs, since each metric lacks a value for other answers.
         found = [(each.metrics[name], group) for each, group in decided if name in each.metrics]
         estimate = mean_estimate([value for value, _ in found], [group for _, group in found])
         if estimate is not None:

@@ -8,14 +8,14 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from claimspan.benchmarks.human_agreement.graded import Grade
+from claimspan.benchmarks.human_agreement.graded import Grade, GradedAnswer
 from claimspan.benchmarks.human_agreement.judged import METRIC, JudgedAnswer
 from claimspan.benchmarks.human_agreement.split import (
     best_threshold,
     question_parts,
     score_auroc,
 )
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, JudgeError
 from claimspan.statistics import Estimate, bootstrap, mean_estimate, spearman
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "HumanAgreement",
     "Rates",
     "SystemStanding",
+    "check_options",
     "measure_human_agreement",
 ]
 
@@ -35,6 +36,7 @@ PUBLISHED: Final = {
 VERDICTS: Final = ("right", "wrong", "abstained")
 """What the judge makes of an answer."""
 
+# Fewer than elsewhere, since each one ranks all scores again.
 _AUROC_RESAMPLES: Final = 500
 
 
@@ -103,6 +105,9 @@ class HumanAgreement(BaseModel):
     answers: int
     """Answers that are reported."""
 
+    failed: int
+    """Answers of the whole file on which the judge failed; they are in no figure."""
+
     questions: int
     """Questions that they answer."""
 
@@ -131,7 +136,10 @@ class HumanAgreement(BaseModel):
     """Parts of the cross-fitting; 0 where there was none."""
 
     cross_fitted: Rates | None
-    """Errors over all answers, each by a threshold of the other parts; None without folds."""
+    """Errors over all answers, each by a threshold of the other parts; None without folds. The
+    probabilities of the value check come from FinanceBench's answers that ``rates`` leaves out by
+    seed 0: for that data ``rates`` with seed 0 is the figure to report, and this a second reading.
+    """
 
 
 def measure_human_agreement(
@@ -155,13 +163,17 @@ def measure_human_agreement(
         seed: Seed of the split.
 
     Raises:
-        ConfigError: ``folds`` is 1 or negative, or there are too few questions.
+        ConfigError: As in ``check_options``.
+        JudgeError: The judge failed on every answer that would be reported.
         MissingExtraError: scipy is not installed.
     """
-    if folds < 0 or folds == 1:
-        raise ConfigError(f"folds is {folds!r}: give 2 or more, or 0 for none")
+    check_options([each.answer for each in judged], threshold=threshold, folds=folds)
     halves = question_parts((each.answer.question for each in judged), 2, seed)
-    tune, test = ([each for each in judged if halves[each.answer.question] == i] for i in (0, 1))
+    # To count a failure as "not right" would make the judge look the safer the more it fails.
+    decided = [each for each in judged if not each.failed]
+    tune, test = ([each for each in decided if halves[each.answer.question] == i] for i in (0, 1))
+    if not test:
+        raise JudgeError("the judge failed on every answer that would be reported")
     used = best_threshold(tune) if threshold is None else threshold
     systems = _standings(test, used)
     reasons = Counter(each.undefined for each in judged if each.undefined is not None)
@@ -172,6 +184,7 @@ def measure_human_agreement(
         threshold_chosen=threshold is None,
         seed=seed,
         answers=len(test),
+        failed=len(judged) - len(decided),
         questions=len({each.answer.question for each in test}),
         rates=_rates(test, [each.is_positive(used) for each in test]),
         auroc=_auroc(test),
@@ -181,8 +194,30 @@ def measure_human_agreement(
         spearman=spearman([each.people for each in systems], [each.judge for each in systems]),
         systems=tuple(systems),
         folds=folds,
-        cross_fitted=_cross_fitted(judged, threshold, folds, seed) if folds else None,
+        cross_fitted=_cross_fitted(decided, threshold, folds, seed) if folds else None,
     )
+
+
+def check_options(
+    answers: Sequence[GradedAnswer], *, threshold: float | None = None, folds: int = 0
+) -> None:
+    """Refuse what cannot be measured, before a judge is paid for it.
+
+    Args:
+        answers: The graded answers.
+        threshold: As for ``measure_human_agreement``.
+        folds: As for ``measure_human_agreement``.
+
+    Raises:
+        ConfigError: ``threshold`` is not above 0 and at most 1, ``folds`` is 1 or negative, or
+            there are too few questions.
+    """
+    # From 0 on every answer would be right, also one that declines, since it has 0.
+    if threshold is not None and not 0 < threshold <= 1:
+        raise ConfigError(f"threshold is {threshold!r}: give one above 0 and at most 1")
+    if folds < 0 or folds == 1:
+        raise ConfigError(f"folds is {folds!r}: give 2 or more, or 0 for none")
+    question_parts((each.question for each in answers), max(2, folds), 0)
 
 
 def _rates(answers: Sequence[JudgedAnswer], positive: Sequence[bool]) -> Rates:
@@ -209,7 +244,8 @@ def _cross_fitted(
     judged: Sequence[JudgedAnswer], threshold: float | None, folds: int, seed: int
 ) -> Rates:
     """The errors over all answers, where no threshold was chosen on the question it decides."""
-    parts = question_parts((each.answer.question for each in judged), folds, seed)
+    questions = [each.answer.question for each in judged]
+    parts = question_parts(questions, min(folds, len(set(questions))), seed)
     thresholds = {
         part: best_threshold([each for each in judged if parts[each.answer.question] != part])
         if threshold is None

@@ -73,6 +73,7 @@ class GradedAnswer(BaseModel):
     @field_validator("ground_truth", mode="before")
     @classmethod
     def _as_text(cls, value: object) -> object:
+        # Tables store 1577 as 1577.0, whose last digit would count as written on purpose.
         if isinstance(value, float) and value.is_integer():
             return str(int(value))
         return str(value) if isinstance(value, int | float) else value
@@ -126,6 +127,7 @@ def read_graded(paths: Iterable[Path]) -> list[GradedAnswer]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
+    # FinanceBench's folder has other JSON lines beside the graded answers.
     usual = path / _USUAL_NAME
     return [usual] if usual.exists() else sorted(path.glob("*.jsonl"))
 

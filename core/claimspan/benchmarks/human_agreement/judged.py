@@ -37,6 +37,9 @@ class JudgedAnswer:
     undefined: str | None = None
     """Why the metric has no value; None where it has one."""
 
+    failed: bool = False
+    """Whether the judge failed; then nothing is known of what it makes of the answer."""
+
     @property
     def is_correct(self) -> bool:
         """Whether people call the answer right; a refusal is not."""
@@ -93,6 +96,7 @@ async def ajudge_graded(
 
 def _refuse_total_failure(done: Sequence[Evaluation]) -> None:
     errors = [each.error for each in done]
+    # A wrong key or address fails everywhere: that is an error, and no finding about the judge.
     if errors and all(error is not None for error in errors):
         raise JudgeError(f"the judge failed on every answer: {errors[0]}")
 
@@ -107,4 +111,5 @@ def _judged(answer: GradedAnswer, evaluation: Evaluation, metric: str) -> Judged
         score=0.0 if value is None or evaluation.abstained else value,
         abstained=evaluation.abstained,
         undefined=reason,
+        failed=evaluation.error is not None,
     )

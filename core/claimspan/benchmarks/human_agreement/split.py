@@ -26,6 +26,7 @@ def question_parts(questions: Iterable[str], parts: int, seed: int) -> dict[str,
     Raises:
         ConfigError: There are fewer questions than parts.
     """
+    # Sorted, so that the split does not depend on the order of rows and files.
     distinct = sorted(set(questions))
     if len(distinct) < parts:
         raise ConfigError(
@@ -45,6 +46,7 @@ def best_threshold(answers: Sequence[JudgedAnswer]) -> float:
         The best of the scores that occur above 0; of equally good ones the highest, which calls
         fewest wrong answers right.
     """
+    # Between two scores that occur no verdict changes; from 0 on every answer would be right.
     candidates = sorted({each.score for each in answers if each.score > 0}) or [1.0]
     return max(candidates, key=lambda threshold: (balanced_accuracy(answers, threshold), threshold))
 

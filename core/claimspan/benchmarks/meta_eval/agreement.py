@@ -87,6 +87,7 @@ def stretched(differences: Sequence[float | None]) -> list[float]:
     known = [each for each in differences if each is not None]
     if not known:
         return [0.0] * len(differences)
+    # The range is that of all pairs: per query every pair would become -2 or 2.
     median, low, high = statistics.median(known), min(known), max(known)
     filled = [median if each is None else each for each in differences]
     if high == low:

@@ -107,6 +107,7 @@ def _value(evaluation: Evaluation, metric: str) -> float | None:
 
 def sharing_claims(judge: Judge) -> Judge:
     """Return a judge that extracts the claims of a text once, whoever asks for them."""
+    # A judge without ``check_cells`` must not seem to have it: it would be called.
     return _SparseSharing(judge) if isinstance(judge, SparseJudge) else _Sharing(judge)
 
 
@@ -127,6 +128,7 @@ class _Sharing:
         return str(getattr(self._judge, "version", ""))
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        # With the question, since a judge may read a text by it.
         key = f"{question}\0{text}"
         if key not in self._known:
             self._known[key] = await self._flights.run(

@@ -152,6 +152,7 @@ def read_pairs(directory: str | Path) -> Pairs:
 def _rows(path: Path, kind: type[_Row]) -> list[_Row]:
     text = read_text(path, wanted="JSON file of RAGChecker's meta-evaluation")
     try:
+        # By Python's own parser: RAGChecker's file may hold NaN, which other parsers refuse.
         return TypeAdapter(list[kind]).validate_python(json.loads(text))  # type: ignore[valid-type]  # a class made of the argument
     except ValidationError as error:
         place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))

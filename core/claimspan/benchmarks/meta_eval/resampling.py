@@ -91,6 +91,7 @@ def _weights(groups: Sequence[Hashable]) -> Iterator[_Array]:
     generator = np.random.default_rng(SEED)
     n_groups = len(numbers)
     for _ in range(RESAMPLES // _BATCH):
+        # How often each of n is drawn in n draws, without a list of the draws.
         counts = generator.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=_BATCH)
         yield counts[:, group_of].astype(np.float64)
 

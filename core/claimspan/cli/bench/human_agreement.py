@@ -6,18 +6,20 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from claimspan.benchmarks.human_agreement.figures import (
     PUBLISHED,
     HumanAgreement,
+    check_options,
     measure_human_agreement,
 )
 from claimspan.benchmarks.human_agreement.graded import GradedAnswer, read_graded
 from claimspan.benchmarks.human_agreement.judged import METRIC, ajudge_graded
 from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
+from claimspan.comparison.direction import lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.files.private import cannot_write
@@ -26,6 +28,9 @@ from claimspan.metrics.compute import METRICS
 from claimspan.text.visible import visible
 
 __all__ = ["human_agreement"]
+
+SOME_FAILED: Final = 1
+"""Exit code where a judge failed on some answers."""
 
 
 _Files = Annotated[
@@ -82,13 +87,19 @@ def human_agreement(
     """Compare which answers a judge calls right with people's grades.
 
     An answer is called right where its metric reaches a threshold. The threshold is chosen on one
-    half of the questions, and the errors are measured on the other half.
+    half of the questions, and the errors are measured on the other half. Exits with 1 where a judge
+    failed on some answers.
     """
-    if metric not in METRICS:
-        raise ConfigError(f"{metric!r} is no metric: give one of {', '.join(METRICS)}")
+    usable = [name for name in METRICS if lower_is_better(name) is False]
+    if metric not in usable:
+        raise ConfigError(
+            f"{metric!r} is no metric that is high for a right answer: give one of "
+            f"{', '.join(usable)}"
+        )
     if markdown and as_json:
         raise ConfigError("--markdown and --json do not go together: give one of them")
     answers = read_graded(files)
+    check_options(answers, threshold=threshold, folds=folds)
     found = [
         measure_human_agreement(
             asyncio.run(
@@ -113,6 +124,8 @@ def human_agreement(
         typer.echo(_as_json(answers, found))
     else:
         typer.echo(visible(as_markdown(found) if markdown else as_text(found)))
+    if any(each.failed for each in found):
+        raise typer.Exit(SOME_FAILED)
 
 
 def _chosen(names: list[str]) -> dict[str, Judge]:

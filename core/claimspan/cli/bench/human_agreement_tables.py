@@ -57,6 +57,8 @@ def _summary(found: HumanAgreement) -> str:
         f"AUROC {_interval(found.auroc)}; ranking of {len(found.systems)} systems against "
         f"people's: Spearman {_number(found.spearman)}",
     ]
+    if found.failed:
+        lines.append(f"the judge failed on {found.failed:,} answers; they are in no figure")
     return "\n".join(lines)
 
 

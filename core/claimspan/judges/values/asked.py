@@ -73,6 +73,7 @@ class Asked(NamedTuple):
         return self.scale is not None or self.in_percent
 
 
+# The same question comes with every cell of a matrix.
 @lru_cache(maxsize=256)
 def asked_value(question: str | None) -> Asked:
     """Reads a question.

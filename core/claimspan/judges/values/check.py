@@ -11,24 +11,25 @@ from typing import Final
 
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values.asked import LOSS, Asked, asked_value, stated_scale
-from claimspan.judges.values.comparison import is_same_value
+from claimspan.judges.values.comparison import EXACT, is_same_value
 from claimspan.text.amounts import Amount, amounts
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = ["VALUES_VERSION", "check_value", "is_bare_value", "telling_values"]
 
-VALUES_VERSION: Final = "1"
+VALUES_VERSION: Final = "2"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""
 
 # Words that may accompany a bare value. A verb may not: "It was founded in 1999" is a claim about
-# a founding.
+# a founding. Nor may "over" or "under": 7 does not contradict "under 10".
 _ACCOMPANYING: Final = frozenset(
-    "a about and approximately around at by from in nearly no nr number of over per rank roughly "
-    "the to under".split()
+    "a about and approximately around at by from in nearly no nr number of per rank roughly the "
+    "to".split()
 )
-# "2/3", "3 in 4" and "12:30" are one value in two numbers, which are not read yet.
-_RATIO: Final = re.compile(r"\d\s*[/:]\s*\d|\d (?:in|to) \d")
+# "2/3", "10^6", "3 in 4" and "12:30" are one value in two numbers, and "> 5" is a bound: neither is
+# read yet, and reading them as plain values would contradict what is right.
+_NOT_READ: Final = re.compile(r"\d\s*[/:^]\s*\d|\d (?:in|to) \d|[<>≤≥]")
 # A bare value is short; a longer claim is not even scanned.
 _MAX_CHARACTERS: Final = 80
 
@@ -46,7 +47,9 @@ _SHORT_WORDS: Final = 60
 # Two thousand take 80 ms, in which an event loop stands still.
 _MAX_AMOUNTS: Final = 2_000
 _NEAR_CHARACTERS: Final = 160
+# About as far as a verb stands from its amount: "declined, mostly in the fourth quarter, by 2 %".
 _LOSS_CHARACTERS: Final = 60
+_LOSS_NOUN: Final = re.compile(r"\s(?:net |operating )?(?:loss|decline|decrease|drop|deficit)\b")
 _COMMON_WORDS: Final = 2
 # A text that has three digits in this order hardly has them by chance.
 _TELLING_DIGITS: Final = 3
@@ -83,7 +86,10 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
     if all(any(_gives(each, g, asked, reference, scale) for g in given) for each in claimed):
         return _VALUE_FOUND
     # Where the question says "in USD millions", a year of the text is none of its answers.
-    kinds = {"value"} if asked.is_scaled else {each.kind for each in claimed} | {"value"}
+    kinds = {"value"} if asked.is_scaled else {each.kind for each in claimed}
+    # A plain 5 is no other rank than "5th", and no other day than "March 5".
+    if not kinds <= EXACT:
+        kinds.add("value")
     others = [each for each in given if each.kind in kinds]
     return _OTHER_VALUES if others and _speaks_of(asked, reference, others) else None
 
@@ -133,7 +139,7 @@ def _is_telling(claim: str, asked: Asked) -> bool:
 
 def _bare_values(claim: str) -> list[Amount]:
     """The values of a claim that has nothing else; empty for other claims."""
-    if len(claim) > _MAX_CHARACTERS or _RATIO.search(claim):
+    if len(claim) > _MAX_CHARACTERS or _NOT_READ.search(claim):
         return []
     found = [each for each in amounts(claim) if each.kind != "label"]
     covered = 0
@@ -149,12 +155,14 @@ def _gives(
     claimed: Amount, given: Amount, asked: Asked, reference: str, scale: Decimal | None
 ) -> bool:
     before = reference[max(given.start - _LOSS_CHARACTERS, 0) : given.start]
+    # "A $370 million loss": behind a value only its own noun counts, not the rest of the sentence.
+    noun = _LOSS_NOUN.match(reference, given.end)
     return is_same_value(
         claimed,
         given,
         asked,
         given_scale=scale,
-        may_be_negative=claimed.value < 0 and bool(LOSS.search(before)),
+        may_be_negative=claimed.value < 0 and bool(noun or LOSS.search(before)),
     )
 
 

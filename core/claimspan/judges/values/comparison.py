@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from claimspan.judges.values.asked import Asked
-from claimspan.text.amounts import PERCENT, Amount
+from claimspan.text.amounts import PERCENT, Amount, AmountKind
 
-__all__ = ["is_same_value"]
+__all__ = ["EXACT", "is_same_value"]
 
 # "2 billion" may be 1.6 billion rounded, but that far off it does not support the value.
 _MAX_ROUNDING: Final = Decimal("0.05")
@@ -19,8 +19,8 @@ _THOUSANDS: Final = tuple(Decimal(f"1e{power}") for power in (3, 6, 9, -3, -6, -
 # Where the question leaves the scale open, only as many equal digits are no coincidence.
 _TELLING_DIGITS: Final = 3
 _HUNDRED: Final = Decimal(100)
-# Values of other kinds are exact, and are compared among themselves only.
-_EXACT: Final = frozenset({"day", "ordinal"})
+EXACT: Final[frozenset[AmountKind]] = frozenset({"day", "ordinal"})
+"""Kinds that are never rounded, and are compared among themselves only."""
 
 
 class _Reading(NamedTuple):
@@ -53,9 +53,12 @@ def is_same_value(
         given_scale: The scale that the text states for its tables; None where it states none.
         may_be_negative: Whether the text speaks of a loss or a decline beside ``given``.
     """
-    if claimed.kind in _EXACT or given.kind in _EXACT:
+    if claimed.kind in EXACT or given.kind in EXACT:
         return claimed.kind == given.kind and claimed.value == given.value
     if given.kind == "label" or not _signs_fit(claimed, given, asked, may_be_negative):
+        return False
+    # 0.3 rounds to 0, but who says 0 says that there is nothing. "0.0" is rounded on purpose.
+    if not claimed.value and given.value and claimed.step >= 1:
         return False
     claimed, given = _without_lone_dimension(claimed, given)
     ours = list(_readings(claimed, asked, asked.scale))
