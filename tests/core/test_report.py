@@ -125,7 +125,11 @@ def test_a_page_forbids_every_script_but_its_own() -> None:
 
 def test_every_link_of_a_page_leads_somewhere() -> None:
     truth = ReportClaim(text="It is discarded.", label=Label.ENTAILED, supported_by=("finally",))
-    entry = make_entry(ground_truth="It is discarded.", ground_truth_claims=(truth,))
+    entry = make_entry(
+        ground_truth="It is discarded.",
+        ground_truth_claims=(truth,),
+        undefined={"precision": "every verdict is undecided"},
+    )
     page = Page(render_report([entry, entry]))
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))

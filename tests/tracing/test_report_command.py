@@ -49,6 +49,44 @@ def test_results_become_a_page_as_traces_do(tmp_path: Path) -> None:
     assert "Question 11:" in page.read_text(encoding="utf-8")
 
 
+def test_ragcheckers_results_become_a_page_with_their_own_figures(tmp_path: Path) -> None:
+    path, page = tmp_path / "checked.json", tmp_path / "page.html"
+    checked = {
+        "query_id": "river",
+        "query": "How long is the Drava?",
+        "gt_answer": "It is 725 km long.",
+        "response": "It is 900 km long.",
+        "retrieved_context": [{"doc_id": "d1", "text": "The Drava is 725 km long."}],
+        "response_claims": [["Drava", "is long", "900 km"]],
+        "gt_answer_claims": [["Drava", "is long", "725 km"]],
+        "answer2response": ["Contradiction"],
+        "response2answer": ["Contradiction"],
+        "retrieved2response": [["Contradiction"]],
+        "retrieved2answer": [["Entailment"]],
+        # Not what the labels give: a recorded figure is shown as it is.
+        "metrics": {"precision": 0.25},
+    }
+    path.write_text(json.dumps({"results": [checked]}), encoding="utf-8")
+
+    told = json.loads(run("report", str(path), "-o", str(page), "--json"))
+
+    assert (told["entries"], told["skipped"]) == (1, {})
+    assert (told["means"]["precision"], told["means"]["claim_recall"]) == (0.25, 1.0)
+    text = page.read_text(encoding="utf-8")
+    assert "All facts were retrieved; the generator used 0 of 1." in text
+    assert "$0" not in text
+
+
+def test_records_that_were_not_evaluated_are_no_results(tmp_path: Path) -> None:
+    path = tmp_path / "records.json"
+    path.write_text(json.dumps([{"query": "q", "response": "r"}]), encoding="utf-8")
+
+    result = invoke("report", str(path), "-o", str(tmp_path / "page.html"))
+
+    assert result.exit_code == 1
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_several_files_are_several_systems(tmp_path: Path) -> None:
     files = [results(tmp_path, "base"), results(tmp_path, "tuned", skill=5)]
     page = tmp_path / "page.html"

@@ -33,7 +33,8 @@ def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
     width = max(map(len, summary.means), default=0)
     for name, each in summary.means.items():
         yield f"  {name:<{width}}  {each.mean:.3f}  over {each.n}"
-    yield f"  cost ${summary.cost_usd:.4f}"
+    if summary.cost_usd:  # of a judge that has a price
+        yield f"  cost ${summary.cost_usd:.4f}"
     if len(summary.judges) > 1:
         told = ", ".join(f"{judge} ({n})" for judge, n in summary.judges.items())
         yield f"  judged by {told}: judges differ, so give another path with -o for means of one"

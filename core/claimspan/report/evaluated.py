@@ -1,4 +1,7 @@
-"""Makes entries of a report from evaluations, and reads them from files of results."""
+"""Makes entries of a report from evaluations, and reads them from files of results.
+
+These are the JSON lines of ``claimspan evaluate -o``, or RAGChecker's results in one JSON value.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ from typing import Final
 from pydantic import ValidationError
 
 from claimspan.errors import FileError, NoRecordsError
+from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.jsonl import unreadable
+from claimspan.files.record_files import RecordFile
 from claimspan.records import Chunk, RagRecord
 from claimspan.report.entries import ReportClaim, ReportEntry
+from claimspan.results.recorded_judge import evaluate_recorded
 from claimspan.results.rows import ResultRow
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
@@ -64,7 +70,8 @@ def holds_results(path: Path) -> bool:
     """Whether a file holds results rather than traces; False where it cannot be read."""
     try:
         with path.open("rb") as file:
-            return any(_is_result(line) for line in islice(filter(bytes.strip, file), _LOOKED_AT))
+            lines = islice(filter(bytes.strip, file), _LOOKED_AT)
+            return any(map(_is_result, lines)) or _is_recorded(path)
     except OSError:
         return False
 
@@ -73,13 +80,16 @@ def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> li
     """Read the records of a file of results, one line at a time, in the order of the file.
 
     Args:
-        path: A file that ``claimspan evaluate -o`` has written.
+        path: A file that ``claimspan evaluate -o`` has written, or RAGChecker's results, of which
+            the recorded labels and metrics are shown as they are.
         skip: Takes the number of each line that is no result, from 1. None raises at the first.
 
     Raises:
         FileError: The file cannot be read, or a line is no result and ``skip`` is None.
         NoRecordsError: No line is a result.
     """
+    if _is_recorded(path):
+        return run_to_end(lambda: _recorded_entries(path))
     entries: list[ReportEntry] = []
     for number, line in _lines(path):
         try:
@@ -115,6 +125,31 @@ def _is_result(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and {"record", "evaluation"} <= value.keys()
+
+
+def _is_recorded(path: Path) -> bool:
+    """Whether a file is one JSON value with claims, labels or metrics of records."""
+    try:
+        file = RecordFile(path)
+        if file.document is None:
+            return False
+        return any(not row.recorded.is_empty for row in islice(file.records(), _LOOKED_AT))
+    except FileError:
+        return False
+
+
+async def _recorded_entries(path: Path) -> list[ReportEntry]:
+    """The entries of RAGChecker's results; no judge is asked for what they lack."""
+    entries: list[ReportEntry] = []
+    for row in RecordFile(path).every_record():
+        found = await evaluate_recorded(row.record, row.recorded, None, "omit")
+        # What is recorded may be another version's figures: they are shown, not ours.
+        known = row.recorded.metrics
+        undefined = {name: why for name, why in found.undefined.items() if name not in known}
+        entry = entry_of_evaluation(row.record, found)
+        scores = {**entry.scores, **known}
+        entries.append(entry.model_copy(update={"scores": scores, "undefined": undefined}))
+    return entries
 
 
 # --- claims with their verdicts -----------------------------------------------------------------

@@ -123,6 +123,12 @@ def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
     return describe(next((n for n in ("f1", *MAIN_METRICS) if n in found), "faithfulness"))
 
 
+def _named(entries: Sequence[ReportEntry]) -> list[Metric]:
+    """The metrics that a record names, with a value or with the reason why it has none."""
+    names = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
+    return [metric for name, metric in GLOSSARY.items() if name in names]
+
+
 def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
     """The metrics that have a column in the list of records and in tables of slices."""
     return [GLOSSARY[name] for name in _ROW_METRICS if _shown(name, summaries)][:_ROW_LIMIT]
@@ -152,7 +158,8 @@ class _Page:
             style=_read(_STYLE),
             first_page=first_page,
             blocks=blocks,
-            glossary=[metric for metric in GLOSSARY.values() if _shown(metric.name, summaries)],
+            sortable=[metric for metric in GLOSSARY.values() if _shown(metric.name, summaries)],
+            glossary=_named(entries),
             columns=[] if self.comparison else row_metrics(summaries),
             main=main_metric(summaries),
             systems=[system.name for system in self.systems],
