@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import haystack
 from haystack import Pipeline
@@ -47,7 +47,8 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
     """
     if not isinstance(target, _KINDS):
         return None
-    pipeline: Pipeline = target
+    # Older versions have a kind of pipeline more, with the same ``run``.
+    pipeline = cast("Pipeline", target)
     data = _data_given(inputs) if inputs else _data_of(pipeline)
 
     def ask(query: str) -> object:
