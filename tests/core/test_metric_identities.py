@@ -220,7 +220,7 @@ def test_soft_alignment_is_the_harmonic_mean_of_soft_correctness_and_completenes
     pairs: list[tuple[float, float]],
 ) -> None:
     verdicts = [
-        Verdict(label=Label.NEUTRAL, entailed=e, contradicted=c, neutral=1 - e - c)
+        Verdict(label=Label.NEUTRAL, entailed=e, contradicted=c, neutral=max(0.0, 1 - e - c))
         for e, c in pairs
     ]
     entailed, denied = sum(e for e, _ in pairs), sum(c for _, c in pairs)
