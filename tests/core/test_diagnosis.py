@@ -53,7 +53,8 @@ def test_a_part_is_blamed_where_and_only_where_a_decided_verdict_shows_it(abstai
         )
         wanted = {(True, True): Part.BOTH, (True, False): Part.RETRIEVER}
         wanted[False, True] = Part.GENERATOR
-        undecided = None in (label, retrieved, answered) or abstained
+        may_be_wrong = label is Label.ENTAILED and correct is None
+        undecided = None in (label, retrieved, answered) or may_be_wrong or abstained
         neither = Part.UNKNOWN if undecided else Part.NONE
         assert found.part is wanted.get(blamed, neither), (statement, fact)
         assert found.sentences
@@ -160,6 +161,60 @@ def test_claims_that_were_cut_off_leave_the_question_open() -> None:
     assert found.sentences[-1] == "Only the claims that the trace has room for are counted."
 
 
+def test_used_facts_are_counted_only_where_all_are_decided() -> None:
+    findings = Findings([SUPPORTED], [FOUND, UNUSED, Fact(retrieved=True, answered=None)])
+
+    assert told(findings) == "The generator left out 1 of 3 retrieved facts."
+
+
+def test_missed_facts_that_the_answer_may_state_are_told_with_those_that_it_does() -> None:
+    stated, unknown = Fact(retrieved=False, answered=True), Fact(retrieved=False, answered=None)
+
+    assert (
+        "missed 2 of 2 facts of the ground truth; the answer states 1 of them, and whether it "
+        "states the rest is undecided." in told(Findings([SUPPORTED], [stated, unknown]))
+    )
+    assert "whether the answer states it is undecided." in told(Findings([SUPPORTED], [unknown]))
+
+
+def test_a_contradicted_claim_that_is_right_is_told_to_be() -> None:
+    denied = Statement(Label.CONTRADICTED, correct=True, contradicted_by=[1])
+
+    assert told(Findings([denied])) == (
+        "1 claim is contradicted by chunk 1, but the ground truth says the same."
+    )
+
+
+def test_chunks_are_not_named_where_those_of_another_claim_are_unknown() -> None:
+    known = Statement(Label.CONTRADICTED, contradicted_by=[1])
+
+    assert told(Findings([known, Statement(Label.CONTRADICTED)])) == (
+        "2 claims are contradicted by chunks."
+    )
+
+
+@pytest.mark.parametrize(
+    ("findings", "part"),
+    [
+        (Findings([Statement(Label.NEUTRAL, correct=True)]), Part.NONE),  # no facts to state
+        (Findings([SUPPORTED], [FOUND], complete=False), Part.UNKNOWN),
+        (Findings([], [Fact(retrieved=False, answered=True)], abstained=True), Part.UNKNOWN),
+    ],
+)
+def test_where_every_verdict_is_decided_none_is_called_undecided(
+    findings: Findings, part: Part
+) -> None:
+    assert diagnose(findings).part is part
+    assert "undecided" not in told(findings)
+
+
+def test_a_supported_claim_that_may_be_wrong_leaves_the_question_open() -> None:
+    found = diagnose(Findings([Statement(Label.ENTAILED, correct=None)], [FOUND]))
+
+    assert found.part is Part.UNKNOWN
+    assert found.sentences == ("Some verdicts are undecided, and the others show no shortcoming.",)
+
+
 # --- of an entry, which has lost what a trace does not hold ---
 
 
@@ -207,6 +262,33 @@ def test_a_contradicting_chunk_is_named_by_its_place() -> None:
     found = entry(response_claims=(claim,), scores={"faithfulness": 0.0})
 
     assert diagnosis_of(found).sentences == ("1 claim is contradicted by chunk 2.",)
+
+
+def test_of_two_chunks_with_one_id_none_is_named() -> None:
+    claim = ReportClaim(text="c", label=Label.CONTRADICTED, contradicted_by=("a",))
+    twins = (Chunk(id="a", text="first"), Chunk(id="a", text="second"))
+    found = entry(response_claims=(claim,), chunks=twins, scores={"faithfulness": 0.0})
+
+    assert diagnosis_of(found).sentences == ("1 claim is contradicted by a chunk.",)
+
+
+@pytest.mark.parametrize(("undecided", "source"), [(0, "irrelevant chunks"), (1, "the chunks")])
+def test_a_chunk_is_irrelevant_only_where_all_its_verdicts_are_decided(
+    undecided: int, source: str
+) -> None:
+    wrong = ReportClaim(
+        text="w", label=Label.ENTAILED, ground_truth_label=Label.NEUTRAL, supported_by=("b",)
+    )
+    found = entry(
+        HELD,
+        response_claims=(wrong,),
+        scores={"claim_recall": 1.0},
+        claims_undecided=undecided,  # such as HELD against chunk b
+    )
+
+    assert diagnosis_of(found).sentences == (
+        f"Noise: 1 claim that the ground truth does not hold comes from {source}.",
+    )
 
 
 def test_an_entry_without_an_evaluation_is_unknown() -> None:

@@ -58,7 +58,7 @@ class Statement:
     """Whether the ground truth entails it; None without one as well."""
 
     contradicted_by: Sequence[int] = ()
-    """Numbers of the chunks that contradict it, from 1."""
+    """Numbers of the chunks that contradict it, from 1; empty where it is not known which."""
 
     in_relevant: Truth = None
     """Whether a chunk that also holds a fact entails it; None where that is not known."""
@@ -148,18 +148,22 @@ def _missed(facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
     elif stated == len(missed):
         yield Part.NONE, f"{told}, but the answer states {'it' if stated == 1 else 'them'}."
     else:
-        yield Part.NONE, f"{told}; whether the answer states them is undecided."
+        # Some of them may be decided: what is known is told beside what is open.
+        known = f"the answer states {stated} of them, and " if stated else ""
+        rest = "the rest" if stated else "it" if len(missed) == 1 else "them"
+        who = "it" if stated else "the answer"
+        yield Part.NONE, f"{told}; {known}whether {who} states {rest} is undecided."
 
 
 def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
     facts = findings.facts
     retrieved = [fact for fact in facts if fact.retrieved]
     unused = sum(fact.answered is False for fact in retrieved)
+    used = sum(fact.answered is True for fact in retrieved)
     if findings.abstained and facts:
         yield from _declined(len(retrieved), facts)
-    elif unused and len(retrieved) == len(facts):
-        # Undecided facts may be used: only those that are known to be are counted as used.
-        used = sum(fact.answered is True for fact in retrieved)
+    elif unused and len(facts) == used + unused > 1:
+        # Only where all are decided: an undecided fact may be used, so "1 of 5" would be a guess.
         yield (
             Part.GENERATOR,
             f"All facts were retrieved; the generator used {used} of {len(facts)}.",
@@ -183,8 +187,11 @@ def _contradicted(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
     found = [each for each in statements if each.label is Label.CONTRADICTED]
     if found:
         chunks = sorted({number for each in found for number in each.contradicted_by})
+        if not all(each.contradicted_by for each in found):
+            chunks = []  # a list that names the chunks of some claims alone would be false of all
         told = f"{_count(len(found), 'claim')} {_are(len(found))} contradicted"
-        yield Part.GENERATOR, f"{told} by {_chunks(chunks)}."
+        # The part is blamed all the same: an answer that its own chunks deny is not grounded.
+        yield Part.GENERATOR, f"{told} by {_chunks(chunks, len(found))}{_right(found)}."
 
 
 def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
@@ -193,12 +200,16 @@ def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
         return
     n, right = len(found), sum(each.correct is True for each in found)
     told = f"{_count(n, 'claim')} {'stands' if n == 1 else 'stand'} in no chunk"
-    if right == n:
-        yield Part.NONE, f"{told}, but the ground truth says the same."
-    elif right:
-        yield Part.GENERATOR, f"{told}; the ground truth says {right} of them."
-    else:
-        yield Part.GENERATOR, f"{told}."
+    # Right without a chunk is the model's own knowledge, which RAGChecker does not count as bad.
+    yield Part.NONE if right == n else Part.GENERATOR, f"{told}{_right(found)}."
+
+
+def _right(found: Sequence[Statement]) -> str:
+    """How many of some claims the ground truth says as well; empty where it says none."""
+    right = sum(each.correct is True for each in found)
+    if right == len(found):
+        return ", but the ground truth says the same"
+    return f"; the ground truth says {right} of them" if right else ""
 
 
 def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
@@ -222,7 +233,20 @@ def _all_decided(findings: Findings) -> bool:
         return False
     if findings.abstained or any(each.label is None for each in findings.statements):
         return False
+    if findings.facts and any(_may_be_noise(each) for each in findings.statements):
+        return False
     return all(None not in (fact.retrieved, fact.answered) for fact in findings.facts)
+
+
+def _may_be_noise(statement: Statement) -> bool:
+    """Whether a supported claim is undecided against the ground truth: it may be wrong."""
+    return statement.label is Label.ENTAILED and statement.correct is None
+
+
+def _some_undecided(findings: Findings) -> bool:
+    if any(each.label is None or _may_be_noise(each) for each in findings.statements):
+        return True
+    return any(None in (fact.retrieved, fact.answered) for fact in findings.facts)
 
 
 def _nothing_found(findings: Findings, part: Part) -> Iterator[str]:
@@ -233,13 +257,17 @@ def _nothing_found(findings: Findings, part: Part) -> Iterator[str]:
     elif part is Part.NONE and supported == n:
         stand = "stand" if n > 1 else "stands"
         yield (
-            f"{_all(n, 'claim').capitalize()} {stand} in the chunks; without a ground truth "
-            "nothing shows whether a fact is missing."
+            f"{_all(n, 'claim').capitalize()} {stand} in the chunks; without facts of a ground "
+            "truth nothing shows whether one is missing."
         )
+    elif part is Part.NONE:
+        return  # what was found blames nobody, and says all that there is to say
     elif findings.abstained and not findings.facts:
-        yield "The answer declines; without a ground truth nothing shows whether it had to."
-    elif findings.statements or findings.facts:
+        yield "The answer declines; without facts of a ground truth nothing shows if it had to."
+    elif _some_undecided(findings):
         yield "Some verdicts are undecided, and the others show no shortcoming."
+    elif findings.statements or findings.facts:
+        yield "The verdicts show no shortcoming."
 
 
 # --- numbers in words -------------------------------------------------------------------------
@@ -262,11 +290,11 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def _chunks(numbers: Iterable[int]) -> str:
+def _chunks(numbers: Iterable[int], claims: int) -> str:
     """``chunk 2``, ``chunks 1 and 2``; ``a chunk`` where it is not known which."""
     shown = [str(number) for number in numbers]
     if not shown:
-        return "a chunk"
+        return "a chunk" if claims == 1 else "chunks"
     if len(shown) == 1:
         return f"chunk {shown[0]}"
     return f"chunks {', '.join(shown[:-1])} and {shown[-1]}"

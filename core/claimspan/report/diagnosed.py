@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from claimspan.evaluation.diagnosis import (
     Diagnosis,
@@ -16,7 +17,7 @@ from claimspan.metrics.truths import Truth
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.verdicts import Label
 
-__all__ = ["diagnosis_of"]
+__all__ = ["diagnosis_of", "retrieval_is_known"]
 
 
 def diagnosis_of(entry: ReportEntry) -> Diagnosis:
@@ -27,17 +28,25 @@ def diagnosis_of(entry: ReportEntry) -> Diagnosis:
 
 
 def _findings(entry: ReportEntry) -> Findings:
-    retrieval_known = _retrieval_is_known(entry)
+    retrieval_known = retrieval_is_known(entry)
     facts = entry.ground_truth_claims
     relevant = {chunk for fact in facts for chunk in fact.supported_by}
-    places = {chunk.id: i for i, chunk in reversed(list(enumerate(entry.chunks, start=1)))}
+    times = Counter(chunk.id for chunk in entry.chunks)
+    # A claim names its chunks by their ids. Of two chunks with one id either may be meant, so
+    # that neither is named, and what follows from one of them is not known.
+    places = {c.id: i for i, c in enumerate(entry.chunks, start=1) if times[c.id] == 1}
+    # A cell that is undecided leaves the chunk's relevance open, although the fact itself is
+    # decided by another chunk.
+    relevance_known = (
+        retrieval_known and entry.claims_undecided == 0 and len(places) == len(entry.chunks)
+    )
     return Findings(
         statements=[
             Statement(
                 label=claim.label,
                 correct=_is_entailed(claim.ground_truth_label),
                 contradicted_by=[places[i] for i in claim.contradicted_by if i in places],
-                in_relevant=_in_relevant(claim, relevant, known=retrieval_known),
+                in_relevant=_in_relevant(claim, relevant & places.keys(), known=relevance_known),
             )
             for claim in entry.response_claims
         ],
@@ -53,7 +62,7 @@ def _findings(entry: ReportEntry) -> Findings:
     )
 
 
-def _retrieval_is_known(entry: ReportEntry) -> bool:
+def retrieval_is_known(entry: ReportEntry) -> bool:
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off.
 
     The chunks of a claim do not tell this apart. The score does: it is the share of the decided
