@@ -228,6 +228,36 @@ def test_no_page_is_wider_than_the_window(
             picture(page, f"report-{name}-{width}-{scheme}")
 
 
+def test_texts_without_a_space_and_long_lists_fit_a_phone(tmp_path: Path) -> None:
+    word = "w" * 500
+    entry = ReportEntry(
+        query=word,
+        response=word,
+        chunks=(Chunk(id=word, text=word, metadata={f"k{i}": word for i in range(1_000)}),),
+        metadata={word: word},
+        scores={"faithfulness": 0.5, word: 0.5},
+        status=word,
+        reason=word,
+        judge=word,
+    )
+    with shown(written(tmp_path, render_report([entry], title=word)), width=390) as page:
+        assert overflow(page) <= 0
+        page.locator("#list summary").first.click()
+        assert overflow(page) <= 0
+        assert page.locator(".chunk .metadata span:visible").count() == 8
+        page.get_by_text("992 more values").click()
+        assert page.locator(".chunk .metadata span:visible").count() == 1_000
+
+
+def test_text_that_runs_from_right_to_left_is_shown_so(tmp_path: Path) -> None:
+    hebrew = "מהי בירת צרפת?"
+    entries = [ReportEntry(query=q, response=q, status="evaluated") for q in (hebrew, "q?")]
+    with shown(written(tmp_path, render_report(entries))) as page:
+        for place, direction in enumerate(("rtl", "ltr")):
+            page.locator("#list summary").nth(place).click()
+            expect(page.locator("#list .text").nth(place)).to_have_css("direction", direction)
+
+
 def test_systems_stand_side_by_side_where_they_differ_most(compared: Path) -> None:
     with shown(compared) as page:
         expect(page.locator(".metrics .tile")).to_have_count(11)

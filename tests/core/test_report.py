@@ -136,6 +136,59 @@ def test_every_link_of_a_page_leads_somewhere() -> None:
     assert {(a["href"] or "")[1:] for a in page.all("a")} <= set(ids)
 
 
+def test_a_metric_without_any_value_is_explained_and_a_foreign_one_is_no_link() -> None:
+    page = render_report(
+        [make_entry(undefined={"soft_alignment": "no probabilities"}, scores={"my own": 0.5})]
+    )
+
+    assert 'href="#m-soft_alignment"' in page
+    assert 'id="m-soft_alignment"' in page
+    assert "#m-my own" not in page
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [
+        (None, ""),
+        (0.0, ""),  # a judge that runs here: "$0.0000" would look like a price too small to print
+        (0.00002, "less than $0.0001"),
+        (0.0213, "$0.0213"),
+        (1234.5, "$1,234.50"),
+    ],
+)
+def test_a_cost_is_shown_where_there_is_one(cost: float | None, shown: str) -> None:
+    page = render_report([make_entry(cost_usd=cost, judge_calls=4)])
+
+    (told,) = re.findall(r"judge <b>lexical</b>, 4 calls(?:, )?(.*?)</span>", page)
+    assert told == shown
+
+
+@pytest.mark.parametrize(
+    ("recall", "undecided", "told"),
+    [
+        (0.0, 0, ("not retrieved", "irrelevant")),
+        (0.0, 1, ("no chunk is known to hold it", "finally")),
+    ],
+)
+def test_a_fact_is_called_missed_only_where_its_verdicts_are_decided(
+    recall: float, undecided: int, told: tuple[str, str]
+) -> None:
+    fact = ReportClaim(text="It is lost.", label=Label.NEUTRAL)
+    page = render_report(
+        [
+            make_entry(
+                ground_truth="It is lost.",
+                ground_truth_claims=(fact,),
+                scores={"claim_recall": recall},
+                claims_undecided=undecided,
+            )
+        ]
+    )
+
+    assert all(f">{each}<" in page for each in told)
+    assert (">irrelevant<" in page) == (undecided == 0)
+
+
 def test_an_undefined_metric_shows_its_reason_and_no_number() -> None:
     page = Page(render_report([make_entry(undefined={"precision": "no ground truth"})]))
     assert "undefined: no ground truth" in page.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -123,12 +124,6 @@ def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
     return describe(next((n for n in ("f1", *MAIN_METRICS) if n in found), "faithfulness"))
 
 
-def _named(entries: Sequence[ReportEntry]) -> list[Metric]:
-    """The metrics that a record names, with a value or with the reason why it has none."""
-    names = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
-    return [metric for name, metric in GLOSSARY.items() if name in names]
-
-
 def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
     """The metrics that have a column in the list of records and in tables of slices."""
     return [GLOSSARY[name] for name in _ROW_METRICS if _shown(name, summaries)][:_ROW_LIMIT]
@@ -158,8 +153,8 @@ class _Page:
             style=_read(_STYLE),
             first_page=first_page,
             blocks=blocks,
-            sortable=[metric for metric in GLOSSARY.values() if _shown(metric.name, summaries)],
-            glossary=_named(entries),
+            glossary=_glossary(entries),
+            orders=[summary.metric for summary in summaries],
             columns=[] if self.comparison else row_metrics(summaries),
             main=main_metric(summaries),
             systems=[system.name for system in self.systems],
@@ -265,7 +260,7 @@ def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
         "statuses": Counter(entry.status for entry in entries).most_common(),
         "judges": sorted({entry.judge for entry in entries if entry.judge}),
         "judge_calls": sum(entry.judge_calls for entry in entries),
-        "cost_usd": sum(costs) if costs else None,
+        "cost": _cost(math.fsum(costs)),
         "first": min(started, default=None),
         "last": max(started, default=None),
         "labels": [(label, claims[label]) for label in (*Label, UNDECIDED) if claims[label]],
@@ -273,6 +268,22 @@ def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
         "n_records": len(entries),
         **_diagnosed(entries),
     }
+
+
+def _cost(dollars: float) -> str:
+    """A cost as the page prints it; empty for judges that cost nothing, as local ones do."""
+    if dollars <= 0:
+        return ""
+    # Four decimals: a single call of a small model costs some hundredths of a cent.
+    if dollars < 1:
+        return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
+    return f"${dollars:,.2f}"
+
+
+def _glossary(entries: Sequence[ReportEntry]) -> list[Metric]:
+    """Our metrics that a record has or lacks: the reason of an undefined one links here as well."""
+    found = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
+    return [metric for metric in GLOSSARY.values() if metric.name in found]
 
 
 def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:

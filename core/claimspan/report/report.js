@@ -14,7 +14,7 @@ const rows = index.statuses.map((statuses, place) => ({
   seconds: index.seconds[place],
   values: index.values[place],
 }));
-const lower = new Set($$(".glossary .lower").map((mark) => mark.closest("div").id.slice(2)));
+const lower = new Set($$("#order .lower").map((option) => option.value));
 
 // --- records: the first page is in the document, the others are unpacked block by block ---
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from claimspan.evaluation.diagnosis import Diagnosis
 from claimspan.records import Chunk
-from claimspan.report.diagnosed import diagnosis_of
+from claimspan.report.diagnosed import diagnosis_of, retrieval_is_known
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.report.glossary import GLOSSARY, GROUPS, Metric, describe
 from claimspan.report.highlight import highlight
@@ -128,7 +128,7 @@ class ChunkView:
     supports: tuple[ClaimView, ...]
     contradicts: tuple[ClaimView, ...]
     relevant: bool | None
-    """Whether it supports a claim of the ground truth; None without ground-truth claims."""
+    """Whether it supports a claim of the ground truth; None where that is not known."""
 
     passages: tuple[Passage, ...]
     """Its text, split at the sentences that are closest to these claims."""
@@ -146,6 +146,9 @@ class RecordView:
     ground_truth: tuple[SegmentView, ...]
     chunks: tuple[ChunkView, ...]
     diagnosis: Diagnosis
+    retrieval_known: bool
+    """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
+
     groups: Mapping[str, Sequence[ScoreView]] = field(default_factory=dict[str, list[ScoreView]])
 
 
@@ -198,17 +201,20 @@ def view_record(key: str, entry: ReportEntry) -> RecordView:
     # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
     keys = {chunk.id: f"k{i}" for i, chunk in reversed(list(enumerate(entry.chunks)))}
     response, claims = _view_text("r", entry.response, entry.response_claims, keys)
+    known = retrieval_is_known(entry)
+    all_decided = known and entry.claims_undecided == 0
     truth, truth_claims = _view_text("g", entry.ground_truth or "", entry.ground_truth_claims, keys)
     return RecordView(
         key=key,
         entry=entry,
         diagnosis=diagnosis_of(entry),
+        retrieval_known=known,
         response_claims=claims,
         ground_truth_claims=truth_claims,
         response=response,
         ground_truth=truth,
         chunks=tuple(
-            _view_chunk(f"k{i}", chunk, claims, truth_claims)
+            _view_chunk(f"k{i}", chunk, claims, truth_claims, known=all_decided)
             for i, chunk in enumerate(entry.chunks)
         ),
         groups=_scores_by_group(entry),
@@ -247,7 +253,12 @@ def _keys_of(ids: Iterable[str], keys: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _view_chunk(
-    key: str, chunk: Chunk, claims: Sequence[ClaimView], truth_claims: Sequence[ClaimView]
+    key: str,
+    chunk: Chunk,
+    claims: Sequence[ClaimView],
+    truth_claims: Sequence[ClaimView],
+    *,
+    known: bool,
 ) -> ChunkView:
     supports = tuple(c for c in chain(claims, truth_claims) if key in c.supported_by)
     contradicts = tuple(c for c in chain(claims, truth_claims) if key in c.contradicted_by)
@@ -261,7 +272,8 @@ def _view_chunk(
         chunk=chunk,
         supports=supports,
         contradicts=contradicts,
-        relevant=any(key in c.supported_by for c in truth_claims) if truth_claims else None,
+        # A chunk that supports no fact is irrelevant only where no verdict of it is open.
+        relevant=any(key in c.supported_by for c in truth_claims) or (False if known else None),
         passages=tuple(passages(chunk.text, sought)),
     )
 
