@@ -234,7 +234,7 @@ def test_records_come_worst_first_and_those_without_scores_last() -> None:
     scores = {"good": {"faithfulness": 1.0}, "none": {}, "bad": {"faithfulness": 0.9, "f1": 0.1}}
     entries = [make_entry(query=name, scores=found) for name, found in scores.items()]
     page = render_report(entries)
-    assert re.findall(r'class="query">(\w+)<', page) == ["bad", "good", "none"]
+    assert re.findall(r'class="query" dir="auto">(\w+)<', page) == ["bad", "good", "none"]
 
 
 def test_lower_is_better_is_said_where_it_is_so() -> None:

@@ -73,7 +73,7 @@ def test_ragcheckers_results_become_a_page_with_their_own_figures(tmp_path: Path
     assert (told["entries"], told["skipped"]) == (1, {})
     assert (told["means"]["precision"], told["means"]["claim_recall"]) == (0.25, 1.0)
     text = page.read_text(encoding="utf-8")
-    assert "All facts were retrieved; the generator used 0 of 1." in text
+    assert "The generator left out the only retrieved fact." in text
     assert "$0" not in text
 
 
