@@ -27,7 +27,7 @@ from claimspan.report import (
 from claimspan.report.blocks import PAGE_SIZE
 from claimspan.report.evaluated import holds_results, read_results
 from claimspan.report.passages import Sought, passages
-from claimspan.report.questions import side_by_side, worst_first
+from claimspan.report.questions import index_row, side_by_side, worst_first
 from claimspan.report.slices import MAX_VALUES, slice_keys, slices_of
 
 from many_entries import many_entries, many_rows
@@ -116,6 +116,24 @@ def test_a_byte_order_mark_and_crlf_are_no_damage(tmp_path: Path) -> None:
 
 
 # --- slices ---
+
+
+def test_a_question_keeps_its_slice_where_one_system_lacks_the_metadata() -> None:
+    bare, full = [entry(query=q, record_id=q) for q in "ab"], "xy"
+    other = [e.model_copy(update={"metadata": {"k": v}}) for e, v in zip(bare, full, strict=True)]
+    pair = [ReportSystem("bare", tuple(bare)), ReportSystem("full", tuple(other))]
+    (key,) = slice_keys([*bare, *other])
+
+    rows = [index_row(question, [], [key]) for question in side_by_side(pair, "f1")]
+
+    assert [row.values for row in rows] == [[0], [1]]
+
+
+def test_metadata_that_is_no_text_is_shown_as_the_json_that_it_was() -> None:
+    page = render_report([entry(metadata={"tags": ["a", None], "ok": True, "text": "x"})])
+
+    assert all(f"<span>{told}</span>" in page for told in ("ok: true", "text: x"))
+    assert "tags: [&#34;a&#34;, null]" in page
 
 
 def test_keys_with_one_or_many_values_are_not_offered() -> None:

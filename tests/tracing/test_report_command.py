@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from claimspan.errors import ConfigError
+from claimspan.files.recorded import Recorded
 from claimspan.report import ReportOutline
+from claimspan.results.rag_result import RagResult
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.export.trace_file import read_trace_file
@@ -143,6 +146,37 @@ def test_strict_reading_stops_at_that_line_and_does_not_quote_it(tmp_path: Path)
     assert isinstance(done.exception, ConfigError)
     assert "line 13, is no result" in str(done.exception)
     assert "secret" not in str(done.exception)
+
+
+def test_of_ragcheckers_results_what_is_broken_is_skipped_and_what_is_not_done_is_pending(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "half.json"
+    done = [
+        RagResult.of(row.record, Recorded(), row.evaluation).model_dump(mode="json")
+        for row in many_rows(12)
+    ]
+    rest = {"query_id": "x", "query": "Later?", "gt_answer": "t", "response": "r"}
+    members = [*done, rest | {"retrieved_context": []}, {"query": 1}]
+    path.write_text(json.dumps({"results": members}), encoding="utf-8")
+
+    told = invoke("report", str(path), "-o", str(tmp_path / "page.md"), "--json")
+
+    figures = json.loads(told.stdout)
+    assert (figures["entries"], figures["skipped"]) == (13, {"line_not_result": 1})
+    assert "12 evaluated, 1 pending" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    strict = invoke("report", str(path), "-o", str(tmp_path / "page.md"), "--strict")
+    assert isinstance(strict.exception, ConfigError)
+
+
+def test_a_pipe_is_refused_before_a_part_of_it_is_lost(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    done = invoke("report", str(pipe), "-o", str(tmp_path / "page.html"))
+
+    assert isinstance(done.exception, ConfigError)
+    assert "read once only" in str(done.exception)
 
 
 def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:

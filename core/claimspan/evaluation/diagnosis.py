@@ -126,6 +126,7 @@ _Shortcoming = tuple[Part, str]
 
 
 def _shortcomings(findings: Findings) -> Iterator[_Shortcoming]:
+    # In the order of a pipeline: what the retriever lacks explains what the generator lacks.
     yield from _missed(findings.facts)
     yield from _left_out(findings)
     yield from _contradicted(findings.statements)
@@ -180,6 +181,7 @@ def _declined(retrieved: int, facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
         held = f"{_of(retrieved, len(facts), 'fact')} of the ground truth"
         yield Part.GENERATOR, f"The answer declines although the chunks hold {held}."
     elif all(fact.retrieved is False for fact in facts):
+        # To decline is then right; that the facts are missing is told of the retriever.
         yield Part.NONE, "The answer declines, and the chunks hold no fact of the ground truth."
 
 
@@ -214,6 +216,7 @@ def _right(found: Sequence[Statement]) -> str:
 
 def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
     """What the answer repeats from the chunks that is not right: noise sensitivity, in counts."""
+    # Wrong by RAGChecker's definition: the ground truth does not entail it, whatever is true.
     wrong = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
     for is_relevant, source in (
         (False, "irrelevant chunks"),

@@ -19,6 +19,7 @@ from claimspan.text.visible import visible
 
 __all__ = ["PAGE_SIZE", "IndexRow", "compressed", "index_of"]
 
+# Some 11,000 elements with records of four chunks, which a phone still scrolls without a stop.
 PAGE_SIZE: Final = 50
 """Records that a page shows at once, and records in a block."""
 
@@ -67,6 +68,7 @@ def index_of(rows: Sequence[IndexRow], metrics: Sequence[str]) -> dict[str, obje
         "labels": [list(row.labels) for row in rows],
         "parts": [list(row.parts) for row in rows],
         "started": [row.started for row in rows],
+        # Milliseconds: traces have nanoseconds, which would be most of the index.
         "seconds": [round(row.seconds, 3) for row in rows],
         "values": [list(row.values) for row in rows],
     }
@@ -77,8 +79,10 @@ def compressed(items: Iterable[str]) -> Iterator[str]:
 
     Base 64 has no character that means anything in HTML.
     """
+    # One block is in memory at a time: the HTML of 10,000 records is half a gigabyte.
     rest = iter(items)
     while block := list(islice(rest, PAGE_SIZE)):
+        # Without the time that gzip writes, equal records give equal pages.
         packed = gzip.compress(json.dumps(block).encode(), _LEVEL, mtime=0)
         yield base64.b64encode(packed).decode()
 
@@ -89,4 +93,5 @@ def _shown(texts: Iterable[str]) -> list[str]:
 
 
 def _rounded(value: float | None) -> float | None:
+    # The page shows two decimals; two more keep the order of scores that look alike.
     return None if value is None else round(value, 4)

@@ -43,4 +43,5 @@ def _row(entry: ReportEntry) -> ScoredRow:
         if not entry.claims_left_out:
             scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))
         return ScoredRow(entry.key, scores, entry.metadata)
+    # The reason keeps a record without scores countable: left out, it would look not asked.
     return ScoredRow(entry.key, scores, entry.metadata, entry.reason or entry.status)

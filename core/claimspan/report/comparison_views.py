@@ -112,6 +112,7 @@ def in_words(difference: Difference, baseline: str) -> str:
     change = difference.difference
     span = f"{change.low:+.3f} to {change.high:+.3f}, n = {change.n}"
     p = difference.adjusted_p_value
+    # Of so many draws no smaller p-value can be told from 0, and "p = 0.000" would claim it.
     certainty = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     if difference.finding == "no difference shown":
         return f"no difference to {baseline} shown: {change.value:+.3f} ({span}, {certainty})"
@@ -146,6 +147,7 @@ def _is_share(systems: Sequence[SystemResult], name: str) -> bool:
 def _best(systems: Sequence[SystemResult], name: str) -> float | None:
     lower_is_better = describe(name).lower_is_better
     values = [e.value for s in systems if (e := _estimate(s, name))]
+    # Self-knowledge has no better end, and the best of one is no finding.
     if lower_is_better is None or len(values) < 2:
         return None
     return min(values) if lower_is_better else max(values)
@@ -164,4 +166,5 @@ def _printed(system: SystemResult, name: str, best: float | None) -> tuple[str, 
 
 
 def _percent(value: float) -> float:
+    # Metrics of others may leave the scale; a bar outside of its drawing would be cut.
     return round(min(max(value, 0.0), 1.0) * 100, 2)

@@ -17,7 +17,9 @@ from claimspan.errors import FileError, NoRecordsError
 from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.jsonl import unreadable
+from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
+from claimspan.files.record_rows import InputRow
 from claimspan.records import Chunk, RagRecord
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.results.recorded_judge import evaluate_recorded
@@ -49,6 +51,7 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
         record_id=record.id,
         query=record.query,
         response=record.response,
+        # A blank one was not judged against, and the page would show an empty text for it.
         ground_truth=record.ground_truth or None,
         chunks=record.chunks,
         response_claims=response_claims(record.chunks, evaluation),
@@ -89,7 +92,7 @@ def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> li
         NoRecordsError: No line is a result.
     """
     if _is_recorded(path):
-        return run_to_end(lambda: _recorded_entries(path))
+        return run_to_end(lambda: _recorded_entries(path, skip))
     entries: list[ReportEntry] = []
     for number, line in _lines(path):
         try:
@@ -114,6 +117,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
+                    # Windows editors write a byte order mark, which JSON does not allow.
                     yield number, line.removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise unreadable(path, error, wanted=_WANTED) from None
@@ -122,7 +126,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def _is_result(line: bytes) -> bool:
     try:
         value: object = json.loads(line)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # a line of brackets alone nests too deep to be parsed
         return False
     return isinstance(value, dict) and {"record", "evaluation"} <= value.keys()
 
@@ -138,10 +142,20 @@ def _is_recorded(path: Path) -> bool:
         return False
 
 
-async def _recorded_entries(path: Path) -> list[ReportEntry]:
+async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> list[ReportEntry]:
     """The entries of RAGChecker's results; no judge is asked for what they lack."""
     entries: list[ReportEntry] = []
-    for row in RecordFile(path).every_record():
+    file = RecordFile(path)
+    for row in file.rows():
+        if isinstance(row, SkippedRow):
+            if skip is None:
+                raise file.refusal(row)
+            skip(row.place)
+        if not isinstance(row, InputRow):
+            continue
+        if row.recorded.is_empty:
+            entries.append(_pending(row.record))
+            continue
         found = await evaluate_recorded(row.record, row.recorded, None, "omit")
         # What is recorded may be another version's figures: they are shown, not ours.
         known = row.recorded.metrics
@@ -150,6 +164,12 @@ async def _recorded_entries(path: Path) -> list[ReportEntry]:
         scores = {**entry.scores, **known}
         entries.append(entry.model_copy(update={"scores": scores, "undefined": undefined}))
     return entries
+
+
+def _pending(record: RagRecord) -> ReportEntry:
+    """A record that ragchecker has not come to: no judge failed, and none was asked."""
+    entry = entry_of_evaluation(record, Evaluation())
+    return entry.model_copy(update={"status": "pending", "reason": "not evaluated yet"})
 
 
 # --- claims with their verdicts -----------------------------------------------------------------
@@ -199,6 +219,7 @@ def _ids(
     """Return the ids of the chunks with a label for one claim; the matrix has a column a chunk."""
     if matrix is None:
         return ()
+    # Strict: labels that were moved by one chunk would point at the wrong text.
     pairs = zip(chunks, matrix[index], strict=True)
     return tuple(chunk.id for chunk, cell in pairs if cell and cell.label is wanted)
 
@@ -208,4 +229,5 @@ def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
 
 
 def _at(labels: Sequence[Label | None], index: int) -> Label | None:
+    # Without a matrix the list is empty: nothing was checked, as if it were undecided.
     return labels[index] if index < len(labels) else None

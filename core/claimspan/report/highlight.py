@@ -47,6 +47,7 @@ def highlight(text: str, claims: Sequence[Claim]) -> list[Segment]:
         The segments in the order of the text. A claim that is not found is in none of them.
     """
     spans = list(_locate(_Searched(text[:MAX_SEARCHED]), claims[:MAX_LOCATED]))
+    # The end of the whole text, not of the part that is searched: what follows is shown unmarked.
     cuts = sorted({0, len(text), *(cut for span in spans if span for cut in span)})
     return [
         Segment(text[start:end], tuple(_covering(spans, start, end)))
@@ -72,6 +73,7 @@ class _Searched:
         self._places: list[int] = []
         for start, word in words:
             self._places.extend(range(start, start + len(word) + 1))
+        # Each word has a place for the space after it, and the last word has no space.
         del self._places[len(self._words) :]
 
     def find(self, words: str, start: int, end: int | None = None) -> _Span | None:

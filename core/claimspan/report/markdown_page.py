@@ -59,6 +59,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     yield from _table(["system", *heads], [[_plain(first), *rest] for first, *rest in cells])
     for system in comparison.systems:
         for name, result in system.metrics.items():
+            # JSON has all of them: with 8 systems and 17 metrics they would bury the findings.
             if result.difference and result.difference.finding != "no difference shown":
                 told = in_words(result.difference, _plain(comparison.baseline))
                 yield f"- {_plain(system.name)}, {_plain(name)}: {told}"
@@ -135,6 +136,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 def _plain(text: str) -> str:
     """A text on one line without marks; a long one is cut."""
+    # A line end would end the table row or the list item, and begin what the text likes.
     line = " ".join(visible(text).split())
     shown = line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    # After the cut, which could otherwise part a backslash from its mark.
     return _MARKS.sub(r"\\\1", shown)

@@ -32,6 +32,7 @@ __all__ = [
     "outline",
 ]
 
+# What a person reads in a pull request; JSON takes any number by --worst.
 WORST: Final = 20
 """Answers that are told one by one."""
 
@@ -154,6 +155,7 @@ def _questions(systems: Sequence[ReportSystem], entries: Sequence[ReportEntry]) 
 def _system(system: ReportSystem) -> SystemOutline:
     entries = system.entries
     summaries = summarise(entries)
+    # The columns of the page, so that both show the same slices.
     columns = [metric.name for metric in row_metrics(summaries)]
     means = {s.metric.name: mean_score(entries, s.metric.name) for s in summaries}
     return SystemOutline(
@@ -171,6 +173,7 @@ def _system(system: ReportSystem) -> SystemOutline:
 def _question(question: Question, systems: Sequence[ReportSystem]) -> QuestionOutline:
     pairs = zip(systems, question.entries, strict=True)
     return QuestionOutline(
+        # Systems are paired by this id, so that it is the same in all of them.
         id=question.answered[0].record_id,
         query=question.query,
         answers=tuple(_answer(system.name, entry) for system, entry in pairs if entry),

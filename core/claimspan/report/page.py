@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+from pydantic import JsonValue
 
 from claimspan.comparison.comparison import Comparison
 from claimspan.errors import MissingExtraError
@@ -46,6 +49,7 @@ _RECORD: Final = "record.html.j2"
 _SCRIPT: Final = "report.js"
 _STYLE: Final = "report.css"
 
+# In the order of their worth for finding a bad answer; the first four with a value are columns.
 _ROW_METRICS: Final = (
     "faithfulness",
     "f1",
@@ -113,6 +117,7 @@ def render_comparison(
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
+    # One metric for the whole page, found over all systems: one of them may lack ground truths.
     entries = [entry for system in systems for entry in system.entries]
     questions = side_by_side(systems, main_metric(summarise(entries)).name)
     return _Page(systems, questions, comparison).render(title, progress=progress)
@@ -143,6 +148,7 @@ class _Page:
         summaries = summarise(entries)
         with progress_bar("rendering", total=len(self.questions), show=progress) as advance:
             items = self._items(environment, summaries, advance)
+            # In this order: the items are one iterator, and the blocks hold what is left of it.
             first_page, blocks = list(islice(items, PAGE_SIZE)), list(compressed(items))
         return environment.get_template(_TEMPLATE).render(
             title=title,
@@ -220,20 +226,29 @@ def _environment() -> jinja2.Environment:
         import jinja2
     except ModuleNotFoundError:
         raise MissingExtraError("jinja2", "report") from None
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("claimspan", "report"),
+        # Jinja's default is off for templates whose name ends in .j2.
         autoescape=True,
         finalize=_printed,
-        undefined=jinja2.StrictUndefined,
+        undefined=jinja2.StrictUndefined,  # a misspelt name would print nothing
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["plain"] = _plain
+    return environment
+
+
+def _plain(value: JsonValue) -> str:
+    """A value of metadata: a text as it is, any other one as the JSON that it was."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _printed(value: object) -> object:
     """What the template prints of a value; text of a record must not reorder what stands by it."""
     # Markup is ours: macros print their own values through here, script and style are files.
-    return value if hasattr(value, "__html__") or not isinstance(value, str) else visible(value)
+    # It is a subclass of str, as labels are, which are plain words: neither needs a look.
+    return visible(value) if type(value) is str else value
 
 
 def _read(name: str) -> str:
@@ -255,6 +270,7 @@ def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[TileView]]:
 def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
     claims = Counter(c.label or UNDECIDED for e in entries for c in e.response_claims)
     started = [entry.started for entry in entries if entry.started]
+    # Records whose price is not known are left out: their number of calls is shown all the same.
     costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
     return {
         "statuses": Counter(entry.status for entry in entries).most_common(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from claimspan.text.closest import SearchedSentences
@@ -56,8 +57,9 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
     """
     if not sought:
         return [Passage(text)] if text else []
-    sentences = SearchedSentences(text)
+    sentences = _searched(text)
     places = [(each, place) for each in sought if (place := sentences.closest(each.text))]
+    # Sentences do not overlap, so that between two cuts there is one sentence, or none at all.
     cuts = sorted({0, len(text), *(end for _, place in places for end in place)})
     return [
         _passage(text[start:end], [each for each, place in places if place == (start, end)])
@@ -65,9 +67,17 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
     ]
 
 
+# Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
+# of about 2,000 chunks, some ten megabytes.
+@lru_cache(maxsize=2_000)
+def _searched(text: str) -> SearchedSentences:
+    return SearchedSentences(text)
+
+
 def _passage(text: str, claims: Sequence[Sought]) -> Passage:
     if not claims:
         return Passage(text)
+    # One sentence may support a claim and contradict another: the worse news has the colour.
     denies = any(claim.contradicts for claim in claims)
     keys = tuple(claim.key for claim in claims)
     return Passage(text, keys, Label.CONTRADICTED if denies else Label.ENTAILED)

@@ -53,6 +53,7 @@ def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]
     tables = [dict(_keyed(system.entries)) for system in systems]
     keys = dict.fromkeys(key for table in tables for key in table)
     questions = [Question(tuple(table.get(key) for table in tables)) for key in keys]
+    # The sort is stable: questions that differ equally stay in the order of the first system.
     return sorted(questions, key=lambda question: -_spread(question, metric))
 
 
@@ -68,12 +69,14 @@ def index_row(question: Question, metrics: Sequence[str], keys: Sequence[SliceKe
     started = [entry.started.timestamp() for entry in entries if entry.started]
     return IndexRow(
         scores={m: score for m in metrics if (score := _worst(entries, m)) is not None},
+        # A set would give another page for the same records each time.
         statuses=list(dict.fromkeys(entry.status for entry in entries)),
         labels=sorted({c.label or UNDECIDED for e in entries for c in e.response_claims}),
         parts=sorted({diagnosis_of(entry).part for entry in entries}),
         started=min(started, default=None),
+        # "Slowest first" finds a question that is slow in any system.
         seconds=max(entry.seconds for entry in entries),
-        values=[_place(entries[0], key) for key in keys],
+        values=[_place(entries, key) for key in keys],
     )
 
 
@@ -87,6 +90,7 @@ def _keyed(entries: Sequence[ReportEntry]) -> Iterator[tuple[tuple[str, int], Re
 
 def _spread(question: Question, metric: str) -> float:
     values = [entry.scores[metric] for entry in question.answered if metric in entry.scores]
+    # Less than any difference, 0 included: with one score there is nothing to compare.
     return max(values) - min(values) if len(values) > 1 else -1.0
 
 
@@ -97,6 +101,7 @@ def _worst(entries: Sequence[ReportEntry], metric: str) -> float | None:
     return max(values) if describe(metric).lower_is_better else min(values)
 
 
-def _place(entry: ReportEntry, key: SliceKey) -> int | None:
-    value = slice_value(entry.metadata.get(key.name))
-    return key.values.index(value) if value in key.values else None
+def _place(entries: Sequence[ReportEntry], key: SliceKey) -> int | None:
+    # Metadata belongs to the question, but one system may lack it: its traces did not record any.
+    values = (slice_value(entry.metadata.get(key.name)) for entry in entries)
+    return next((key.values.index(value) for value in values if value in key.values), None)

@@ -30,6 +30,7 @@ MIN_VALUES: Final = 2
 MAX_VALUES: Final = 20
 """A key with more values, such as an id, would have few records in each slice."""
 
+# Metadata of a loader may have hundreds of keys, and each is a table of the page.
 MAX_KEYS: Final = 8
 """Keys that are offered; those with the fewest values come first."""
 
@@ -95,12 +96,14 @@ def slice_keys(entries: Sequence[ReportEntry]) -> list[SliceKey]:
         for key, found in values.items()
         if MIN_VALUES <= len(found) <= MAX_VALUES
     ]
+    # Few values have many records each, and so the narrowest intervals.
     return sorted(keys, key=lambda key: len(key.values))[:MAX_KEYS]
 
 
 def slice_value(value: JsonValue) -> str | None:
     """The value of a key as text; None for what is no single value."""
     match value:
+        # Before int, of which bool is a subclass: 1 and True are different values.
         case bool():
             return "yes" if value else "no"
         case str() | int() | float():
@@ -142,6 +145,7 @@ def mean_score(entries: Sequence[ReportEntry], metric: str) -> MeanScore | None:
         return None
     estimate = _estimate(values)
     if estimate is None:
+        # A mean needs no scipy, so that the extra `report` alone is enough for slices.
         return MeanScore(mean=sum(values) / len(values), n=len(values))
     return MeanScore(mean=estimate.value, n=estimate.n, low=estimate.low, high=estimate.high)
 
@@ -161,4 +165,5 @@ def _natural(value: str) -> tuple[bool, float, str]:
         number = float(value)
     except ValueError:
         return True, 0.0, value
+    # "nan" and "infinity" are words here; a nan would also leave the order undefined.
     return (False, number, value) if math.isfinite(number) else (True, 0.0, value)

@@ -53,6 +53,7 @@ def summarise(entries: Sequence[ReportEntry]) -> tuple[MetricSummary, ...]:
 def _summary(metric: Metric, values: Sequence[float]) -> MetricSummary:
     bins = [0] * BINS
     for value in values:
+        # 1.0 would begin an eleventh bin; so would scores of others beyond the scale.
         bins[min(int(min(max(value, 0.0), 1.0) * BINS), BINS - 1)] += 1
     return MetricSummary(metric, _mean(values), len(values), tuple(bins))
 

@@ -168,6 +168,8 @@ def score_order(entry: ReportEntry) -> tuple[float, float]:
 
     The key is the lower one of faithfulness and f1, then the mean of both.
     """
+    # One for the use of the chunks, one for the match with the ground truth: a bad answer is low
+    # in either, and the mean of both would hide that.
     values = [entry.scores[name] for name in ("faithfulness", "f1") if name in entry.scores]
     return (min(values), sum(values) / len(values)) if values else (float("inf"), 0.0)
 
@@ -180,6 +182,7 @@ def view_tile(summary: MetricSummary) -> TileView:
         share = place / (BINS - 1)
         goodness = None if lower_is_better is None else 1 - share if lower_is_better else share
         if n:
+            # At least one unit: a bin with one record of 10,000 would be invisible.
             height = max(round(_TILE_HEIGHT * n / peak, 1), 1.0)
             bars.append(BarView(place, n, height, goodness and round(goodness, 2)))
     return TileView(summary, tuple(bars))
@@ -187,6 +190,7 @@ def view_tile(summary: MetricSummary) -> TileView:
 
 def view_score(entry: ReportEntry, name: str) -> ScoreView:
     """Return one score of an entry, or the reason why the entry does not have it."""
+    # Without an evaluation no metric has a reason of its own; the state has.
     reason = entry.undefined.get(name) or entry.reason or entry.status
     return ScoreView(describe(name), entry.scores.get(name), reason)
 
@@ -226,6 +230,7 @@ def _view_text(
 ) -> tuple[tuple[SegmentView, ...], tuple[ClaimView, ...]]:
     """Split a text into segments, and view its claims; claim keys are the prefix and a number."""
     segments = highlight(text, claims)
+    # A claim that others overlap has several segments, and its number stands after the last one.
     last = {claim: place for place, segment in enumerate(segments) for claim in segment.claims}
     views = tuple(
         ClaimView(

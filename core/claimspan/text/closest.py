@@ -43,6 +43,7 @@ class SearchedSentences:
             equally close sentences the one with fewer other words, then the first, is returned.
         """
         wanted = _content(claim)
+        # Fewer stems come first among equals: a long sentence holds any words by chance.
         best: tuple[float, int] = (0.0, 0)
         place: tuple[int, int] | None = None
         for start, end, stems in self._sentences:
@@ -58,6 +59,7 @@ def _located(text: str, language: str) -> Sequence[tuple[int, int, frozenset[str
     for sentence in every_sentence(text, language):
         # Lines of code and of tables come with the white space around them, and blank ones too.
         if written := sentence.strip():
+            # From the cursor on: a sentence that occurs twice is found in its own place.
             start = text.index(written, cursor)
             cursor = start + len(written)
             found.append((start, cursor, _content(written)))

@@ -27,6 +27,9 @@ def visible(text: str) -> str:
     terminals), marks that reorder text, and characters without any width in which text is hidden.
     Tabs and line ends stay; so do the joiners, which scripts and emoji need.
     """
+    # Most texts are plain words: a page of many records is made a tenth faster without the search.
+    if text.isascii() and text.isprintable():
+        return text
     return _UNSAFE.sub(_code, text)
 
 

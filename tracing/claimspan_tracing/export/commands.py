@@ -82,6 +82,7 @@ def report(
     inputs = system_files(files, strict=strict)
     systems = [_read(each, as_json=as_json) for each in inputs]
     text = _rendered(systems, chosen, worst, progress=False if as_json else None)
+    # Readable by its owner alone: it holds the questions and answers of users.
     write_private(output, text, what="the report")
     if as_json:
         typer.echo(json.dumps({"report": str(output), **_figures(inputs, systems)}))
@@ -97,6 +98,7 @@ def _rendered(
     systems: Sequence[ReportSystem], wanted: ReportFormat, worst: int, *, progress: bool | None
 ) -> str:
     title = " vs ".join(system.name for system in systems)
+    # A single system needs no name beside its figures: the title has it.
     if len(systems) == 1:
         systems = [ReportSystem("", systems[0].entries)]
     comparison = compare_entries(systems, progress=progress) if len(systems) > 1 else None

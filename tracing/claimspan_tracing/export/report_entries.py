@@ -47,6 +47,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         chunks_left_out=_chunks_left_out(job),
         response_claims=response_claims(chunks, evaluation),
         ground_truth_claims=ground_truth_claims(chunks, evaluation),
+        # None, not 0: without an evaluation nothing was decided either.
         claims_undecided=evaluation.undecided_claims if outcome.evaluation else None,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),

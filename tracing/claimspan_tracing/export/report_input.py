@@ -40,6 +40,7 @@ class SystemFile:
             ConfigError: The file cannot be read; or a part of it where reading is strict.
             NoRecordsError: The file has no record.
         """
+        # By what the file holds and not by its name: all three kinds are called .json or .jsonl.
         if holds_results(self.path):
             entries = read_results(self.path, skip=self.skipped.add_line)
         else:
@@ -55,10 +56,16 @@ def system_files(paths: Sequence[Path], *, strict: bool) -> list[SystemFile]:
         strict: Reading is to stop at the first part that is broken.
 
     Raises:
-        ConfigError: A file is given twice.
+        ConfigError: A file is given twice, or is a pipe.
     """
-    if len(set(paths)) < len(paths):
+    for path in paths:
+        # What tells the kind of a file is read before its records: a pipe would lose that part.
+        if path.is_fifo():
+            raise ConfigError(f"{path} is a pipe, which can be read once only: give a file")
+    # By the file that a path leads to: a system beside itself would differ in nothing.
+    if len({path.resolve() for path in paths}) < len(paths):
         raise ConfigError("a file is given twice: give each system once")
+    # Runs often lie in a folder each, with files of one name: then the path tells them apart.
     stems = [path.stem for path in paths]
     return [
         SystemFile.of(p, p.stem if stems.count(p.stem) == 1 else str(p), strict=strict)

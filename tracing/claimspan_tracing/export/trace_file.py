@@ -72,6 +72,7 @@ def read_trace_file(path: str | Path, *, skipped: Skipped | None = None) -> list
         _logger.warning("%s is damaged; skipped: %s", path, counted)
     if not families:
         raise _no_records(path, len(spans), counted)
+    # Exporters write spans as they end, and late ones after others that began later.
     roots = sorted((spans[key] for key in families), key=lambda span: span.start)
     return [_entry(root, families[root.key], counted) for root in roots]
 
@@ -138,8 +139,10 @@ def _kind(span: TraceSpan) -> AttributeValue:
 
 
 def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> ReportEntry:
+    # The last one: a record that was evaluated again, by a worker, has another carrier.
     evaluation = next((span for span in reversed(family) if _is_evaluation(span)), None)
     claims: Attributes = evaluation.attributes if evaluation else {}
+    # The root tells the state, but only the carrier has the scores where they came late.
     facts = {**claims, **root.attributes}
     scores = {**_scores(root.attributes), **_scores(claims)}
     return ReportEntry(
@@ -201,6 +204,7 @@ def _text(attributes: Attributes, name: str) -> str:
 
 def _number(attributes: Attributes, name: str) -> float | None:
     value = attributes.get(name)
+    # A bool is an int for Python, and neither a score nor a count.
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
