@@ -157,7 +157,7 @@ def test_of_ragcheckers_results_what_is_broken_is_skipped_and_what_is_not_done_i
         for row in many_rows(12)
     ]
     rest = {"query_id": "x", "query": "Later?", "gt_answer": "t", "response": "r"}
-    members = [*done, rest | {"retrieved_context": []}, {"query": 1}]
+    members: list[Mapping[str, object]] = [*done, {**rest, "retrieved_context": []}, {"query": 1}]
     path.write_text(json.dumps({"results": members}), encoding="utf-8")
 
     told = invoke("report", str(path), "-o", str(tmp_path / "page.md"), "--json")

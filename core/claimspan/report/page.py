@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -276,7 +275,8 @@ def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
         "statuses": Counter(entry.status for entry in entries).most_common(),
         "judges": sorted({entry.judge for entry in entries if entry.judge}),
         "judge_calls": sum(entry.judge_calls for entry in entries),
-        "cost": _cost(math.fsum(costs)),
+        # Not fsum, which raises where a damaged file has costs beyond any float.
+        "cost": _cost(sum(costs)),
         "first": min(started, default=None),
         "last": max(started, default=None),
         "labels": [(label, claims[label]) for label in (*Label, UNDECIDED) if claims[label]],
