@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.result import Evaluation
+from claimspan.files.private import cannot_write
 from claimspan.judges.protocol import Judge
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.results.result_file import ResultFile
 from claimspan.results.rows import ResultRow
 
-__all__ = ["evaluate_resumed", "failed_evaluation"]
+__all__ = ["evaluate_resumed", "failed_evaluation", "results_of_judge"]
 
 
 async def evaluate_resumed(
@@ -68,6 +70,26 @@ async def evaluate_resumed(
         if file is not None:
             file.close()
     return [done[place] for place in range(len(records))]
+
+
+def results_of_judge(folder: str | Path | None, name: str) -> Path | None:
+    """Return the file of one judge's results in a folder, which is made where it is not there.
+
+    Args:
+        folder: The folder; None keeps no results.
+        name: Name of the judge; what a file's name cannot hold becomes a hyphen.
+
+    Raises:
+        ConfigError: The folder cannot be made.
+    """
+    if folder is None:
+        return None
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error, what="the results") from None
+    return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-')}.jsonl"
 
 
 def failed_evaluation(judge: Judge, error: Exception) -> Evaluation:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, TypeGuard
 
 from claimspan.benchmarks.context_coverage.items import CoverageItem
@@ -14,6 +12,7 @@ from claimspan.benchmarks.context_coverage.judged import JudgedItem, digest
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
+from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.matrices import guarded, judge_matrices
 from claimspan.judges import Judge, default_judge
 from claimspan.records import Chunk, RagRecord
@@ -107,13 +106,11 @@ def judge_items(
     Raises:
         ConfigError: A number is not positive.
     """
-    # In a thread of its own: this one may already have a loop, which cannot run a second one.
-    with ThreadPoolExecutor(1, thread_name_prefix="claimspan-coverage") as thread:
-        context = contextvars.copy_context()
-        judging = ajudge_items(
+    return run_to_end(
+        lambda: ajudge_items(
             items, judge, batched=batched, max_facts=max_facts, concurrency=concurrency
         )
-        return thread.submit(context.run, asyncio.run, judging).result()
+    )
 
 
 def judge_of(judge: Judge) -> str:

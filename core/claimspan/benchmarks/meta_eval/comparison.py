@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from claimspan.benchmarks.meta_eval.agreement import (
 )
 from claimspan.benchmarks.meta_eval.judging import judge_pairs
 from claimspan.benchmarks.meta_eval.pairs import ASPECTS, Pair, Pairs, read_pairs
+from claimspan.benchmarks.resumed import results_of_judge
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import run_to_end
 from claimspan.judges.protocol import Judge
@@ -113,7 +113,7 @@ async def ameta_evaluate(
         ours = await judge_pairs(
             pairs,
             judge,
-            results=_file_of(results, name),
+            results=results_of_judge(results, name),
             concurrency=concurrency,
             progress=progress,
         )
@@ -166,16 +166,3 @@ def _minus(second: float | None, first: float | None) -> float | None:
     if second is None or first is None or math.isnan(second) or math.isnan(first):
         return None
     return second - first
-
-
-def _file_of(folder: str | Path | None, name: str) -> Path | None:
-    if folder is None:
-        return None
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot make the folder {str(folder)!r} ({error.strerror}): give another one with -o"
-        ) from None
-    return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.jsonl"

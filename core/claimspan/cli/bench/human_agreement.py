@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,11 +17,11 @@ from claimspan.benchmarks.human_agreement.figures import (
 )
 from claimspan.benchmarks.human_agreement.graded import GradedAnswer, read_graded
 from claimspan.benchmarks.human_agreement.judged import METRIC, ajudge_graded
+from claimspan.benchmarks.resumed import results_of_judge
 from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
 from claimspan.comparison.direction import lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
-from claimspan.files.private import cannot_write
 from claimspan.judges import Judge, default_judge
 from claimspan.metrics.compute import METRICS
 from claimspan.text.visible import visible
@@ -107,7 +106,7 @@ def human_agreement(
                     answers,
                     judge,
                     metric=metric,
-                    results=_results(output, judge),
+                    results=results_of_judge(output, name),
                     concurrency=concurrency,
                     progress=progress,
                 )
@@ -131,18 +130,6 @@ def human_agreement(
 def _chosen(names: list[str]) -> dict[str, Judge]:
     """All judges, before the first one begins: a wrong name must not waste the work of others."""
     return {name: default_judge(name) for name in names}
-
-
-def _results(folder: Path | None, judge: Judge) -> Path | None:
-    """The file of a judge's results, by its name."""
-    if folder is None:
-        return None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error, what="the results") from None
-    name = f"{judge.name} {getattr(judge, 'model', '')}".strip()
-    return folder / f"{re.sub(r'[^0-9A-Za-z.]+', '-', name).strip('-')}.jsonl"
 
 
 def _as_json(answers: list[GradedAnswer], found: list[HumanAgreement]) -> str:
