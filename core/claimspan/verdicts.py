@@ -179,7 +179,7 @@ class VerdictMatrix(BaseModel):
 
 
 class VerdictMatrices(BaseModel):
-    """The four verdict matrices of one record; None where there was nothing to check against."""
+    """The verdict matrices of one record; None where there was nothing to check against."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -194,6 +194,10 @@ class VerdictMatrices(BaseModel):
 
     ground_truth_vs_chunks: VerdictMatrix | None = None
     """Shape ``(n_ground_truth_claims, n_chunks)``."""
+
+    response_vs_context: VerdictMatrix | None = None
+    """All chunks read together, shape ``(n_response_claims, 1)``; None where the judge reads each
+    chunk on its own."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
@@ -210,7 +214,9 @@ class VerdictMatrices(BaseModel):
         widths = {matrix.n_references for matrix in vs_chunks}
         if len(widths) > 1:
             raise ValueError(f"rows of {sorted(widths)} chunks: every row needs the same number")
-        vs_text = _given(self.response_vs_ground_truth, self.ground_truth_vs_response)
+        vs_text = _given(
+            self.response_vs_ground_truth, self.ground_truth_vs_response, self.response_vs_context
+        )
         if any(matrix.n_references != 1 for matrix in vs_text):
             raise ValueError("a claim has one verdict against one text: give one cell per row")
         return self
@@ -228,7 +234,9 @@ class VerdictMatrices(BaseModel):
 
     @property
     def _of_response(self) -> Sequence[VerdictMatrix]:
-        return _given(self.response_vs_ground_truth, self.response_vs_chunks)
+        return _given(
+            self.response_vs_ground_truth, self.response_vs_chunks, self.response_vs_context
+        )
 
     @property
     def _of_ground_truth(self) -> Sequence[VerdictMatrix]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import JudgeError
-from claimspan.judges.protocol import Judge, SparseJudge
+from claimspan.judges.protocol import Cell, ContextJudge, Judge, SparseJudge
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
 
@@ -20,7 +21,7 @@ __all__ = ["ground_truth_of", "guarded", "judge_matrices"]
 
 
 class _Area(NamedTuple):
-    """The part of all claims against all texts that is one of the four matrices."""
+    """The part of all claims against all texts that is one of the matrices."""
 
     claims: range
     texts: range
@@ -40,30 +41,38 @@ async def judge_matrices(
     """Ask a judge for every verdict matrix that the record allows.
 
     Args:
-        judge: The judge; a ``SparseJudge`` is asked once for all matrices.
-        record: The record; without a ground truth only ``response_vs_chunks`` is filled.
+        judge: The judge; a ``SparseJudge`` is asked once for all matrices, and a ``ContextJudge``
+            for the verdicts on all chunks together as well.
+        record: The record; without a ground truth only the response is checked.
         response_claims: Claims of the response.
         ground_truth_claims: Claims of the ground truth.
 
     Raises:
         JudgeError: The judge failed, or returned a matrix of another shape.
     """
-    chunks, query = [chunk.text for chunk in record.chunks], record.query
+    chunks = [chunk.text for chunk in record.chunks]
     ground_truth = ground_truth_of(record)
     if ground_truth is None:
-        matrix = await _matrix(judge, response_claims, chunks, query)
-        return VerdictMatrices(response_vs_chunks=matrix)
-    claims = [*response_claims, *ground_truth_claims]
-    texts = [*chunks, ground_truth, record.response]
-    areas = _areas(len(response_claims), len(claims), len(chunks))
-    if isinstance(judge, SparseJudge):
-        matrices = await _matrices_at_once(judge, claims, texts, areas.values(), query)
+        claims, texts = [*response_claims], chunks
+        areas = {"response_vs_chunks": _Area(range(len(claims)), range(len(chunks)))}
     else:
-        matrices = await _matrices_one_by_one(judge, claims, texts, areas.values(), query)
-    return VerdictMatrices(**dict(zip(areas, matrices, strict=True)))
+        claims = [*response_claims, *ground_truth_claims]
+        texts = [*chunks, ground_truth, record.response]
+        areas = _areas(len(response_claims), len(claims), len(chunks))
+    if isinstance(judge, ContextJudge) and len(chunks) > 1:
+        areas["response_vs_context"] = _Area(
+            range(len(response_claims)), range(len(texts), len(texts) + 1)
+        )
+    if isinstance(judge, SparseJudge):
+        matrices = await _matrices_at_once(judge, claims, texts, areas, record.query)
+    else:
+        matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
+    if len(chunks) == 1:  # one chunk is the whole context
+        matrices["response_vs_context"] = matrices["response_vs_chunks"]
+    return VerdictMatrices(**matrices)
 
 
-def _areas(n_response_claims: int, n_claims: int, n_chunks: int) -> Mapping[str, _Area]:
+def _areas(n_response_claims: int, n_claims: int, n_chunks: int) -> dict[str, _Area]:
     """The four areas, where the texts are all chunks, then the ground truth, then the response."""
     of_response = range(n_response_claims)
     of_ground_truth = range(n_response_claims, n_claims)
@@ -81,37 +90,54 @@ async def _matrices_one_by_one(
     judge: Judge,
     claims: Sequence[Claim],
     texts: Sequence[str],
-    areas: Collection[_Area],
+    areas: Mapping[str, _Area],
     question: str,
-) -> list[VerdictMatrix]:
-    return await gather_or_cancel(
+) -> dict[str, VerdictMatrix]:
+    matrices = await gather_or_cancel(
         [
             _matrix(judge, [claims[i] for i in rows], [texts[j] for j in columns], question)
-            for rows, columns in areas
+            for rows, columns in areas.values()
         ]
     )
+    return dict(zip(areas, matrices, strict=True))
 
 
 async def _matrices_at_once(
     judge: SparseJudge,
     claims: Sequence[Claim],
     texts: Sequence[str],
-    areas: Collection[_Area],
+    areas: Mapping[str, _Area],
     question: str,
-) -> list[VerdictMatrix]:
+) -> dict[str, VerdictMatrix]:
     """Cut the matrices out of one matrix of all claims against all texts."""
-    cells = frozenset((i, j) for rows, columns in areas for i in rows for j in columns)
-    whole = VerdictMatrix.of([[None] * len(texts) for _ in claims], len(texts))
+    cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
+    context = areas["response_vs_chunks"].texts if "response_vs_context" in areas else None
+    width = len(texts) if context is None else len(texts) + 1
+    whole = VerdictMatrix.of([[None] * width for _ in claims], width)
     # The response is not checked against itself, nor the ground truth: those cells stay None.
     if cells:
-        found = await guarded(
-            judge, lambda: judge.check_cells(claims, texts, cells, question=question)
+        call = _context_call(judge, claims, texts, cells, context, question)
+        whole = _checked_shape(judge, await guarded(judge, call), (len(claims), width))
+    return {
+        name: VerdictMatrix.of([[whole[i][j] for j in columns] for i in rows], len(columns))
+        for name, (rows, columns) in areas.items()
+    }
+
+
+def _context_call(
+    judge: SparseJudge,
+    claims: Sequence[Claim],
+    texts: Sequence[str],
+    cells: Collection[Cell],
+    context: Sequence[int] | None,
+    question: str,
+) -> Callable[[], Awaitable[object]]:
+    """The call of the judge, with the context where the judge reads one."""
+    if context is not None and isinstance(judge, ContextJudge):
+        return partial(
+            judge.check_context, claims, texts, cells, context=context, question=question
         )
-        whole = _checked_shape(judge, found, (len(claims), len(texts)))
-    return [
-        VerdictMatrix.of([[whole[i][j] for j in columns] for i in rows], len(columns))
-        for rows, columns in areas
-    ]
+    return partial(judge.check_cells, claims, texts, cells, question=question)
 
 
 async def _matrix(

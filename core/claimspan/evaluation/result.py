@@ -36,7 +36,7 @@ class Evaluation(BaseModel):
     """The claims of the ground truth, in its order; empty without a ground truth."""
 
     matrices: VerdictMatrices = VerdictMatrices()
-    """The verdicts on the claims, as one value; the four properties below are its fields."""
+    """The verdicts on the claims, as one value; the five properties below are its fields."""
 
     abstained: bool = False
     """Whether the response declines to answer, and asserts nothing."""
@@ -84,6 +84,11 @@ class Evaluation(BaseModel):
     def ground_truth_vs_chunks(self) -> VerdictMatrix | None:
         """Shape ``(n_ground_truth_claims, n_chunks)``; None without a ground truth."""
         return self.matrices.ground_truth_vs_chunks
+
+    @property
+    def response_vs_context(self) -> VerdictMatrix | None:
+        """Response claims against all chunks together, shape ``(n_response_claims, 1)``."""
+        return self.matrices.response_vs_context
 
     @property
     def score_mode(self) -> ScoreMode | None:

@@ -1,4 +1,4 @@
-"""The protocols that every judge implements: two calls, and an optional third one."""
+"""The protocols of judges: two calls that every judge has, and calls that some have as well."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from claimspan.cost.budget import Budget
 from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["BudgetedJudge", "Cell", "Judge", "SparseJudge"]
+__all__ = ["BudgetedJudge", "Cell", "ContextJudge", "Judge", "SparseJudge"]
 
 Cell = tuple[int, int]
 """Index of a claim, and index of a reference."""
@@ -92,6 +92,44 @@ class SparseJudge(Judge, Protocol):
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
             could not be decided, is None.
+
+        Raises:
+            JudgeError: The judge failed.
+        """
+        ...
+
+
+@runtime_checkable
+class ContextJudge(SparseJudge, Protocol):
+    """A judge that also reads several references together, as the generator read its chunks.
+
+    What supports a claim may be spread over chunks: one names the company, another the year. No
+    single chunk entails the claim then, but all of them together do.
+    """
+
+    async def check_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Checks some claims against some references, and some against the context as a whole.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
+            cells: Which claim against which reference. The column ``len(references)`` stands for
+                the context.
+            context: Indices of the references that are read together, in the order of their rank.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references) + 1)``, whose last column has the
+            verdicts by the context; a cell that was not asked for, or could not be decided, is
+            None.
 
         Raises:
             JudgeError: The judge failed.

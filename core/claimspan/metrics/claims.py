@@ -22,6 +22,7 @@ __all__ = [
     "correctness",
     "f1",
     "faithfulness",
+    "groundedness",
     "hallucination",
     "noise_sensitivity_in_irrelevant",
     "noise_sensitivity_in_relevant",
@@ -79,6 +80,11 @@ def self_knowledge(truths: Truths) -> float:
 def faithfulness(truths: Truths) -> float:
     """Share of the response claims that any single chunk entails (RAGChecker)."""
     return share(truths.faithful)
+
+
+def groundedness(truths: Truths) -> float:
+    """Share of the response claims that all chunks, read together, entail (a joint verdict)."""
+    return share(truths.grounded)
 
 
 def contradicted_by_chunks(truths: Truths) -> float:

@@ -42,6 +42,7 @@ _FORMULAS: Final[Mapping[str, Callable[[Truths], float]]] = {
     "hallucination": claims.hallucination,
     "self_knowledge": claims.self_knowledge,
     "faithfulness": claims.faithfulness,
+    "groundedness": claims.groundedness,
     "contradicted_by_chunks": claims.contradicted_by_chunks,
     "contradicted_by_ground_truth": claims.contradicted_by_ground_truth,
     "correctness": claims.correctness,
@@ -51,8 +52,8 @@ _FORMULAS: Final[Mapping[str, Callable[[Truths], float]]] = {
 }
 
 METRICS: Final = tuple(_FORMULAS)
-"""Every metric: RAGChecker's eleven, the two shares of contradicted claims, Pinecone's three, and
-``soft_alignment``, which needs a judge with probabilities."""
+"""Every metric: RAGChecker's eleven, ``groundedness``, the two shares of contradicted claims,
+Pinecone's three, and ``soft_alignment``, which needs a judge with probabilities."""
 
 # One verdict per label: a record can have thousands of cells.
 _BARE: Final = {label: Verdict(label=label) for label in Label}

@@ -33,6 +33,9 @@ Truth = bool | None
 NO_GROUND_TRUTH: Final = "no ground truth"
 """Why a metric has no value that compares with a ground truth, where there is none."""
 
+NO_CONTEXT_VERDICTS: Final = "the judge does not read chunks together"
+"""Why ``groundedness`` has no value where the judge is no ``ContextJudge``."""
+
 _T = TypeVar("_T")
 
 
@@ -87,7 +90,7 @@ def share(values: Iterable[Truth]) -> float:
 
 @dataclass(frozen=True)
 class Truths:
-    """What the four verdict matrices of one record say about its claims and chunks.
+    """What the verdict matrices of one record say about its claims and chunks.
 
     Every property raises ``UndefinedMetricError`` where its matrix was not given, or is empty.
     """
@@ -138,6 +141,12 @@ class Truths:
     def faithful(self) -> Sequence[Truth]:
         """Whether any chunk entails each response claim, shape ``(n_response_claims,)``."""
         return [any_of(row) for row in self.supported]
+
+    @cached_property
+    def grounded(self) -> Sequence[Truth]:
+        """Whether all chunks together entail each response claim, ``(n_response_claims,)``."""
+        rows = _rows(self.matrices.response_vs_context, "response", NO_CONTEXT_VERDICTS)
+        return _entailed(row[0] for row in rows)
 
     @cached_property
     def held(self) -> Sequence[Sequence[Truth]]:
