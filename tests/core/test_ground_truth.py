@@ -278,12 +278,6 @@ def test_other_words_are_not_found() -> None:
     assert found(truths, "Where?", {"id": "unknown"}) is None
 
 
-def test_an_id_wins_over_the_query() -> None:
-    truths = GroundTruth({QUESTION: "In Paris.", "q2": "In London."})
-
-    assert found(truths, QUESTION, {"id": "q2"}) == "In London."
-
-
 def test_an_unknown_id_falls_back_to_the_query() -> None:
     truths = GroundTruth({QUESTION: "In Paris."})
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeGuard, TypeVar
 
@@ -22,7 +22,7 @@ from claimspan.evaluation.abstention import has_abstained
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.protocol import Judge
-from claimspan.metrics.compute import METRICS, Undefined, measure
+from claimspan.metrics.compute import METRICS, Undefined, check_undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
@@ -92,10 +92,10 @@ async def aevaluate(
     Raises:
         BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
-        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive.
+        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive, or ``undefined`` is
+            neither ``"omit"`` nor ``"zero"``.
     """
-    if max_claims < 1:
-        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
+    _check_options(undefined, max_claims)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge = judge or _default_judge()
@@ -174,11 +174,13 @@ async def aevaluate_many(
         ``error`` says why.
 
     Raises:
-        ConfigError: ``concurrency`` or ``max_claims`` is not positive.
+        ConfigError: ``concurrency`` or ``max_claims`` is not positive, or ``undefined`` is neither
+            ``"omit"`` nor ``"zero"``.
         MissingExtraError: ``progress=True`` without rich.
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
+    _check_options(undefined, max_claims)
     judge = judge or _default_judge()
     gate = asyncio.Semaphore(concurrency)
     with progress_bar("evaluating", total=len(records), show=progress) as advance:
@@ -239,6 +241,12 @@ async def _evaluation_or_error(
                 usage=meter.usage + Usage(seconds=time.perf_counter() - started),
                 error=str(error),
             )
+
+
+def _check_options(undefined: Undefined, max_claims: int) -> None:
+    check_undefined(undefined)
+    if max_claims < 1:
+        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
@@ -338,6 +346,9 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
 def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
+    Where the caller is interrupted while it waits for the other thread, the coroutine is cancelled
+    and awaited, so that a judge is not paid for what nobody waits for.
+
     Args:
         start: Makes the coroutine.
 
@@ -345,27 +356,28 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
         What it returned.
 
     Raises:
-        BaseException: What it raised.
+        BaseException: What it raised, or what interrupted the caller.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(start())
-    outcome: list[_T] = []
-    errors: list[BaseException] = []
+    cancel: Future[Callable[[], object]] = Future()
 
-    def body() -> None:
-        try:
-            outcome.append(asyncio.run(start()))
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            errors.append(error)
+    async def body() -> _T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        cancel.set_result(lambda: loop.call_soon_threadsafe(task.cancel) if task else None)
+        return await start()
 
     # In a copy of the caller's context, so that what is set there, such as a suppressed tracing,
     # holds in the new thread too.
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(body,), name="claimspan-evaluate")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return outcome[0]
+    with ThreadPoolExecutor(1, thread_name_prefix="claimspan-evaluate") as thread:
+        outcome = thread.submit(context.run, asyncio.run, body())
+        try:
+            return outcome.result()
+        except BaseException:
+            # Ctrl-C in a notebook, whose loop is what makes this thread wait.
+            if not outcome.done():
+                cancel.result()()
+            raise

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, GroundTruthError
-from claimspan.files.ground_truth_files import ID_KEYS, GroundTruthEntry, read_ground_truths
+from claimspan.files.ground_truth_conflicts import warn_of_conflicts
+from claimspan.files.ground_truth_files import (
+    ID_KEYS,
+    ID_KEYS_OF_QUERIES,
+    GroundTruthEntry,
+    read_ground_truths,
+)
 from claimspan.files.ground_truth_similarity import Embed, SimilarQueries, similar_queries
 from claimspan.files.ground_truth_wording import normalise
 from claimspan.text.encodable import EncodableText
@@ -55,9 +61,10 @@ class GroundTruth:
     """Responses known to be right.
 
     A file or a mapping is searched by the id in the run's metadata (``ground_truth_id``,
-    ``query_id``, ``question_id`` or ``id``), then by the exact query, then by the normalised query
-    (case, punctuation, white space and Unicode form do not count), and last, where it was asked
-    for, by similarity. A callable is asked each time.
+    ``query_id`` or ``question_id``), then by the exact query, then by the normalised query (case,
+    punctuation, white space and Unicode form do not count), then by a plain ``id``, and last, where
+    it was asked for, by similarity. A callable is asked each time. Where a query has several
+    different ground truths, the first one is used, and a warning names the lines.
 
     A similar query matches where it asks the same: with the same numbers, names, negations and
     other words of content in the same order. Plurals, articles, forms of address and slips of the
@@ -100,7 +107,7 @@ class GroundTruth:
         elif callable(source):
             self._lookup = source
         elif isinstance(source, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            self._index(_entries(source))
+            self._index(list(_entries(source)))
         else:
             raise ConfigError(
                 f"ground_truth is a {type(source).__name__}: give a path, a mapping from query to "
@@ -179,20 +186,26 @@ class GroundTruth:
             The match, or None where there is none; always None for a callable, which is not asked.
         """
         given = metadata or {}
-        # An id comes first: it is the only match that the author of the file has decided on.
-        for id_ in (str(given[key]) for key in ID_KEYS if key in given):
-            if text := self._by_id.get(id_):
-                return GroundTruthMatch(text=text, matched_by="id")
+        # Such an id comes first: it is the only match that the author of the file has decided on.
+        if text := self._of_id(given, ID_KEYS_OF_QUERIES):
+            return GroundTruthMatch(text=text, matched_by="id")
         if text := self._by_query.get(query):
             return GroundTruthMatch(text=text, matched_by="query")
         if text := self._by_normalised.get(normalise(query)):
             return GroundTruthMatch(text=text, matched_by="normalised_query")
+        # A plain "id" may be that of a user or of a message.
+        if text := self._of_id(given, ID_KEYS):
+            return GroundTruthMatch(text=text, matched_by="id")
         # Last, since it is the only one that may be wrong, and the only one that takes time.
         if self._similar is not None and (found := self._similar.find(query)):
             known, score = found
             text = self._by_query[known]
             return GroundTruthMatch(text=text, matched_by="similarity", score=score)
         return None
+
+    def _of_id(self, metadata: Mapping[str, object], keys: Iterable[str]) -> str | None:
+        ids = (str(metadata[key]) for key in keys if key in metadata)
+        return next((text for id_ in ids if (text := self._by_id.get(id_))), None)
 
     def _similar_queries(
         self, similarity: float | None, embed: Embed | None
@@ -208,7 +221,8 @@ class GroundTruth:
         # Each question once, in the order of the file: the first one wins.
         return similar_queries(list(self._by_query), similarity, embed)
 
-    def _index(self, entries: Iterable[GroundTruthEntry]) -> None:
+    def _index(self, entries: Sequence[GroundTruthEntry]) -> None:
+        warn_of_conflicts(entries)
         for entry in entries:
             if not entry.text.strip():
                 continue

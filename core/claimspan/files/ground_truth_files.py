@@ -14,6 +14,7 @@ from claimspan.files.raw_rows import RawRow, SkippedRow
 
 __all__ = [
     "ID_KEYS",
+    "ID_KEYS_OF_QUERIES",
     "QUERY_KEYS",
     "TEXT_KEYS",
     "GroundTruthEntry",
@@ -22,7 +23,10 @@ __all__ = [
     "read_rows",
 ]
 
-ID_KEYS: Final = ("ground_truth_id", "query_id", "question_id", "id")
+ID_KEYS_OF_QUERIES: Final = ("ground_truth_id", "query_id", "question_id")
+"""Fields of a file, and keys of a run's metadata, that can hold the id of a query only."""
+
+ID_KEYS: Final = (*ID_KEYS_OF_QUERIES, "id")
 """Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
 
 QUERY_KEYS: Final = ("query", "question", "input")
@@ -49,6 +53,9 @@ class GroundTruthEntry:
 
     query: str | None = None
     """The query; None where the file gives none."""
+
+    place: str = ""
+    """File and line that it stands in; empty where it comes from no file."""
 
 
 def read_ground_truths(path: Path) -> list[GroundTruthEntry]:
@@ -109,7 +116,7 @@ def _entry(row: Mapping[str, object], place: str) -> GroundTruthEntry:
             f"{place} needs a ground truth ({', '.join(TEXT_KEYS)}) "
             f"and a query ({', '.join(QUERY_KEYS)}) or an id ({', '.join(ID_KEYS)})"
         )
-    return GroundTruthEntry(text=text, id=id_, query=query)
+    return GroundTruthEntry(text=text, id=id_, query=query, place=place)
 
 
 def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> str | None:

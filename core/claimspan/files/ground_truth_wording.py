@@ -22,6 +22,12 @@ _NAME_SIGNS: Final = frozenset("#%&@*/\\_")
 _MINUS: Final = re.compile(r"(?<![\w.,)])[-\u2013](?=\d)")
 """A hyphen that is the sign of a number: "-5", not "2019-2022"."""
 
+_RAISED: Final = re.compile(r"[⁺⁻]?[⁰¹²³⁴-⁹]+")
+"""An exponent: in Unicode's compatibility form, "2³" would be "23"."""
+
+_FRACTION: Final = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
+"""Between a number and a fraction in one character: without a space, "2½" would be "21/2"."""
+
 # Without its sign "1/2" would be "1.2", and "1.000" would be "1,000".
 _WITHIN_NUMBER: Final = re.compile(r"(?<=\d)[^\w\s](?=\d)")
 _DASH: Final = re.compile(r"(?<=\d)[\u2010-\u2015](?=\d)")
@@ -71,10 +77,11 @@ def normalise(query: str) -> str:
     """A query without what does not change its meaning: case, punctuation, white space, form.
 
     Marks and symbols stay, since they tell words apart ("C++", Devanagari vowels), and so do signs
-    that belong to names and quantities ("C#", "50 %", "-5").
+    that belong to names and quantities ("C#", "50 %", "-5", "2³").
     """
-    text = _MINUS.sub("\u2212", unicodedata.normalize("NFKC", query)).casefold()
-    text = _DASH.sub("-", text)
+    apart = _FRACTION.sub(" ", _RAISED.sub(r"^\g<0>", query))
+    text = _MINUS.sub("\u2212", unicodedata.normalize("NFKC", apart)).replace("\u2044", "/")
+    text = _DASH.sub("-", text.casefold())
     kept = {match.start() for match in _WITHIN_NUMBER.finditer(text)}
     signs = (c if i in kept or _carries_meaning(c) else " " for i, c in enumerate(text))
     return " ".join("".join(signs).split())

@@ -18,6 +18,7 @@ __all__ = [
     "Labels",
     "Measurement",
     "Undefined",
+    "check_undefined",
     "compute_metrics",
     "matrices_of_labels",
     "measure",
@@ -119,8 +120,7 @@ def measure(matrices: VerdictMatrices, *, undefined: Undefined = "omit") -> Meas
     Raises:
         ConfigError: ``undefined`` is neither ``"omit"`` nor ``"zero"``.
     """
-    if undefined not in ("omit", "zero"):
-        raise ConfigError(f"undefined is {undefined!r}: give 'omit' or 'zero'")
+    check_undefined(undefined)
     truths = Truths(matrices)
     metrics: dict[str, float] = {}
     reasons: dict[str, str] = {}
@@ -134,6 +134,16 @@ def measure(matrices: VerdictMatrices, *, undefined: Undefined = "omit") -> Meas
             else:
                 reasons[name] = str(error)
     return Measurement(metrics, reasons)
+
+
+def check_undefined(undefined: str) -> None:
+    """Check the option before a judge is paid.
+
+    Raises:
+        ConfigError: ``undefined`` is neither ``"omit"`` nor ``"zero"``.
+    """
+    if undefined not in ("omit", "zero"):
+        raise ConfigError(f"undefined is {undefined!r}: give 'omit' or 'zero'")
 
 
 def matrices_of_labels(
