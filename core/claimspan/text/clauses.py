@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from claimspan.text.citations import is_footer
+from claimspan.text.openers import without_attribution
 from claimspan.text.phrases import (
     is_apology,
     is_filler,
@@ -60,7 +62,8 @@ def assertions(sentence: str) -> list[str]:
     """Returns the clauses of a sentence that assert something; a question has none."""
     if not is_statement(sentence):
         return []
-    return [clause for clause in split_clauses(sentence) if asserts_something(clause)]
+    asserted = without_attribution(sentence)
+    return [clause for clause in split_clauses(asserted) if asserts_something(clause)]
 
 
 def asserts_something(text: str) -> bool:
@@ -75,7 +78,7 @@ def asserts_something(text: str) -> bool:
     sentence = normalise(text)
     if not is_statement(sentence) or starts_with_abstention(sentence) or is_apology(sentence):
         return False
-    return not is_filler(sentence)
+    return not (is_filler(sentence) or is_footer(sentence))
 
 
 def split_clauses(sentence: str) -> list[str]:
@@ -114,12 +117,15 @@ def _first_cut(sentence: str) -> tuple[str, str] | None:
 
 def _independent(left: str, right: str, *, is_semicolon: bool) -> str | None:
     """Returns ``right`` as a sentence of its own, with a subject; None where it needs ``left``."""
+    # "The context does not give the price, but delivery takes 3 days."
+    if starts_with_abstention(left):
+        return right
     verb = _FINITE_VERB.search(left) or _PAST_VERB.search(left)
     if not verb:
         return None
     if is_semicolon:
         return right if _FINITE_VERB.search(right) else None
-    if _DEPENDENT.search(left) and not starts_with_abstention(left):
+    if _DEPENDENT.search(left):
         return None
     if _OWN_SUBJECT.match(right):
         return right

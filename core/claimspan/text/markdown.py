@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple
 
+from claimspan.text.citations import masked, without_citations
 from claimspan.text.phrases import starts_with_filler
 from claimspan.text.sentences import split_prose
 
@@ -65,7 +66,8 @@ def content_sentences(text: str, language: str) -> Iterator[Sentence]:
     """Yields the sentences that carry the content of a text; headings and table headers do not.
 
     A fenced block of code is one sentence. A row of a table reads ``header: cell; header: cell``. A
-    short list item reads with the line that introduces its list.
+    short list item reads with the line that introduces its list. Citations, tags, lists of sources and
+    a model's thoughts are left out.
 
     Args:
         text: Prose or Markdown in any language.
@@ -75,14 +77,15 @@ def content_sentences(text: str, language: str) -> Iterator[Sentence]:
         The sentences in the order of the text.
     """
     introduction = ""
-    for kind, start, end in _blocks(text):
-        block = text[start:end]
+    asserted = masked(text)
+    for kind, start, end in _blocks(asserted):
+        block = asserted[start:end]
         if kind == "code":
             yield Sentence(block.strip(), block.strip())
         elif kind == "table":
             yield from _table_rows(block)
         elif kind != "heading":
-            found = [Sentence(each, _without_markup(each)) for each in split_prose(block, language)]
+            found = _sentences(text, asserted, start, end, language)
             yield from (_introduced(s, introduction) if kind == "item" else s for s in found)
         if kind in ("heading", "prose", "quote"):
             introduction = _list_introduction(block)
@@ -168,8 +171,17 @@ def _continues(block: _BlockKind, last_line: str, kind: _BlockKind, line: str) -
 # --- sentences of a block ---
 
 
+def _sentences(text: str, asserted: str, start: int, end: int, language: str) -> Iterator[Sentence]:
+    """Yields the sentences of a block of prose, each as it is written in the text."""
+    cursor = start
+    for piece in split_prose(asserted[start:end], language):
+        at = asserted.index(piece, cursor)
+        cursor = at + len(piece)
+        yield Sentence(text[at:cursor], _without_markup(piece))
+
+
 def _without_markup(sentence: str) -> str:
-    unmarked = _EMPHASIS.sub(r"\2", _MARKUP.sub("", sentence))
+    unmarked = _EMPHASIS.sub(r"\2", _MARKUP.sub("", without_citations(sentence)))
     return " ".join(unmarked.split()) or sentence
 
 

@@ -1,7 +1,7 @@
 """Recognises sentences by fixed phrases: filler, abstentions, apologies and questions.
 
-The phrases are English, with one Slovene abstention; question marks of other scripts are known as
-well. The patterns match at the start of a sentence and have straight apostrophes: ``normalise``
+Abstentions are known in the languages of ``refusals`` as well, everything else in English; question
+marks of other scripts are known too. The patterns match at the start of a sentence and have straight apostrophes: ``normalise``
 prepares a sentence for them.
 """
 
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 from typing import Final
+
+from claimspan.text.openers import SOURCES
+from claimspan.text.refusals import OTHER_ABSTENTIONS
 
 __all__ = [
     "is_apology",
@@ -22,26 +25,36 @@ __all__ = [
 _QUESTION: Final = re.compile(r"[?？؟][\"'”’»)\]*_]*$")
 _FILLER: Final = re.compile(
     r"(?:here(?:'s|’s| is| are)\b|below (?:is|are)\b|sure\b[!,.]?|certainly\b|of course\b|"
-    r"absolutely\b|great question|thank|i hope|hope this|let me know|feel free|please let|"
+    r"absolutely\b|(?:great|good) question|thank|hello\b|hi\b|(?:i )?hope (?:this|that|it|you)\b|"
+    r"i hope|let me know|feel free|please (?:let|feel)|"
+    r"(?:if you (?:have|need)|should you have|do not hesitate|don't hesitate|happy to help|"
+    r"i(?:'m| am) (?:happy|here|glad) to)\b|is there anything|i(?:'d| would) be happy|"
     r"yes[.!]*$|no[.!]*$|(?:the )?answer:?$)",
     re.IGNORECASE,
 )
 # "Sure, X is Y" asserts that X is Y: only a short sentence is filler as a whole.
 _MAX_FILLER_WORDS: Final = 9
-_SOURCE: Final = (
-    r"(?:(?:the|this|that|these|any|your) )?(?:\w+ )?"
-    r"(?:context|texts?|documents?|passages?|information|sources?|articles?|chunks?|data)"
+# A closing courtesy says nothing, however long it is.
+_CLOSING: Final = re.compile(
+    r"(?:(?:i )?hope (?:this|that|it)(?: information)? (?:helps|answers|clarifies)|let me know|"
+    r"(?:please )?feel free|please (?:do not|don't) hesitate|if you (?:have|need) (?:any|more|further)|"
+    r"should you have any|is there anything|as an ai\b)[^;]*$",
+    re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(
     r"(?:(?:i(?:'m| am) (?:sorry|afraid)|sorry|unfortunately|based on [^,]*)[,.]?\s*(?:but )?)?"
-    r"(?:i (?:do not|don't|cannot|can't|could not|couldn't) "
+    r"(?:i (?:do not|don't|cannot|can't|could not|couldn't|did not|didn't) "
     r"(?:\w+ )?(?:know|answer|find|determine|have|say|tell|see)\b"
-    r"|i(?:'m| am) (?:not (?:able|sure)|unable)\b"
-    rf"|{_SOURCE} (?:given |provided )?(?:does not|doesn't|do not|don't) "
+    r"|i(?:'m| am) (?:not (?:able|sure)|unable)\b|as an ai\b"
+    rf"|(?:(?:the|this|that|these|any|your) )?(?:\w+ )?{SOURCES} (?:given |provided )?"
+    r"(?:does not|doesn't|do not|don't) "
     r"(?:\w+ )?(?:say|mention|contain|provide|specify|include|state|give|answer|tell)\b"
-    rf"|(?:there is |there's )?(?:no|not enough|insufficient) (?:\w+ )?information\b"
-    rf"|(?:it|this|that|the answer) is not (?:\w+ )?(?:in|by) {_SOURCE}"
-    r"|ne vem\b)",
+    # "No information is stored on your device" is a fact about storage.
+    r"|(?:there is |there's )?(?:no|not enough|insufficient) (?:\w+ )?information"
+    r"(?:[.!]?$| (?:(?:is|was|has been) )?(?:available|provided|given|found|included|mentioned)\b"
+    r"| (?:about|on|regarding|concerning|in the|to)\b)"
+    rf"|(?:it|this|that|the answer) is not (?:\w+ )?(?:in|by) (?:the |your )?(?:\w+ )?{SOURCES}"
+    r"|" + OTHER_ABSTENTIONS + r")",
     re.IGNORECASE,
 )
 _APOLOGY: Final = re.compile(r"(?:i(?:'m| am) )?(?:sorry|afraid)[.!]?$", re.IGNORECASE)
@@ -65,7 +78,12 @@ def starts_with_filler(sentence: str) -> bool:
 
 
 def is_filler(sentence: str) -> bool:
-    """Tells whether a sentence is filler as a whole: it opens as filler and has at most 9 words."""
+    """Tells whether a sentence is filler as a whole.
+
+    It is a closing courtesy, or opens as filler and has at most 9 words.
+    """
+    if _CLOSING.match(sentence):
+        return True
     return starts_with_filler(sentence) and len(sentence.split()) <= _MAX_FILLER_WORDS
 
 

@@ -1,0 +1,149 @@
+"""Finds what a text does not assert: citations, footers, markup, and a model's thoughts.
+
+``X (Source: guide.pdf, p. 3)`` asserts X. Left in, the name of the file would be looked for in the
+chunks, and a list of sources would become claims of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+__all__ = ["is_footer", "masked", "without_citations"]
+
+_FILE: Final = r"[\w%./ -]{1,80}\.(?:pdf|html?|docx?|md|txt|csv|xlsx?|pptx?|json|xml|rst)\b"
+_URL: Final = r"(?:https?://|www\.)[^\s<>\])]+"
+_PLACE: Final = (
+    r"(?:,?\s*(?:p{1,2}\.|pages?|sections?|sec\.|§|chapters?|lines?|paragraphs?|table|fig(?:ure|\.)?|"
+    r"S\.|Seite|str\.|strani?)\s*[\divxlc][\d.,\s–-]*)"
+)
+_SOURCE_WORD: Final = (
+    r"(?:sources?|documents?|docs?|passages?|chunks?|refs?\.?|references?|contexts?|citations?|"
+    r"articles?|quellen?|viri?|bron|fuente|fonte)"
+)
+_REFERENCE: Final = (
+    rf"(?:{_FILE}|{_URL}|{_SOURCE_WORD}\s*(?:#|no\.\s*)?\d+(?:\s*(?:,|and|&)\s*\d+)*|"
+    rf"{_SOURCE_WORD}\s*:[^()\[\]]{{1,160}})"
+)
+_INLINE: Final = re.compile(
+    # [^1], [Source 2], [guide.pdf, p. 3], (Source: guide.pdf), (see section 4.2), (p. 12), 【4†x】
+    r"\s*\[\^[\w-]{1,12}\](?!:)"
+    rf"|\s*\[{_REFERENCE}{_PLACE}?\]"
+    rf"|\s*\((?:(?:see|cf\.|from|in|via|per|as per|siehe|glej|voir|zie)\s+)?(?:the\s+)?"
+    rf"{_REFERENCE}{_PLACE}?\)"
+    rf"|\s*\((?:(?:see|cf\.|siehe|glej|voir|zie)\s+){_PLACE}\)|\s*\({_PLACE}\)"
+    r"|\s*【[^】]{0,80}】",
+    re.IGNORECASE,
+)
+_IMAGE: Final = re.compile(r"!\[[^\]\n]{0,200}\]\([^()\s]{0,500}\)")
+_LINK: Final = re.compile(
+    r"\[([^\[\]\n]{1,300})\]\(<?[^()\s<>]{1,500}>?(?:\s+\"[^\"\n]{0,200}\")?\)"
+)
+_PICTOGRAPH: Final = re.compile(
+    "^(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff]\ufe0f?\\s*)+"
+)
+
+_FOOTER: Final = re.compile(
+    rf"(?:{_SOURCE_WORD}|further reading|read more|learn more|see also)\s*[:：].*"
+    r"|(?:(?:my )?confidence|certainty|relevance|zaupanje|konfidenz)(?:\s+(?:score|level))?"
+    r"\s*[:=：]\s*(?:very\s+)?(?:high|medium|moderate|low|hoch|mittel|niedrig|[\d.,/ ]+%?)[.!]?"
+    r"|(?:last )?(?:updated|retrieved|accessed|reviewed)(?: on)?\s*[:：].*"
+    rf"|(?:\[\^?\w{{1,12}}\]:?\s*)?(?:{_FILE}|{_URL}){_PLACE}?[.,;]?"
+    rf"|\[\^\w{{1,12}}\]:.*|\[\d{{1,3}}\]:?\s*{_SOURCE_WORD}\b.*"
+    r"|(?:see|visit|check|consult|refer to) (?:\S+ ){0,8}(?:for (?:more|further|full|additional)"
+    r"(?: \w+)?|for (?:details|information))[.!]?"
+    r"|for (?:more|further|additional) (?:information|details|help)\b.*",
+    re.IGNORECASE,
+)
+
+_CODE: Final = re.compile(r"(?ms)^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`")
+_THOUGHTS: Final = re.compile(
+    r"<(think|thinking|reasoning|scratchpad|reflection|analysis)>.*?(?:</\1>|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+# Up to the next beginning only: a text of many beginnings is still read once.
+_COMMENT: Final = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
+_BREAKS: Final = re.compile(r"</?(?:br|p|div|li|ul|ol|h[1-6]|tr|hr|section)\b[^<>\n]{0,200}>", re.I)
+_TAGS: Final = re.compile(
+    r"</?(?:a|b|strong|i|em|u|s|sup|sub|span|small|mark|code|cite|q|td|th|table|tbody|thead|blockquote|"
+    r"answer|response|final|final_answer|result|output|explanation|quote|citation|source)"
+    r"(?:\s[^<>\n]{0,200})?/?>",
+    re.IGNORECASE,
+)
+_SOURCE_SECTION: Final = re.compile(
+    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]*|[*_]{{2}})?(?:{_SOURCE_WORD}(?: used| consulted)?|footnotes|"
+    r"bibliography|further reading|see also)[ \t]*(?:[*_]{2})?[ \t]*[:：]?[ \t]*(?:[*_]{2})?[ \t]*$"
+)
+_LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{1,12}\])\s*\S")
+
+
+def without_citations(sentence: str) -> str:
+    """Returns a sentence without citations; a Markdown link is read as its text.
+
+    Args:
+        sentence: One sentence as written.
+    """
+    read = _LINK.sub(r"\1", _IMAGE.sub("", sentence)) if "](" in sentence else sentence
+    if any(sign in read for sign in "[(【"):
+        read = _INLINE.sub("", read)
+    return _PICTOGRAPH.sub("", read)
+
+
+def is_footer(sentence: str) -> bool:
+    """Tells whether a sentence is nothing but a reference, a rating of itself, or a referral.
+
+    Args:
+        sentence: One sentence without markup, such as ``Confidence: 95%`` or ``guide.pdf, p. 3``.
+    """
+    return bool(_FOOTER.fullmatch(sentence.strip()))
+
+
+def masked(text: str) -> str:
+    """Returns a text of the same length, with blanks where it asserts nothing.
+
+    Blanked are a model's thoughts (``<think>``), HTML tags, comments, and lists of sources. Code
+    stays as it is. Positions stay those of the text, so that what is found is quoted as written.
+
+    Args:
+        text: A response or a ground truth.
+    """
+    if "<" in text:
+        text = _outside_code(text, (_THOUGHTS, _COMMENT, _BREAKS, _TAGS))
+    for start, end in _source_sections(text):
+        text = text[:start] + _blank(text[start:end]) + text[end:]
+    return text
+
+
+def _outside_code(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
+    parts: list[str] = []
+    last = 0
+    for code in _CODE.finditer(text):
+        parts += [_blanked(text[last : code.start()], patterns), code.group()]
+        last = code.end()
+    return "".join((*parts, _blanked(text[last:], patterns)))
+
+
+def _blanked(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
+    for pattern in patterns:
+        # A tag such as <br> ends a line, and so parts two sentences.
+        fill = "\n" if pattern is _BREAKS else " "
+        text = pattern.sub(lambda match, fill=fill: _blank(match.group(), fill), text)
+    return text
+
+
+def _blank(text: str, last: str = " ") -> str:
+    blanks = "".join("\n" if character == "\n" else " " for character in text)
+    return blanks[:-1] + ("\n" if blanks.endswith("\n") else last) if blanks else ""
+
+
+def _source_sections(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the places of headings such as ``Sources:``, each with the list below it."""
+    for heading in _SOURCE_SECTION.finditer(text):
+        end = heading.end()
+        for line in re.finditer(r"\n([^\n]*)", text[end:]):
+            # A line that is neither blank nor an item belongs to the answer again.
+            if line[1].strip() and not (_LIST_LINE.match(line[1]) or is_footer(line[1])):
+                break
+            end = heading.end() + line.end()
+        yield heading.start(), end

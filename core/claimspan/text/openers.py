@@ -1,0 +1,112 @@
+"""Takes off what a sentence says about itself: courtesies, attributions to a source, summaries.
+
+``Sure, based on the context, the fee is 3 %.`` asserts that the fee is 3 %, and nothing else. A
+judge that compares words would look for "sure" and "context" in the chunks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["SOURCES", "without_attribution"]
+
+SOURCES: Final = (
+    r"(?:contexts?|texts?|documents?|documentation|passages?|sources?|articles?|chunks?|excerpts?|"
+    r"snippets?|materials?|information|data|files?|results?|references?|records?|search results)"
+)
+"""Words by which language models name what they were given."""
+
+_GIVEN: Final = r"(?:provided|given|retrieved|supplied|available|above|attached|following)"
+_THE_SOURCE: Final = (
+    rf"(?:(?:the|this|these|your|our|all|any|an?) )?(?:{_GIVEN} )?(?:\w+ )?{SOURCES}"
+    rf"(?: (?:#|no\. )?\d+| [A-D]\b)?(?: {_GIVEN}| you (?:provided|gave|shared)| I (?:have|was given))?"
+)
+_SAYS: Final = (
+    r"(?:says?|states?|stated|mentions?|notes?|indicates?|explains?|specif(?:y|ies)|confirms?|shows?|"
+    r"suggests?|reports?|describes?)"
+)
+_COURTESY: Final = (
+    r"(?:sure(?: thing)?|of course|certainly|absolutely|definitely|indeed|okay|ok|great|good question|"
+    r"great question|thanks(?: for asking)?|thank you(?: for [^.!,]{1,40})?|hello|hi(?: there)?|"
+    r"yes|yep|no|nope|correct|exactly|right|"
+    r"ja|nein|natürlich|gerne|selbstverständlich|oui|non|bien sûr|sí|claro(?: que sí)?|por supuesto|"
+    r"da|ne|seveda|nee|natuurlijk|jazeker|sì|certo|nej|jo)"
+)
+_FOREIGN: Final = (
+    r"(?:laut|gemäß|nach|basierend auf|selon|d'après|según|volgens|op basis van|glede na|po|secondo|"
+    r"in base a|ifølge|prema)"
+)
+_FOREIGN_SOURCES: Final = (
+    r"(?:kontext\w*|dokument\w*|texte?|quellen?|unterlagen|contextes?|documents?|contextos?|"
+    r"documentos?|textos?|besedil\w*|kontekst\w*|podatk\w*|vir\w*|bronnen|contesto|documento)"
+)
+
+_OPENERS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_COURTESY}\s*(?:[,!.;:…]+|\s[-–—])\s+(?=\S)",
+        # Without a comma only "of course" opens a clause; "no fees apply" denies something.
+        r"of course (?=(?:it|they|you|the|this|that|there|we|he|she|your)\b)",
+        rf"(?:based (?:up)?on|according to|as per|per|from|going by|in|looking at|given) "
+        rf"{_THE_SOURCE}\s*(?:,|:)\s*",
+        rf"{_FOREIGN} (?:\w+ ){{0,3}}?{_FOREIGN_SOURCES}\b(?: \d+)?,?\s+(?=\S)",
+        rf"as (?:is )?(?:stated|mentioned|described|noted|explained|indicated|shown|outlined) "
+        rf"(?:in|by) {_THE_SOURCE},\s*",
+        rf"{_THE_SOURCE} (?:also |clearly |explicitly )?{_SAYS} that (?=\S)",
+        rf"{_THE_SOURCE} (?:also )?(?:says|states|notes|mentions),? (?=(?:the|a|an|that|this|it)\b)",
+        r"(?:from what I (?:can (?:see|tell|find)|found)|as far as I can (?:see|tell)),?\s+",
+        r"(?:it (?:appears|seems|looks like)|I (?:found|see|understand|can confirm)) that (?=\S)",
+        r"(?:in (?:summary|short|brief|conclusion|other words)|to (?:summari[sz]e|sum up|conclude)|"
+        r"overall|to answer your question|therefore|thus|so|long story short)\s*[,:]\s*",
+        r"(?:(?:the )?(?:final |short |direct |long )?answer|response|a|tl;dr|antwort|réponse|"
+        r"respuesta|antwoord|odgovor)\s*[:：]\s*(?=\S)",
+        r"(?:the )?(?:final |short )?answer (?:to your question )?is that (?=\S)",
+        r"(?:here(?:'s| is| are)|below (?:is|are)) [^:.!?]{1,60}[:：]\s*(?=\S)",
+        # What follows a refusal in the same sentence is still said.
+        rf"(?:although|though|while|even though) {_THE_SOURCE} (?:does not|doesn't|do not|don't) "
+        r"[^,]{1,120},\s*",
+    )
+)
+_CLOSERS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf",? (?:according to|based on|as per|per) {_THE_SOURCE}(?=[.!]?$)",
+        rf",? as (?:stated|mentioned|described|noted|explained|indicated|shown|outlined) "
+        rf"(?:in|by) {_THE_SOURCE}(?=[.!]?$)",
+    )
+)
+_MAX_OPENERS: Final = 6
+"""More of them before one assertion than people or models write; bounds the work."""
+
+
+def without_attribution(sentence: str) -> str:
+    """Returns what a sentence asserts, without courtesies and without naming where it stands.
+
+    ``According to Marie Curie, X`` stays: there the source is part of what is asserted.
+
+    Args:
+        sentence: One sentence without markup.
+
+    Returns:
+        The sentence from its first word that asserts something, with a capital letter where it had
+        one; the sentence itself where nothing else would be left.
+    """
+    rest = sentence.replace("’", "'")
+    for _ in range(_MAX_OPENERS):
+        shorter = next((cut for each in _OPENERS if (cut := _without(each, rest))), rest)
+        if shorter == rest:
+            break
+        rest = shorter
+    for closer in _CLOSERS:
+        rest = closer.sub("", rest)
+    if rest == sentence.replace("’", "'"):
+        return sentence
+    return rest[:1].upper() + rest[1:] if sentence[:1].isupper() else rest
+
+
+def _without(opener: re.Pattern[str], sentence: str) -> str:
+    """The sentence behind an opener; empty where it does not begin with it, or is nothing else."""
+    match = opener.match(sentence)
+    rest = sentence[match.end() :] if match else ""
+    return rest if any(character.isalnum() for character in rest) else ""
