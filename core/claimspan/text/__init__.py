@@ -5,6 +5,11 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``sentences``: splits prose into sentences, in any language.
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
 - ``phrases``: recognises fixed English phrases: filler, abstentions, apologies; and questions.
+- ``refusals``: the phrases of abstentions in other languages.
+- ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
+- ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
+- ``answers``: reads a short answer as the statement that it makes, given its question.
+- ``languages``: detects the language of a text.
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
 - ``abstention``: detects responses that decline to answer, and how strongly they do.
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.

@@ -53,6 +53,7 @@ _FOOTER: Final = re.compile(
     rf"|\[\^\w{{1,12}}\]:.*|\[\d{{1,3}}\]:?\s*{_SOURCE_WORD}\b.*"
     r"|(?:see|visit|check|consult|refer to) (?:\S+ ){0,8}(?:for (?:more|further|full|additional)"
     r"(?: \w+)?|for (?:details|information))[.!]?"
+    r"|\[\d[\d,\s–-]*\]"
     r"|for (?:more|further|additional) (?:information|details|help)\b.*",
     re.IGNORECASE,
 )
@@ -84,7 +85,7 @@ def without_citations(sentence: str) -> str:
     Args:
         sentence: One sentence as written.
     """
-    read = _LINK.sub(r"\1", _IMAGE.sub("", sentence)) if "](" in sentence else sentence
+    read = _LINK.sub(r"\1", sentence) if "](" in sentence else sentence
     if any(sign in read for sign in "[(【"):
         read = _INLINE.sub("", read)
     return _PICTOGRAPH.sub("", read)
@@ -108,8 +109,8 @@ def masked(text: str) -> str:
     Args:
         text: A response or a ground truth.
     """
-    if "<" in text:
-        text = _outside_code(text, (_THOUGHTS, _COMMENT, _BREAKS, _TAGS))
+    if "<" in text or "![" in text:
+        text = _outside_code(text, (_THOUGHTS, _COMMENT, _BREAKS, _TAGS, _IMAGE))
     for start, end in _source_sections(text):
         text = text[:start] + _blank(text[start:end]) + text[end:]
     return text

@@ -57,6 +57,7 @@ _LINE_END: Final = re.compile(r"[.!?:;。！？।؟…]['\"”’»)\]*_]*\s*$"
 _MARKUP: Final = re.compile(r"`|\s*\[\d+(?:,\s*\d+)*\]")
 # `*so*` and `**so**`, but neither `*args` nor `2 * 3 * 4`.
 _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])")
+_BLANK_BEFORE_STOP: Final = re.compile(r" (?=[.,;!?](?:\s|$))")
 _TABLE_RULE: Final = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 # Items up to this length are fragments that need the line before the list: "Symptoms include:".
 _MAX_FRAGMENT_WORDS: Final = 6
@@ -66,8 +67,8 @@ def content_sentences(text: str, language: str) -> Iterator[Sentence]:
     """Yields the sentences that carry the content of a text; headings and table headers do not.
 
     A fenced block of code is one sentence. A row of a table reads ``header: cell; header: cell``. A
-    short list item reads with the line that introduces its list. Citations, tags, lists of sources and
-    a model's thoughts are left out.
+    short list item reads with the line that introduces its list. Citations, tags, lists of sources
+    and a model's thoughts are left out.
 
     Args:
         text: Prose or Markdown in any language.
@@ -182,7 +183,8 @@ def _sentences(text: str, asserted: str, start: int, end: int, language: str) ->
 
 def _without_markup(sentence: str) -> str:
     unmarked = _EMPHASIS.sub(r"\2", _MARKUP.sub("", without_citations(sentence)))
-    return " ".join(unmarked.split()) or sentence
+    # A tag that was blanked leaves a blank before the full stop.
+    return _BLANK_BEFORE_STOP.sub("", " ".join(unmarked.split())) or sentence
 
 
 def _list_introduction(block: str) -> str:

@@ -20,22 +20,25 @@ SOURCES: Final = (
 _GIVEN: Final = r"(?:provided|given|retrieved|supplied|available|above|attached|following)"
 _THE_SOURCE: Final = (
     rf"(?:(?:the|this|these|your|our|all|any|an?) )?(?:{_GIVEN} )?(?:\w+ )?{SOURCES}"
-    rf"(?: (?:#|no\. )?\d+| [A-D]\b)?(?: {_GIVEN}| you (?:provided|gave|shared)| I (?:have|was given))?"
+    rf"(?: (?:#|no\. )?\d+| [A-D]\b)?"
+    rf"(?: {_GIVEN}| you (?:provided|gave|shared)| I (?:have|was given))?"
 )
 _SAYS: Final = (
     r"(?:says?|states?|stated|mentions?|notes?|indicates?|explains?|specif(?:y|ies)|confirms?|shows?|"
     r"suggests?|reports?|describes?)"
 )
 _COURTESY: Final = (
-    r"(?:sure(?: thing)?|of course|certainly|absolutely|definitely|indeed|okay|ok|great|good question|"
-    r"great question|thanks(?: for asking)?|thank you(?: for [^.!,]{1,40})?|hello|hi(?: there)?|"
+    r"(?:sure(?: thing)?|of course|certainly|absolutely|definitely|indeed|okay|ok|great|"
+    r"(?:good|great) question|thanks(?: for asking)?|thank you(?: for [^.!,]{1,40})?|hello|"
+    r"hi(?: there)?|"
     r"yes|yep|no|nope|correct|exactly|right|"
-    r"ja|nein|natürlich|gerne|selbstverständlich|oui|non|bien sûr|sí|claro(?: que sí)?|por supuesto|"
+    r"ja|nein|natürlich|gerne|selbstverständlich|oui|non|bien sûr|sí|claro(?: que sí)?|"
+    r"por supuesto|"
     r"da|ne|seveda|nee|natuurlijk|jazeker|sì|certo|nej|jo)"
 )
 _FOREIGN: Final = (
-    r"(?:laut|gemäß|nach|basierend auf|selon|d'après|según|volgens|op basis van|glede na|po|secondo|"
-    r"in base a|ifølge|prema)"
+    r"(?:laut|gemäß|nach|basierend auf|selon|d'après|según|volgens|op basis van|glede na|po|"
+    r"secondo|in base a|ifølge|prema)"
 )
 _FOREIGN_SOURCES: Final = (
     r"(?:kontext\w*|dokument\w*|texte?|quellen?|unterlagen|contextes?|documents?|contextos?|"
@@ -54,7 +57,8 @@ _OPENERS: Final = tuple(
         rf"as (?:is )?(?:stated|mentioned|described|noted|explained|indicated|shown|outlined) "
         rf"(?:in|by) {_THE_SOURCE},\s*",
         rf"{_THE_SOURCE} (?:also |clearly |explicitly )?{_SAYS} that (?=\S)",
-        rf"{_THE_SOURCE} (?:also )?(?:says|states|notes|mentions),? (?=(?:the|a|an|that|this|it)\b)",
+        rf"{_THE_SOURCE} (?:also )?(?:says|states|notes|mentions),? "
+        r"(?=(?:the|a|an|that|this|it)\b)",
         r"(?:from what I (?:can (?:see|tell|find)|found)|as far as I can (?:see|tell)),?\s+",
         r"(?:it (?:appears|seems|looks like)|I (?:found|see|understand|can confirm)) that (?=\S)",
         r"(?:in (?:summary|short|brief|conclusion|other words)|to (?:summari[sz]e|sum up|conclude)|"

@@ -1,8 +1,8 @@
 """Recognises sentences by fixed phrases: filler, abstentions, apologies and questions.
 
 Abstentions are known in the languages of ``refusals`` as well, everything else in English; question
-marks of other scripts are known too. The patterns match at the start of a sentence and have straight apostrophes: ``normalise``
-prepares a sentence for them.
+marks of other scripts are known too. The patterns match at the start of a sentence and have
+straight apostrophes: ``normalise`` prepares a sentence for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _MAX_FILLER_WORDS: Final = 9
 # A closing courtesy says nothing, however long it is.
 _CLOSING: Final = re.compile(
     r"(?:(?:i )?hope (?:this|that|it)(?: information)? (?:helps|answers|clarifies)|let me know|"
-    r"(?:please )?feel free|please (?:do not|don't) hesitate|if you (?:have|need) (?:any|more|further)|"
+    r"(?:please )?feel free|please (?:do not|don't) hesitate|"
+    r"if you (?:have|need) (?:any|more|further)|"
     r"should you have any|is there anything|as an ai\b)[^;]*$",
     re.IGNORECASE,
 )

@@ -10,9 +10,11 @@ _BY_LANGUAGE: Final = {
     "de": (
         r"(?:es tut mir leid|leider)?[,.]?\s*(?:aber )?(?:"
         r"(?:das |es )?weiß ich (?:leider )?nicht|ich weiß (?:es |das )?(?:leider )?nicht"
-        r"|ich (?:kann|konnte) (?:\w+ ){0,6}(?:nicht|keine\w*) (?:\w+ ){0,4}(?:beantworten|finden|sagen)"
+        r"|ich (?:kann|konnte) (?:\w+ ){0,6}(?:nicht|keine\w*) (?:\w+ ){0,4}"
+        r"(?:beantworten|finden|sagen)"
         r"|ich habe (?:dazu |hierzu |darüber )?keine (?:\w+ )?(?:informationen|angaben|daten)"
-        r"|(?:der|die|das|den|im) (?:\w+ )?(?:kontext|text|dokument\w*|unterlagen|quellen?|informationen)"
+        r"|(?:der|die|das|den|im) (?:\w+ )?"
+        r"(?:kontext|text|dokument\w*|unterlagen|quellen?|informationen)"
         r" (?:\w+ ){0,3}(?:enthält|enthalten|nennt|nennen|erwähnt|erwähnen|gibt|geben|sagt)"
         r" (?:\w+ ){0,4}(?:nicht|keine\w*)"
         r"|dazu (?:liegen|gibt es|finde ich|habe ich) (?:\w+ ){0,4}keine)"
@@ -33,11 +35,13 @@ _BY_LANGUAGE: Final = {
     "it": (
         r"(?:mi dispiace|purtroppo)?[,.]?\s*(?:ma )?(?:non lo so"
         r"|non (?:ho|trovo|ho trovato|dispongo di) (?:\w+ )?informazioni"
-        r"|il (?:\w+ )?(?:contesto|testo|documento) (?:\w+ )?non (?:menziona|indica|contiene|specifica))"
+        r"|il (?:\w+ )?(?:contesto|testo|documento) (?:\w+ )?non "
+        r"(?:menziona|indica|contiene|specifica))"
     ),
     "nl": (
         r"(?:het spijt me|helaas)?[,.]?\s*(?:maar )?(?:ik weet (?:het|dat) niet|dat weet ik niet"
-        r"|ik (?:kan|heb|vind) (?:\w+ ){0,5}(?:geen|niet) (?:\w+ )?(?:informatie|antwoord\w*|vinden)"
+        r"|ik (?:kan|heb|vind) (?:\w+ ){0,5}(?:geen|niet) (?:\w+ )?"
+        r"(?:informatie|antwoord\w*|vinden)"
         r"|de (?:\w+ )?(?:context|tekst|documenten) (?:\w+ )?(?:bevat|bevatten|vermeldt|noemt) "
         r"(?:\w+ ){0,3}(?:geen|niet))"
     ),
