@@ -76,6 +76,7 @@ _SOURCE_SECTION: Final = re.compile(
     rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]*|[*_]{{2}})?(?:{_SOURCE_WORD}(?: used| consulted)?|footnotes|"
     r"bibliography|further reading|see also)[ \t]*(?:[*_]{2})?[ \t]*[:：]?[ \t]*(?:[*_]{2})?[ \t]*$"
 )
+_NEXT_LINE: Final = re.compile(r"\n([^\n]*)")
 _LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{1,12}\])\s*\S")
 
 
@@ -111,9 +112,12 @@ def masked(text: str) -> str:
     """
     if "<" in text or "![" in text:
         text = _outside_code(text, (_THOUGHTS, _COMMENT, _BREAKS, _TAGS, _IMAGE))
+    parts: list[str] = []
+    last = 0
     for start, end in _source_sections(text):
-        text = text[:start] + _blank(text[start:end]) + text[end:]
-    return text
+        parts += [text[last:start], _blank(text[start:end])]
+        last = end
+    return "".join((*parts, text[last:]))
 
 
 def _outside_code(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
@@ -140,11 +144,12 @@ def _blank(text: str, last: str = " ") -> str:
 
 def _source_sections(text: str) -> Iterator[tuple[int, int]]:
     """Yields the places of headings such as ``Sources:``, each with the list below it."""
-    for heading in _SOURCE_SECTION.finditer(text):
+    end = 0
+    while heading := _SOURCE_SECTION.search(text, end):
         end = heading.end()
-        for line in re.finditer(r"\n([^\n]*)", text[end:]):
+        while line := _NEXT_LINE.match(text, end):
             # A line that is neither blank nor an item belongs to the answer again.
             if line[1].strip() and not (_LIST_LINE.match(line[1]) or is_footer(line[1])):
                 break
-            end = heading.end() + line.end()
+            end = line.end()
         yield heading.start(), end
