@@ -97,6 +97,15 @@ class Verdict(BaseModel):
             raise ValueError("give all three probabilities, with a sum of 1, or none")
         return self
 
+    @property
+    def confidence(self) -> float | None:
+        """Probability of the label; None where the judge has only a label."""
+        return {
+            Label.ENTAILED: self.entailed,
+            Label.NEUTRAL: self.neutral,
+            Label.CONTRADICTED: self.contradicted,
+        }[self.label]
+
 
 class VerdictMatrix(BaseModel):
     """Verdicts of claims against references, shape ``(n_claims, n_references)``.
@@ -158,6 +167,27 @@ class VerdictMatrix(BaseModel):
         is RAGChecker's order: entailment, contradiction, neutral.
         """
         return [_merge([cell.label if cell else None for cell in row]) for row in self.rows]
+
+    @property
+    def confidences(self) -> list[float | None]:
+        """How sure the merged label of each claim is, 0 to 1, shape ``(n_claims,)``.
+
+        That of the surest reference that entails or contradicts the claim. A neutral claim is as
+        sure as the reference that is least surely neutral, since one that entails it would do. None
+        where the claim is undecided, or a verdict behind it has no probabilities.
+        """
+        return [_confidence(row, label) for row, label in zip(self.rows, self.merged, strict=True)]
+
+    @property
+    def entailments(self) -> list[float | None]:
+        """Highest probability that a reference entails each claim, shape ``(n_claims,)``.
+
+        None where no verdict on the claim has probabilities.
+        """
+        return [
+            max((cell.entailed for cell in row if cell and cell.entailed is not None), default=None)
+            for row in self.rows
+        ]
 
     @overload
     def __getitem__(self, index: int) -> tuple[Verdict | None, ...]: ...
@@ -257,6 +287,14 @@ def _score_mode(cells: Iterable[Verdict | None]) -> ScoreMode | None:
     if len(modes) == 2:
         return "mixed"
     return None if not modes else "graded" if modes.pop() else "label"
+
+
+def _confidence(row: Sequence[Verdict | None], label: Label | None) -> float | None:
+    same = [cell.confidence for cell in row if cell is not None and cell.label is label]
+    known = [confidence for confidence in same if confidence is not None]
+    if not same or len(known) < len(same):
+        return None
+    return min(known) if label is Label.NEUTRAL else max(known)
 
 
 def _merge(labels: Sequence[Label | None]) -> Label | None:

@@ -52,6 +52,9 @@ class IndexRow:
     values: Sequence[int | None]
     """Place of its value of each slice key."""
 
+    confidence: float | None
+    """How sure the judge is of its least sure label, in any system; None where it is not known."""
+
 
 def index_of(rows: Sequence[IndexRow], metrics: Sequence[str]) -> dict[str, object]:
     """Return the index as JSON, a list for each column, since names in each row would double it.
@@ -71,6 +74,7 @@ def index_of(rows: Sequence[IndexRow], metrics: Sequence[str]) -> dict[str, obje
         # Milliseconds: traces have nanoseconds, which would be most of the index.
         "seconds": [round(row.seconds, 3) for row in rows],
         "values": [list(row.values) for row in rows],
+        "confidences": [_rounded(row.confidence) for row in rows],
     }
 
 

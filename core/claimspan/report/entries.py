@@ -31,6 +31,13 @@ class ReportClaim(Claim):
     ground_truth_label: Label | None = None
     """A response claim against the ground truth; None where undecided or without ground truth."""
 
+    confidence: float | None = None
+    """Probability of ``label``, 0 to 1; None where the judge gave only labels."""
+
+    entailed: float | None = None
+    """Highest probability that a chunk entails a response claim, or that the response entails a
+    ground-truth claim; None where the judge gave only labels."""
+
     supported_by: tuple[str, ...] = ()
     """Ids of the chunks that entail the claim."""
 
@@ -115,6 +122,12 @@ class ReportEntry(BaseModel):
 
     seconds: float = 0.0
     """Duration of the pipeline in seconds, evaluation not included."""
+
+    @property
+    def least_confidence(self) -> float | None:
+        """How sure the judge is of its least sure label of a claim; None where it is not known."""
+        claims = (*self.response_claims, *self.ground_truth_claims)
+        return min((c.confidence for c in claims if c.confidence is not None), default=None)
 
     @property
     def key(self) -> str:

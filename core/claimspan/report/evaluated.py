@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -33,6 +33,8 @@ __all__ = [
     "read_results",
     "response_claims",
 ]
+
+_T = TypeVar("_T")
 
 _WANTED: Final = "file of results (claimspan evaluate -o)"
 
@@ -179,12 +181,15 @@ def response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[Re
     """The claims of the response, with their verdicts against the chunks and the ground truth."""
     against_chunks = evaluation.response_vs_chunks
     labels, truths = _merged(against_chunks), _merged(evaluation.response_vs_ground_truth)
+    confidences, entailments = _probabilities(against_chunks)
     return tuple(
         ReportClaim(
             text=claim.text,
             sentence=_sentence(claim),
             label=_at(labels, index),
             ground_truth_label=_at(truths, index),
+            confidence=_at(confidences, index),
+            entailed=_at(entailments, index),
             supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
             contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
         )
@@ -196,11 +201,14 @@ def ground_truth_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tupl
     """The claims of the ground truth, with their verdicts against the response and the chunks."""
     against_chunks = evaluation.ground_truth_vs_chunks
     labels = _merged(evaluation.ground_truth_vs_response)
+    confidences, entailments = _probabilities(evaluation.ground_truth_vs_response)
     return tuple(
         ReportClaim(
             text=claim.text,
             sentence=_sentence(claim),
             label=_at(labels, index),
+            confidence=_at(confidences, index),
+            entailed=_at(entailments, index),
             supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
             contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
         )
@@ -228,6 +236,13 @@ def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
     return [] if matrix is None else matrix.merged
 
 
-def _at(labels: Sequence[Label | None], index: int) -> Label | None:
+def _probabilities(
+    matrix: VerdictMatrix | None,
+) -> tuple[Sequence[float | None], Sequence[float | None]]:
+    """How sure each label is, and how probable it is that the claim is entailed."""
+    return ([], []) if matrix is None else (matrix.confidences, matrix.entailments)
+
+
+def _at(values: Sequence[_T | None], index: int) -> _T | None:
     # Without a matrix the list is empty: nothing was checked, as if it were undecided.
-    return labels[index] if index < len(labels) else None
+    return values[index] if index < len(values) else None

@@ -77,6 +77,9 @@ def index_row(question: Question, metrics: Sequence[str], keys: Sequence[SliceKe
         # "Slowest first" finds a question that is slow in any system.
         seconds=max(entry.seconds for entry in entries),
         values=[_place(entries, key) for key in keys],
+        confidence=min(
+            (e.least_confidence for e in entries if e.least_confidence is not None), default=None
+        ),
     )
 
 

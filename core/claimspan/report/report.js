@@ -13,6 +13,7 @@ const rows = index.statuses.map((statuses, place) => ({
   started: index.started[place] ?? 0,
   seconds: index.seconds[place],
   values: index.values[place],
+  confidence: index.confidences[place],
 }));
 const lower = new Set($$("#order .lower").map((option) => option.value));
 
@@ -54,6 +55,7 @@ function orderValue(row, order) {
   if (order === "place") return row.place;
   if (order === "newest") return -row.started;
   if (order === "slowest") return -row.seconds;
+  if (order === "doubtful") return row.confidence ?? Infinity;
   const score = row.scores[index.metrics.indexOf(order)];
   if (score === null || score === undefined) return Infinity;
   return lower.has(order) ? -score : score;

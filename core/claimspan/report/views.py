@@ -21,6 +21,7 @@ from claimspan.report.summary import BINS, MetricSummary
 from claimspan.verdicts import Label
 
 __all__ = [
+    "CLOSE_CALL",
     "UNDECIDED",
     "AnswerView",
     "BarView",
@@ -35,6 +36,9 @@ __all__ = [
     "view_score",
     "view_tile",
 ]
+
+CLOSE_CALL: Final = 0.6
+"""A label that is less probable than this is a close call: the next one is nearly as probable."""
 
 UNDECIDED: Final = "undecided"
 """The word that the page shows for a label that is None."""
@@ -101,6 +105,12 @@ class ClaimView:
     def label(self) -> str:
         """The label, or the word for an undecided one."""
         return self.claim.label or UNDECIDED
+
+    @property
+    def is_close_call(self) -> bool:
+        """Whether the judge is so unsure of the label that a person should look."""
+        confidence = self.claim.confidence
+        return confidence is not None and confidence < CLOSE_CALL
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 __all__ = ["is_footer", "masked", "without_citations"]
@@ -133,8 +134,12 @@ def _blanked(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
     for pattern in patterns:
         # A tag such as <br> ends a line, and so parts two sentences.
         fill = "\n" if pattern is _BREAKS else " "
-        text = pattern.sub(lambda match, fill=fill: _blank(match.group(), fill), text)
+        text = pattern.sub(partial(_blanked_match, fill), text)
     return text
+
+
+def _blanked_match(fill: str, match: re.Match[str]) -> str:
+    return _blank(match.group(), fill)
 
 
 def _blank(text: str, last: str = " ") -> str:

@@ -271,6 +271,14 @@ def _parsed_label(value: object) -> Label | None:
         return None
 
 
+def _parsed_probability(value: object) -> float | None:
+    # Another program may have written anything, and a bool is an int for Python.
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= 1 else None
+
+
+_Probability = Annotated[float | None, BeforeValidator(_parsed_probability)]
 _Metadata = Annotated[dict[str, JsonValue], BeforeValidator(_parsed_metadata)]
 _Ids = Annotated[tuple[str, ...], BeforeValidator(_parsed_ids)]
 _Label = Annotated[Label | None, BeforeValidator(_parsed_label)]
@@ -292,6 +300,8 @@ class _Claim(BaseModel):
     sentence: _Text | None = None
     label: _Label = None
     ground_truth_label: _Label = None
+    confidence: _Probability = None
+    entailed: _Probability = None
     supported_by: _Ids = ()
     contradicted_by: _Ids = ()
 

@@ -178,6 +178,7 @@ def _response_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attribu
     claims: list[Attributes] = []
     for index, claim in enumerate(evaluation.response_claims):
         fields = _fields(claim, _at(merged, index))
+        fields |= _probabilities(evaluation.response_vs_chunks, index)
         fields |= _evidence(evaluation.response_vs_chunks, index, ids)
         if truth := _at(truths, index):
             fields[semconv.CLAIM_GROUND_TRUTH_LABEL] = truth.value
@@ -190,13 +191,14 @@ def _ground_truth_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Att
     claims: list[Attributes] = []
     for index, claim in enumerate(evaluation.ground_truth_claims):
         fields = _fields(claim, _at(merged, index))
+        fields |= _probabilities(evaluation.ground_truth_vs_response, index)
         fields |= _evidence(evaluation.ground_truth_vs_chunks, index, ids)
         claims.append({semconv.ground_truth_claim(index, key): fields[key] for key in fields})
     return claims
 
 
-def _fields(claim: Claim, label: Label | None) -> dict[str, str]:
-    fields: dict[str, str] = {}
+def _fields(claim: Claim, label: Label | None) -> dict[str, str | float]:
+    fields: dict[str, str | float] = {}
     if claim.text != WITHHELD:
         fields[semconv.CLAIM_TEXT] = cut(clean(claim.text), MAX_EVIDENCE_BYTES)
     if claim.sentence and claim.sentence != claim.text:
@@ -204,6 +206,17 @@ def _fields(claim: Claim, label: Label | None) -> dict[str, str]:
     if label is not None:
         fields[semconv.CLAIM_LABEL] = label.value
     return fields
+
+
+def _probabilities(matrix: VerdictMatrix | None, index: int) -> dict[str, float]:
+    """How sure the judge is of a claim."""
+    if matrix is None:
+        return {}
+    values = {
+        semconv.CLAIM_CONFIDENCE: matrix.confidences[index],
+        semconv.CLAIM_ENTAILED: matrix.entailments[index],
+    }
+    return {field: value for field, value in values.items() if value is not None}
 
 
 def _evidence(matrix: VerdictMatrix | None, index: int, ids: Sequence[str]) -> dict[str, str]:
