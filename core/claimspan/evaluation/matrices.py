@@ -59,15 +59,16 @@ async def judge_matrices(
         claims = [*response_claims, *ground_truth_claims]
         texts = [*chunks, ground_truth, record.response]
         areas = _areas(len(response_claims), len(claims), len(chunks))
-    if isinstance(judge, ContextJudge) and len(chunks) > 1:
+    reads_context = isinstance(judge, ContextJudge)
+    if reads_context and len(chunks) > 1:
         areas["response_vs_context"] = _Area(
             range(len(response_claims)), range(len(texts), len(texts) + 1)
         )
-    if isinstance(judge, SparseJudge):
+    if isinstance(judge, SparseJudge) and len(areas) > 1:
         matrices = await _matrices_at_once(judge, claims, texts, areas, record.query)
     else:
         matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
-    if len(chunks) == 1:  # one chunk is the whole context
+    if reads_context and len(chunks) == 1:  # one chunk is the whole context
         matrices["response_vs_context"] = matrices["response_vs_chunks"]
     return VerdictMatrices(**matrices)
 
