@@ -105,7 +105,10 @@ class _Rehearsal:
         if "sentences" in asked:
             reply = self._claims(asked["sentences"], has_notes="notes" in str(prompt.schema))
         else:
-            reply = _verdicts(asked["claims"], asked["references"])
+            # The passages of a check may have one more label, for all of them together.
+            together = asked.get("together")
+            labelled = [*asked["references"], *([] if together is None else [str(together)])]
+            reply = _verdicts(asked["claims"], labelled)
         # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
@@ -128,7 +131,7 @@ class _Rehearsal:
         return {**(notes if has_notes else {}), "claims": claims}
 
 
-def _verdicts(claims: Mapping[str, str], references: Mapping[str, str]) -> dict[str, JsonValue]:
+def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, JsonValue]:
     # Every label is one letter, so which one makes no difference to the tokens.
-    labels: list[JsonValue] = [f"{each}:N" for each in references]
+    labels: list[JsonValue] = [f"{each}:N" for each in labelled]
     return {"verdicts": [{"claim": each, "labels": labels} for each in claims]}

@@ -7,6 +7,7 @@ and requires nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
@@ -76,11 +77,11 @@ class _Loose(BaseModel):
 
 class _Alternative(_Loose):
     token: str
-    logprob: float
+    logprob: float | None = None
 
 
 class _Token(_Alternative):
-    top_logprobs: list[_Alternative] = []
+    top_logprobs: list[_Alternative] | None = None
 
 
 class _Logprobs(_Loose):
@@ -95,7 +96,8 @@ class _Message(_Loose):
 class _Choice(_Loose):
     finish_reason: str | None = None
     message: _Message | None = None
-    logprobs: _Logprobs | None = None
+    logprobs: JsonValue = None
+    """Read by itself: a reply counts without them, and was paid for."""
 
 
 class _Usage(_Loose):
@@ -149,12 +151,21 @@ def read_completion(envelope: Envelope) -> Completion:
     return Completion(choice.message.content, tuple(_read_tokens(choice.logprobs)))
 
 
-def _read_tokens(logprobs: _Logprobs | None) -> list[Token]:
-    tokens = (logprobs.content if logprobs else None) or []
-    return [
-        Token(token.token, token.logprob, {each.token: each.logprob for each in token.top_logprobs})
-        for token in tokens
-    ]
+def _read_tokens(logprobs: JsonValue) -> list[Token]:
+    try:
+        read = _Logprobs.model_validate(logprobs or {})
+    except ValidationError:
+        return []
+    return [_token(each) for each in read.content or []]
+
+
+def _token(token: _Token) -> Token:
+    """The token; without probabilities where one of them is not known."""
+    given = {each.token: each.logprob for each in token.top_logprobs or []}
+    known = {text: logprob for text, logprob in given.items() if logprob is not None}
+    if token.logprob is None or len(known) < len(given):
+        return Token(token.token, math.nan, {})
+    return Token(token.token, token.logprob, known)
 
 
 def usage_of(envelope: Envelope, prompt: Prompt) -> Usage:

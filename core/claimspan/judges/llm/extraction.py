@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from pydantic import JsonValue
+
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.completion import ChatModel, Prompt
 from claimspan.judges.llm.encoding import call_id, encode
@@ -79,7 +81,9 @@ async def _extract_once(
     exact_schema: bool,
 ) -> list[Claim]:
     call = call_id()
-    numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
+    numbered: dict[str, JsonValue] = {
+        str(number): sentence for number, sentence in enumerate(sentences, start=1)
+    }
     schema = claims_schema(reasoned=reasoned)
     if exact_schema:
         length = _max_claim_length(sentences)
