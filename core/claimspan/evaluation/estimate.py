@@ -103,7 +103,12 @@ class _Rehearsal:
         """Make up a reply of the right form and length; reports prompt and reply as usage."""
         asked: dict[str, dict[str, str]] = json.loads(prompt.user)
         if "sentences" in asked:
-            reply = self._claims(asked["sentences"], has_notes="notes" in str(prompt.schema))
+            at_most = asked.get("at_most")
+            reply = self._claims(
+                asked["sentences"],
+                at_most if isinstance(at_most, int) else None,
+                has_notes="notes" in str(prompt.schema),
+            )
         else:
             # The passages of a check may have one more label, for all of them together.
             together = asked.get("together")
@@ -117,7 +122,9 @@ class _Rehearsal:
         add_usage(Usage(calls=1, input_tokens=sent, output_tokens=count_tokens(content)))
         return Completion(content)
 
-    def _claims(self, sentences: Mapping[str, str], *, has_notes: bool) -> dict[str, JsonValue]:
+    def _claims(
+        self, sentences: Mapping[str, str], at_most: int | None, *, has_notes: bool
+    ) -> dict[str, JsonValue]:
         """Make up the expected number of claims, each as long as its sentence."""
         claims: list[JsonValue] = []
         for number, sentence in sentences.items():
@@ -128,7 +135,7 @@ class _Rehearsal:
             for text in texts:
                 claims.append({"sentence": int(number), "text": text})
         notes: dict[str, JsonValue] = {"notes": " ".join(sentences.values())}
-        return {**(notes if has_notes else {}), "claims": claims}
+        return {**(notes if has_notes else {}), "claims": claims[:at_most]}
 
 
 def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, JsonValue]:

@@ -12,7 +12,7 @@ from typing import Final, Self
 from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
 
-from claimspan.concurrency import SingleFlight, gather_or_cancel
+from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
@@ -30,7 +30,8 @@ from claimspan.judges.llm.chat_endpoint import LENGTH_OPTIONS, ChatEndpoint
 from claimspan.judges.llm.checking import ReplyFormat, check_batch
 from claimspan.judges.llm.client import guarded_client
 from claimspan.judges.llm.completion import ChatModel
-from claimspan.judges.llm.extraction import Extraction, batches_of, extract, sentences_of
+from claimspan.judges.llm.extraction import Extraction
+from claimspan.judges.llm.extractor import Extractor
 from claimspan.judges.llm.replies import claims_schema, verdicts_schema
 from claimspan.judges.llm.sessions import Sessions
 from claimspan.judges.llm.settings import (
@@ -51,9 +52,8 @@ from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 __all__ = ["OpenAIJudge"]
 
 CHUNKS_PER_CALL: Final = 10
-"""The chunks of most retrievers in one call, where they are read together as well; ground truth and
-response go with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_cost.py``.
-"""
+"""The chunks of most retrievers, which are read together in their call; ground truth and response go
+with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_cost.py``."""
 
 TOP_LOGPROBS: Final = 10
 """Alternatives of a token: three labels, each in several spellings."""
@@ -164,9 +164,11 @@ class OpenAIJudge:
         self._top_logprobs = top_logprobs
         self._format = ReplyFormat(logprobs and not is_reasoning_model(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
-        self._extractions = SingleFlight[list[Claim]]()
         self.version: Final = f"{model}/{self._digest()[:8]}"
         self._scope = content_key(self.version, url)
+        self._extractor = Extractor(
+            self._cache, self._scope, reasoned=self._reasoned, exact_schema=exact_schema
+        )
         self._chat_model: ChatModel = ChatEndpoint(
             model=model,
             sessions=Sessions(connect, concurrency),
@@ -209,7 +211,8 @@ class OpenAIJudge:
     def with_chat_model(self, chat_model: ChatModel) -> Self:
         """A copy of the judge that sends its prompts to ``chat_model``, with an empty cache."""
         other = copy(self)
-        other._cache, other._extractions = VerdictCache(), SingleFlight[list[Claim]]()
+        other._cache = VerdictCache()
+        other._extractor = self._extractor.with_cache(other._cache)
         other._chat_model = chat_model
         return other
 
@@ -226,11 +229,25 @@ class OpenAIJudge:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
-        key = content_key(self._scope, "claims", question, text)
-        known = self._cache.claims(key)
-        if known is not None:
-            return known
-        return await self._extractions.run(key, lambda: self._extract(key, text, question))
+        return await self._extractor.claims(self._chat_model, text, None, question)
+
+    async def extract_at_most(
+        self, text: str, max_claims: int, *, question: str | None = None
+    ) -> list[Claim]:
+        """Extracts claims as ``extract_claims`` does, and asks for no more than ``max_claims``.
+
+        Args:
+            text: A response or a ground truth.
+            max_claims: Claims that are of use.
+            question: The question that it answers, where known.
+
+        Returns:
+            The claims in the order of the text; a few more where the model does not count.
+
+        Raises:
+            JudgeError: No reply came, or two replies in a row are unusable.
+        """
+        return await self._extractor.claims(self._chat_model, text, max_claims, question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -355,23 +372,6 @@ class OpenAIJudge:
         verdicts = {keys[cell]: verdict for cell, verdict in found.items()}
         self._cache.add_verdicts(verdicts)
         return verdicts
-
-    async def _extract(self, key: str, text: str, question: str | None) -> list[Claim]:
-        parts = await gather_or_cancel(
-            [
-                extract(
-                    self._chat_model,
-                    sentences,
-                    question=question,
-                    reasoned=self._reasoned,
-                    exact_schema=self._format.exact_schema,
-                )
-                for sentences in batches_of(sentences_of(text))
-            ]
-        )
-        claims = [claim for part in parts for claim in part]
-        self._cache.add_claims(key, claims)
-        return claims
 
     def check_budget(self, budget: Budget) -> None:
         """Checks that each call has an upper bound by which a budget can reserve it.

@@ -16,7 +16,8 @@ in it.
 A claim is one statement that can be true or false by itself: a whole sentence with one fact, in \
 the language of the text, with names in place of pronouns, and with the time, place or condition \
 that limits it. Take what the text asserts, all of it, nothing else, nothing twice. Questions, \
-greetings and remarks about not knowing are no claims.
+greetings and remarks about not knowing are no claims. Where "at_most" is given, stop after that \
+many claims.
 """
 
 EXTRACT: Final = f"""\

@@ -133,7 +133,7 @@ def verdicts_schema() -> Schema:
 
 
 def exact_claims_schema(
-    call: str, sentences: int, *, max_claim_length: int, reasoned: bool
+    call: str, sentences: int, *, max_claims: int, max_claim_length: int, reasoned: bool
 ) -> Schema:
     """The schema of one extraction, with its id, its sentence numbers and limits on lengths.
 
@@ -143,11 +143,7 @@ def exact_claims_schema(
     numbers: list[JsonValue] = list(range(1, sentences + 1))
     text: Schema = {"type": "string", "minLength": 1, "maxLength": max_claim_length}
     entry = _object({"sentence": {"enum": numbers}, "text": text})
-    claims: Schema = {
-        "type": "array",
-        "items": entry,
-        "maxItems": MAX_CLAIMS_PER_SENTENCE * sentences,
-    }
+    claims: Schema = {"type": "array", "items": entry, "maxItems": max_claims}
     return _object({"call": {"const": call}, **notes, "claims": claims})
 
 
