@@ -31,6 +31,10 @@ class ReportClaim(Claim):
     ground_truth_label: Label | None = None
     """A response claim against the ground truth; None where undecided or without ground truth."""
 
+    context_label: Label | None = None
+    """A response claim against all chunks read together; None where it is as ``label``, where the
+    judge was undecided, and where it reads each chunk on its own."""
+
     supported_by: tuple[str, ...] = ()
     """Ids of the chunks that entail the claim."""
 

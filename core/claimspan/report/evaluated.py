@@ -179,12 +179,14 @@ def response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[Re
     """The claims of the response, with their verdicts against the chunks and the ground truth."""
     against_chunks = evaluation.response_vs_chunks
     labels, truths = _merged(against_chunks), _merged(evaluation.response_vs_ground_truth)
+    together = _merged(evaluation.response_vs_context)
     return tuple(
         ReportClaim(
             text=claim.text,
             sentence=_sentence(claim),
             label=_at(labels, index),
             ground_truth_label=_at(truths, index),
+            context_label=_other(_at(together, index), _at(labels, index)),
             supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
             contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
         )
@@ -206,6 +208,10 @@ def ground_truth_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tupl
         )
         for index, claim in enumerate(evaluation.ground_truth_claims)
     )
+
+
+def _other(label: Label | None, first: Label | None) -> Label | None:
+    return None if label is first else label
 
 
 def _sentence(claim: Claim) -> str | None:

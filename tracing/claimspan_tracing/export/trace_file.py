@@ -292,6 +292,7 @@ class _Claim(BaseModel):
     sentence: _Text | None = None
     label: _Label = None
     ground_truth_label: _Label = None
+    context_label: _Label = None
     supported_by: _Ids = ()
     contradicted_by: _Ids = ()
 

@@ -52,8 +52,8 @@ from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 __all__ = ["OpenAIJudge"]
 
 CHUNKS_PER_CALL: Final = 10
-"""The chunks of most retrievers, which are read together in their call; ground truth and response go
-with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_cost.py``."""
+"""The chunks of most retrievers, which are read together in their call; ground truth and response
+go with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_cost.py``."""
 
 TOP_LOGPROBS: Final = 10
 """Alternatives of a token: three labels, each in several spellings."""
