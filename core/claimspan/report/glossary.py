@@ -146,6 +146,7 @@ GLOSSARY: Final = {metric.name: metric for metric in _METRICS}
 
 MAIN_METRICS: Final = (
     "faithfulness",
+    "groundedness",
     "hallucination",
     "contradicted_by_chunks",
     "precision",

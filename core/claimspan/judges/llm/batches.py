@@ -12,7 +12,7 @@ from claimspan.judges.protocol import Cell
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["CheckBatch", "Context", "joint_batches", "plan_batches", "unasked_cells"]
+__all__ = ["CheckBatch", "Context", "joint_batches", "plan_batches"]
 
 MAX_CELLS: Final = 600
 """Cells in one call: their labels take about 2,000 tokens, which common models can still write."""
@@ -125,6 +125,7 @@ def joint_batches(
     claims: Sequence[str],
     references: Sequence[str],
     cells: Collection[Cell],
+    asked: Sequence[CheckBatch],
     *,
     context: Context,
     verdicts: Mapping[Cell, Verdict | None],
@@ -134,11 +135,16 @@ def joint_batches(
     Args:
         claims: Every claim of the matrix.
         references: Every reference of the matrix.
-        cells: The cells to decide, all in the column of the context.
+        cells: The cells that are not decided.
+        asked: The calls that were made; what their replies left out stays undecided.
         context: What is read together.
         verdicts: What is known of each claim against each single reference.
     """
+    known = {cell for batch in asked for cell in batch.cells}
+    cells = [cell for cell in cells if cell[1] == context.column and cell not in known]
     rows = sorted({i for i, _ in cells})
+    if not rows:
+        return []
     near = _nearest(claims, references, rows, context.distinct, verdicts)
     kept = _beginning_that_fits(near, references)
     part = context._replace(distinct=tuple(j for j in context.distinct if j in kept))
@@ -146,14 +152,6 @@ def joint_batches(
     return [
         _batch(claims, references, cells, columns, some, part) for some in _evenly(rows, MAX_CELLS)
     ]
-
-
-def unasked_cells(
-    cells: Collection[Cell], batches: Sequence[CheckBatch], context: Context
-) -> list[Cell]:
-    """The cells of a context that fits into no call; arguments as in ``plan_batches``."""
-    asked = {cell for batch in batches for cell in batch.cells}
-    return [cell for cell in cells if cell[1] == context.column and cell not in asked]
 
 
 def _batch(

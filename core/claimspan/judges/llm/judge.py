@@ -15,16 +15,11 @@ from pydantic import JsonValue, SecretStr
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
-from claimspan.errors import ConfigError
+from claimspan.cost.usage import add_undecided
+from claimspan.errors import ConfigError, JudgeError
 from claimspan.judges.llm import prompts
 from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url
-from claimspan.judges.llm.batches import (
-    CheckBatch,
-    Context,
-    joint_batches,
-    plan_batches,
-    unasked_cells,
-)
+from claimspan.judges.llm.batches import CheckBatch, Context, joint_batches, plan_batches
 from claimspan.judges.llm.cells import cell_keys, free_verdicts, matrix_of, unknown_cells
 from claimspan.judges.llm.chat_endpoint import LENGTH_OPTIONS, ChatEndpoint
 from claimspan.judges.llm.checking import ReplyFormat, check_batch
@@ -350,10 +345,12 @@ class OpenAIJudge:
         )
         known |= await self._check_all(batches, keys, question)
         found = {cell: known[key] for cell, key in keys.items() if key in known}
-        left = unasked_cells(unknown_cells(keys, known), batches, context)
-        if left:
-            batches = joint_batches(texts, references, left, context=context, verdicts=found)
-            known |= await self._check_all(batches, keys, question)
+        unknown = unknown_cells(keys, known)
+        left = joint_batches(texts, references, unknown, batches, context=context, verdicts=found)
+        try:
+            known |= await self._check_all(left, keys, question)
+        except JudgeError as error:  # the verdicts on each reference alone are paid for
+            add_undecided(str(error), sum(len(batch.cells) for batch in left))
         return {cell: known[key] for cell, key in keys.items() if key in known}
 
     async def _check_all(
