@@ -79,7 +79,7 @@ async def test_chunks_go_in_with_their_ranks_and_the_ground_truth_without_one(
     await aevaluate(record, judge=make_judge(server.url))
 
     (check,) = checks(server)
-    given = list(check.asked["references"].values())
+    given: list[object] = list(check.asked["references"].values())
     assert given[:3] == [[rank, chunk.text] for rank, chunk in enumerate(SPREAD.chunks, start=1)]
     assert given[3:] == [record.ground_truth, record.response]
     assert str(check.asked["together"]) not in check.asked["references"]

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from claimspan.cost.usage import Usage
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.logprobs import Token
+from claimspan.text.encodable import encodable_json
 from claimspan.text.tokens import count_tokens
 
 __all__ = [
@@ -123,6 +124,10 @@ def read_envelope(body: bytes) -> Envelope:
     """
     try:
         return Envelope.model_validate_json(body)
+    except ValidationError:
+        pass
+    try:
+        return Envelope.model_validate_json(encodable_json(body))
     except ValidationError as error:
         if body.lstrip()[:1] == b"<":
             raise ReplyError("the endpoint answered with HTML: is base_url right?") from None

@@ -8,6 +8,7 @@ from claimspan.concurrency import SingleFlight, gather_or_cancel
 from claimspan.judges.llm.completion import ChatModel
 from claimspan.judges.llm.extraction import batches_of, extract, limits_of, sentences_of
 from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
+from claimspan.text.encodable import encodable
 from claimspan.verdicts import Claim
 
 __all__ = ["Extractor"]
@@ -53,7 +54,7 @@ class Extractor:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
-        batches = batches_of(sentences_of(text))
+        batches = batches_of(sentences_of(encodable(text)))
         limits = limits_of(batches, max_claims)
         limited = str(max_claims) if any(limits) else None
         key = content_key(self._scope, "claims", question, text, limited)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.reply_objects import is_json, objects_in
+from claimspan.text.encodable import encodable_json
 
 __all__ = [
     "MAX_CLAIMS_PER_SENTENCE",
@@ -112,10 +114,10 @@ def read_reply(content: str, kind: type[R], call: str) -> R:
 
 
 def _validated(text: str, kind: type[R]) -> R | None:
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError:
-        return None
+    for written in (text, encodable_json(text)):  # as it is, nearly always
+        with suppress(ValidationError):
+            return kind.model_validate_json(written)
+    return None
 
 
 def claims_schema(*, reasoned: bool) -> Schema:
