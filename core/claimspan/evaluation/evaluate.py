@@ -97,10 +97,9 @@ async def aevaluate(
     """
     if max_claims < 1:
         raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
-    record = record.encodable
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge = judge or _default_judge()
+    judge, record = judge or _default_judge(), record.encodable
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:

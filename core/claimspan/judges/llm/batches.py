@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from claimspan.judges.protocol import Cell
@@ -249,11 +250,11 @@ def _nearest(
     orders: list[list[int]] = []
     for i in rows:
         wanted = _words(claims[i])
-        nearness = {
-            j: _bearing(verdicts.get((i, j))) + len(wanted & words[j]) / (len(wanted) or 1)
-            for j in columns
-        }
-        orders.append(sorted(columns, key=lambda j, near=nearness: -near[j]))  # type: ignore[misc] # bound now
+        shares = {j: len(wanted & words[j]) / (len(wanted) or 1) for j in columns}
+        nearness = [_bearing(verdicts.get((i, j))) + shares[j] for j in columns]
+        # The sort is stable: of two that are as near, the one of the better rank comes first.
+        ordered = sorted(zip(nearness, columns, strict=True), key=itemgetter(0), reverse=True)
+        orders.append([j for _, j in ordered])
     return dict.fromkeys(j for places in zip(*orders, strict=True) for j in places)
 
 

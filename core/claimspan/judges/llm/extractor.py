@@ -17,9 +17,7 @@ __all__ = ["Extractor"]
 class Extractor:
     """Extracts the claims of each text once, whoever asks for them and how many ask at a time."""
 
-    def __init__(
-        self, cache: VerdictCache, scope: str, *, reasoned: bool, exact_schema: bool
-    ) -> None:
+    def __init__(self, cache: VerdictCache, scope: str, reasoned: bool, exact_schema: bool) -> None:
         """Keep what all texts have in common.
 
         Args:
@@ -36,9 +34,7 @@ class Extractor:
 
     def with_cache(self, cache: VerdictCache) -> Extractor:
         """The same with another cache."""
-        return Extractor(
-            cache, self._scope, reasoned=self._reasoned, exact_schema=self._exact_schema
-        )
+        return Extractor(cache, self._scope, self._reasoned, self._exact_schema)
 
     async def claims(
         self, model: ChatModel, text: str, max_claims: int | None, question: str | None

@@ -161,9 +161,7 @@ class OpenAIJudge:
         self._cache = VerdictCache() if cache is None else cache
         self.version: Final = f"{model}/{self._digest()[:8]}"
         self._scope = content_key(self.version, url)
-        self._extractor = Extractor(
-            self._cache, self._scope, reasoned=self._reasoned, exact_schema=exact_schema
-        )
+        self._extractor = Extractor(self._cache, self._scope, self._reasoned, exact_schema)
         self._chat_model: ChatModel = ChatEndpoint(
             model=model,
             sessions=Sessions(connect, concurrency),
