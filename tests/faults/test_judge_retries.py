@@ -1,4 +1,7 @@
-"""Failures that pass: which are tried again, after which pauses, and when a call gives up."""
+"""Failures that pass: which are tried again, after which pauses, and when a call gives up.
+
+Row F1 of the reliability matrix.
+"""
 
 from __future__ import annotations
 
