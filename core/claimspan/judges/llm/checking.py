@@ -154,7 +154,9 @@ def _material(batch: CheckBatch, ids: _Ids, question: str | None) -> dict[str, J
         each: passages[j] for each, j in ids.columns.items() if j != column
     }
     if together is not None and not references:
-        references, together = {together: [*passages.values()]}, None
+        read_as_one: JsonValue = [*passages.values()]
+        references = {together: read_as_one}
+        together = None
     return {
         "question": question,
         "references": references,
