@@ -171,6 +171,7 @@ def test_every_name_is_ascii_without_spaces() -> None:
         ("CLAIMS_RESPONSE", "claimspan.claims.response.count"),
         ("CLAIMS_GROUND_TRUTH", "claimspan.claims.ground_truth.count"),
         ("CLAIMS_UNKNOWN", "claimspan.claims.unknown.count"),
+        ("CLAIMS_CONFLICTING", "claimspan.claims.conflicting.count"),
         ("CHUNKS_COUNT", "claimspan.chunks.count"),
         ("CHUNKS_RECORDED", "claimspan.chunks.recorded"),
         ("JUDGE_NAME", "claimspan.judge.name"),

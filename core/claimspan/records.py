@@ -91,3 +91,18 @@ class RagRecord(BaseModel):
 
     metadata: _Metadata = Field(default_factory=dict[str, JsonValue])
     """What the caller keeps with the record, as JSON values; no judge reads it."""
+
+    @property
+    def encodable(self) -> RagRecord:
+        """The record itself, or a copy whose texts can be encoded.
+
+        ``model_copy`` and ``model_construct`` check no field, so that a text may have half of a
+        surrogate pair in spite of the types above.
+        """
+        texts = (self.query, self.response, self.ground_truth, *(c.text for c in self.chunks))
+        if all(text is None or encodable(text) == text for text in texts):
+            return self
+        chunks = tuple(c.model_copy(update={"text": encodable(c.text)}) for c in self.chunks)
+        known = {"query": self.query, "response": self.response, "ground_truth": self.ground_truth}
+        clean = {name: text and encodable(text) for name, text in known.items()}
+        return self.model_copy(update={**clean, "chunks": chunks})

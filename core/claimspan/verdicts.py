@@ -263,6 +263,12 @@ class VerdictMatrices(BaseModel):
         return _undecided_rows(self._of_response) + _undecided_rows(self._of_ground_truth)
 
     @property
+    def conflicting_claims(self) -> int:
+        """Number of response claims that one chunk entails and another contradicts."""
+        labels = self.response_vs_chunks.labels if self.response_vs_chunks else []
+        return sum(Label.ENTAILED in row and Label.CONTRADICTED in row for row in labels)
+
+    @property
     def _of_response(self) -> Sequence[VerdictMatrix]:
         return _given(
             self.response_vs_ground_truth, self.response_vs_chunks, self.response_vs_context

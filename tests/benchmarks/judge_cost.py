@@ -31,6 +31,7 @@ from claimspan.evaluation.estimate import aestimate  # noqa: E402 - after the pa
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many  # noqa: E402 - after the path
 from claimspan.files.record_files import read_records  # noqa: E402 - after the path
 from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
+from claimspan.judges.llm.judge import CHUNKS_PER_CALL  # noqa: E402 - after the path
 from claimspan.judges.llm.prompts import CHECK  # noqa: E402 - after the path
 from claimspan.judges.llm.replies import verdicts_schema  # noqa: E402 - after the path
 from claimspan.judges.llm.verdict_cache import VerdictCache  # noqa: E402 - after the path
@@ -134,9 +135,9 @@ async def measure(
 async def malformed(url: str, records: list[RagRecord]) -> str:
     """Measures the effect of 5 % malformed replies."""
     control(url, "/reset/0.05/0")
-    good = await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
+    good = await aevaluate_many(records, judge=judge_of(url, CHUNKS_PER_CALL, None), progress=False)
     control(url, "/reset/0.05/20")
-    bad = await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
+    bad = await aevaluate_many(records, judge=judge_of(url, CHUNKS_PER_CALL, None), progress=False)
     counts = control(url, "/stats")
     return (
         f"every 20th reply malformed: {counts['malformed']:.0f} of {counts['calls']:.0f}, "
@@ -157,7 +158,7 @@ async def cpu_of_a_call(url: str, records: list[RagRecord], rounds: int) -> floa
     control(url, "/reset/0/0")
     started = time.process_time()
     for _ in range(rounds):
-        await aevaluate_many(records, judge=judge_of(url, 6, None), progress=False)
+        await aevaluate_many(records, judge=judge_of(url, CHUNKS_PER_CALL, None), progress=False)
     return (time.process_time() - started) * 1e3 / control(url, "/stats")["calls"]
 
 
@@ -166,7 +167,9 @@ async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
     asked = {
         "call": "123456789",
         "claims": {str(100 + i): record.response[:100] for i in range(15)},
-        "references": {str(10 + i): chunk.text for i, chunk in enumerate(record.chunks[:6])},
+        "references": {
+            str(10 + i): chunk.text for i, chunk in enumerate(record.chunks[:CHUNKS_PER_CALL])
+        },
     }
     async with AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
 
@@ -194,22 +197,22 @@ async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
 
 async def run(url: str, records: list[RagRecord]) -> None:
     """Prints all measurements."""
-    await aevaluate(records[0], judge=judge_of(url, 6, None))  # loads the client
+    await aevaluate(records[0], judge=judge_of(url, CHUNKS_PER_CALL, None))  # loads the client
     head = f"{'a sample, n = 20':<40}{'calls':>8}{'prompt':>9}{'compl.':>8}{'s, 20':>8}{'s, 1':>7}"
     print(head)
     for row in PEERS:
         print(line(row))
     ours: list[Row] = []
     for name, chunks, known in (
-        ("claimspan, default", 6, False),
-        ("claimspan, ground truth known", 6, True),
+        ("claimspan, default", CHUNKS_PER_CALL, False),
+        ("claimspan, ground truth known", CHUNKS_PER_CALL, True),
         ("claimspan, all at once", None, False),
         ("claimspan, all at once, ground truth known", None, True),
         ("claimspan, careful: one text a call", 1, False),
     ):
         ours.append(await measure(url, records, name, chunks, known=known))
         print(line(ours[-1]), flush=True)
-    estimate = await aestimate(records, judge_of(url, 6, None))
+    estimate = await aestimate(records, judge_of(url, CHUNKS_PER_CALL, None))
     used = ours[0]
     print(f"tokens by {'cl100k' if TOKENIZER else 'our own estimate'}")
     print(

@@ -14,6 +14,7 @@ from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.judges import Judge
 from claimspan.metrics import METRICS
+from claimspan.metrics.truths import NO_CONTEXT_VERDICTS
 
 from scripted import (
     FACT,
@@ -122,9 +123,12 @@ def test_without_ground_truth_only_the_two_metrics_of_chunks_are_defined() -> No
     evaluation = evaluate(make_record(ground_truth=None), judge=judge)
 
     assert evaluation.metrics == {"faithfulness": 1 / 2, "contradicted_by_chunks": 1 / 2}
-    assert evaluation.undefined == dict.fromkeys(
-        (name for name in METRICS if name not in evaluation.metrics), "no ground truth"
-    )
+    assert evaluation.undefined == {
+        **dict.fromkeys(
+            (name for name in METRICS if name not in evaluation.metrics), "no ground truth"
+        ),
+        "groundedness": NO_CONTEXT_VERDICTS,
+    }
     assert evaluation.response_vs_ground_truth is None
     assert evaluation.ground_truth_vs_response is None
     assert evaluation.ground_truth_vs_chunks is None
@@ -158,7 +162,10 @@ def test_undefined_zero_reaches_the_metrics() -> None:
     evaluation = evaluate(make_record(chunks=()), judge=ScriptedJudge(), undefined="zero")
 
     assert evaluation.metrics["faithfulness"] == 0.0
-    assert evaluation.undefined == {"soft_alignment": "the judge gives no probabilities"}
+    assert evaluation.undefined == {
+        "groundedness": "no chunks",
+        "soft_alignment": "the judge gives no probabilities",
+    }
 
 
 def test_claims_beyond_the_cap_are_not_judged_but_counted() -> None:

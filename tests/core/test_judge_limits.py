@@ -92,10 +92,11 @@ async def test_a_record_makes_a_hundred_calls_and_the_other_verdicts_are_undecid
     evaluation = await aevaluate(record, judge=judge)
 
     assert server.calls == evaluation.usage.calls == 100
-    # Four claims against each chunk, and two claims against each text of the other side.
+    # Four claims against each chunk, two claims against each text of the other side, and two
+    # against all chunks together.
     (reason,) = evaluation.undecided
     assert reason == "call limit: a record may have 100 judge calls"
-    assert evaluation.undecided[reason] == 4 * 200 + 4 - verdicts_of(server)
+    assert evaluation.undecided[reason] == 4 * 200 + 4 + 2 - verdicts_of(server)
     assert "faithfulness" in evaluation.metrics  # from what was decided
 
 

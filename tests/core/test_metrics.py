@@ -11,6 +11,7 @@ import pytest
 from claimspan.errors import ConfigError, LabelError
 from claimspan.metrics import METRICS, Measurement, Undefined, compute_metrics, measure
 from claimspan.metrics.compute import Labels, matrices_of_labels
+from claimspan.metrics.truths import NO_CONTEXT_VERDICTS
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 E: Final = Label.ENTAILED
@@ -33,6 +34,7 @@ D: Final = [  # ground-truth claims by chunk: chunk 1 alone is relevant, claim 3
     [E, N, C],
     [N, N, N],
 ]
+CONTEXT: Final = [E, N, E, C, E]  # response claims by all chunks: claim 5 is spread over two
 
 
 OF_LABELS: Final = tuple(name for name in METRICS if name != "soft_alignment")
@@ -45,6 +47,7 @@ def metrics_of_the_example(undefined: Undefined = "omit") -> dict[str, float]:
         ground_truth_vs_response=B,
         response_vs_chunks=CHUNKS,
         ground_truth_vs_chunks=D,
+        response_vs_context=CONTEXT,
         undefined=undefined,
     )
 
@@ -63,6 +66,7 @@ def metrics_of_the_example(undefined: Undefined = "omit") -> dict[str, float]:
         ("hallucination", 1 / 5),  # claim 4: wrong and from nowhere
         ("self_knowledge", 1 / 5),  # claim 5: right and from nowhere
         ("faithfulness", 3 / 5),  # claims 1, 2, 3
+        ("groundedness", 3 / 5),  # claims 1, 3, 5
         ("contradicted_by_chunks", 1 / 5),  # claim 4
         ("contradicted_by_ground_truth", 1 / 5),  # claim 3
         ("correctness", 1 / 2),  # 1 entailed / (1 entailed + 1 contradicted)
@@ -96,6 +100,7 @@ def test_ragchecker_spellings_give_the_same_metrics() -> None:
         ground_truth_vs_response=row(B),
         response_vs_chunks=[row(labels) for labels in CHUNKS],
         ground_truth_vs_chunks=[row(labels) for labels in D],
+        response_vs_context=row(CONTEXT),
     )
 
     assert metrics == metrics_of_the_example()
@@ -116,6 +121,15 @@ def test_a_claim_that_one_chunk_denies_and_another_entails_is_not_contradicted()
     assert metrics["contradicted_by_chunks"] == 1 / 2
 
 
+def test_groundedness_differs_from_faithfulness_where_support_is_spread_or_disputed() -> None:
+    metrics = compute_metrics(
+        response_vs_chunks=[[N, N], [E, C], [E, N]], response_vs_context=[E, C, E]
+    )
+
+    assert metrics["groundedness"] == 2 / 3  # claims 1 and 3
+    assert metrics["faithfulness"] == 2 / 3  # claims 2 and 3
+
+
 def test_harmonic_means_are_zero_where_one_side_is() -> None:
     metrics = compute_metrics(response_vs_ground_truth=[E], ground_truth_vs_response=[C])
 
@@ -125,7 +139,9 @@ def test_harmonic_means_are_zero_where_one_side_is() -> None:
 # --- undefined ---
 
 NEED_GROUND_TRUTH: Final = {
-    name for name in METRICS if name not in ("faithfulness", "contradicted_by_chunks")
+    name
+    for name in METRICS
+    if name not in ("faithfulness", "groundedness", "contradicted_by_chunks")
 }
 NEED_CHUNKS: Final = {
     "claim_recall",
@@ -136,6 +152,7 @@ NEED_CHUNKS: Final = {
     "hallucination",
     "self_knowledge",
     "faithfulness",
+    "groundedness",
     "contradicted_by_chunks",
 }
 OF_RESPONSE_CLAIMS: Final = {
@@ -146,6 +163,7 @@ OF_RESPONSE_CLAIMS: Final = {
     "hallucination",
     "self_knowledge",
     "faithfulness",
+    "groundedness",
     "contradicted_by_chunks",
     "contradicted_by_ground_truth",
 }
@@ -161,6 +179,7 @@ def test_without_ground_truth_two_metrics_are_left() -> None:
 
     assert found.metrics == {"faithfulness": 3 / 5, "contradicted_by_chunks": 1 / 5}
     assert because("no ground truth", found) == NEED_GROUND_TRUTH
+    assert because(NO_CONTEXT_VERDICTS, found) == {"groundedness"}
 
 
 def test_without_labels_of_chunks_the_reason_says_so() -> None:
@@ -177,6 +196,7 @@ def test_without_response_claims_their_metrics_are_undefined() -> None:
             ground_truth_vs_response=B,
             response_vs_chunks=[],
             ground_truth_vs_chunks=D,
+            response_vs_context=[],
         )
     )
 
@@ -261,6 +281,7 @@ def test_when_every_verdict_is_undecided_no_metric_has_a_value() -> None:
             ground_truth_vs_response=[U],
             response_vs_chunks=[[U]],
             ground_truth_vs_chunks=[[U]],
+            response_vs_context=[U],
         )
     )
 
@@ -286,6 +307,7 @@ def test_zero_makes_an_empty_denominator_zero() -> None:
             ground_truth_vs_response=[],
             response_vs_chunks=[],
             ground_truth_vs_chunks=[],
+            response_vs_context=[],
         ),
         undefined="zero",
     )

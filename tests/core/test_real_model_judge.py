@@ -32,9 +32,13 @@ def url() -> Iterator[str]:
 
 def samples() -> list[RagRecord]:
     """The 20 samples, short enough for a model that reads 200 tokens a second."""
+    return [shortened(record) for record in read_samples()]
+
+
+def read_samples() -> list[RagRecord]:
     if not SAMPLES.is_file():
         pytest.skip("shared data is absent: the 20 samples of the peers' measurements")
-    return [shortened(record) for record in read_records(SAMPLES)]
+    return read_records(SAMPLES)
 
 
 def shortened(record: RagRecord) -> RagRecord:
@@ -49,12 +53,13 @@ def shortened(record: RagRecord) -> RagRecord:
 
 
 async def evaluate_all(
-    records: list[RagRecord], url: str, extraction: Extraction
+    records: list[RagRecord], url: str, extraction: Extraction, chunks_per_call: int = 10
 ) -> list[Evaluation]:
     judge = OpenAIJudge(
         MODEL_NAME,
         base_url=url,
         extraction=extraction,
+        chunks_per_call=chunks_per_call,
         exact_schema=True,  # a model this small loses count of ids
         concurrency=1,
         call_seconds=120.0,
@@ -89,3 +94,20 @@ async def test_twenty_samples_keep_to_the_protocol(
             evaluation.response_claims or evaluation.ground_truth_claims
         )
         assert evaluation.usage.input_tokens > 300
+
+
+@pytest.mark.parametrize("chunks_per_call", [10, 1], ids=["in the same call", "in one more call"])
+async def test_a_real_server_labels_two_chunks_together(url: str, chunks_per_call: int) -> None:
+    record = next(each for each in read_samples() if len(each.chunks) > 1)
+    chunks = tuple(c.model_copy(update={"text": c.text[:150]}) for c in record.chunks[:2])
+    short = shortened(record).model_copy(update={"chunks": chunks, "ground_truth": None})
+
+    (evaluation,) = await evaluate_all([short], url, "direct", chunks_per_call)
+
+    assert evaluation.error is None
+    assert evaluation.undecided == {}
+    assert evaluation.response_vs_context is not None
+    assert evaluation.response_vs_context.shape == (len(evaluation.response_claims), 1)
+    assert len(evaluation.response_claims) >= 1
+    assert "groundedness" in evaluation.metrics
+    assert evaluation.usage.calls == (2 if chunks_per_call > 1 else 4)

@@ -13,11 +13,8 @@ import logging
 import resource
 import socket
 import time
-from collections import defaultdict
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Final
 from weakref import ReferenceType, ref
 
@@ -27,7 +24,6 @@ from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
-from claimspan.judges.llm.client import retry_after_seconds
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge
@@ -98,139 +94,6 @@ async def test_waiting_for_a_free_slot_does_not_use_up_a_calls_deadline(
 
     assert counts == [1] * 8  # 1.6 s in all
     assert server.most_active == 1
-
-
-# --- retries ---
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 529])
-async def test_a_passing_failure_is_tried_again(server: JudgeServer, status: int) -> None:
-    async def behave(exchange: Exchange) -> None:
-        if exchange.number < 3:
-            await exchange.send(b"{}", status=status, headers={"retry-after-ms": "1"})
-        else:
-            await exchange.reply(reply_to(exchange.asked))
-
-    server.behave = behave
-
-    assert await extract(make_judge(server.url)) == 2
-    assert server.calls == 3
-
-
-@pytest.mark.parametrize("status", [301, 307, 400, 401, 403, 404, 422])
-async def test_a_lasting_failure_is_not_tried_again(server: JudgeServer, status: int) -> None:
-    async def behave(exchange: Exchange) -> None:
-        await exchange.send(b"{}", status=status, headers={"location": "/v1/elsewhere"})
-
-    server.behave = behave
-
-    with pytest.raises(JudgeError, match=f"HTTP {status}: "):
-        await extract(make_judge(server.url))
-
-    assert server.calls == 1
-
-
-async def test_a_failure_that_stays_is_given_up_after_three_requests(server: JudgeServer) -> None:
-    async def behave(exchange: Exchange) -> None:
-        await exchange.send(b"{}", status=503)
-
-    server.behave = behave
-
-    with pytest.raises(JudgeError, match="HTTP 503; requests made: 3"):
-        await extract(make_judge(server.url))
-
-    assert server.calls == 3
-
-
-async def test_a_wait_that_the_server_asks_for_is_kept(server: JudgeServer) -> None:
-    moments: list[float] = []
-
-    async def behave(exchange: Exchange) -> None:
-        moments.append(time.monotonic())
-        if exchange.number == 1:
-            await exchange.send(b"{}", status=429, headers={"Retry-After": "2"})
-        else:
-            await exchange.reply(reply_to(exchange.asked))
-
-    server.behave = behave
-
-    assert await extract(make_judge(server.url)) == 2
-    assert moments[1] - moments[0] >= 2.0
-
-
-async def test_a_wait_beyond_the_deadline_is_not_begun(server: JudgeServer) -> None:
-    async def behave(exchange: Exchange) -> None:
-        await exchange.send(b"{}", status=429, headers={"Retry-After": "30"})
-
-    server.behave = behave
-    started = time.monotonic()
-
-    with pytest.raises(JudgeError, match="HTTP 429; requests made: 1"):
-        await extract(make_judge(server.url, call_seconds=10.0))
-
-    assert time.monotonic() - started < 5
-
-
-def test_a_wait_is_read_in_every_form() -> None:
-    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
-
-    assert retry_after_seconds({"retry-after": "3"}) == 3.0
-    assert retry_after_seconds({"retry-after-ms": "250", "retry-after": "3"}) == 0.25
-    assert 50 < retry_after_seconds({"retry-after": soon}) <= 60
-    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}) <= 0
-    assert retry_after_seconds({"retry-after": "soon"}) == 0
-    assert retry_after_seconds({"retry-after": "Fri, 31 Dec 9999 23:59:59 -1200"}) > 1e9
-    assert retry_after_seconds({"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}) == 0
-    assert retry_after_seconds({}) == 0
-
-
-async def test_pauses_grow_and_calls_that_failed_together_do_not_come_back_together(
-    server: JudgeServer,
-) -> None:
-    moments: defaultdict[str, list[float]] = defaultdict(list)
-
-    async def behave(exchange: Exchange) -> None:
-        moments[exchange.messages[1].partition('"call"')[0]].append(time.monotonic())
-        await exchange.send(b"{}", status=503)
-
-    server.behave = behave
-    judges = [make_judge(server.url) for _ in range(8)]  # one circuit breaker each
-    calls = [extract(judge, f"It is {i}.") for i, judge in enumerate(judges)]
-    await asyncio.gather(*calls, return_exceptions=True)
-
-    pauses = [(second - first, third - second) for first, second, third in moments.values()]
-    assert len(pauses) == 8
-    assert all(0.25 <= first < second for first, second in pauses)
-    firsts = [first for first, _ in pauses]
-    assert max(firsts) - min(firsts) > 0.01
-
-
-@pytest.mark.parametrize("size", [0, 1, 40, 120])
-async def test_a_connection_that_breaks_off_is_tried_again(server: JudgeServer, size: int) -> None:
-    async def behave(exchange: Exchange) -> None:
-        if exchange.number > 1:
-            await exchange.reply(reply_to(exchange.asked))
-            return
-        exchange.out.write((b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + b" " * 90)[:size])
-        exchange.out.close()
-
-    server.behave = behave
-
-    assert await extract(make_judge(server.url)) == 2
-
-
-async def test_a_deadline_between_two_tries_is_reported_with_the_last_answer(
-    server: JudgeServer,
-) -> None:
-    async def behave(exchange: Exchange) -> None:
-        await exchange.send(b"{}", status=503)
-
-    server.behave = behave
-
-    with pytest.raises(
-        JudgeError, match=r"no reply within 0\.2 s \(the last answer was HTTP 503\)"
-    ):
-        await extract(make_judge(server.url, call_seconds=0.2))
 
 
 # --- the circuit breaker ---

@@ -124,7 +124,7 @@ async def test_a_dead_endpoint_is_asked_once_in_a_while_and_used_again_when_it_i
     endpoint = judge._chat_model  # pyright: ignore[reportPrivateUsage] - thirty seconds are too long for a test
     assert isinstance(endpoint, ChatEndpoint)
     endpoint._breaker = CircuitBreaker(clock=lambda: now)  # pyright: ignore[reportPrivateUsage] - as above
-    for i in range(2):  # three requests, then two more until it opens
+    for i in range(2):  # it opens within the retries of the first call
         with pytest.raises(JudgeUnavailableError):
             await judge.extract_claims(f"Failed {i}.")
     assert server.calls == MAX_FAILURES
@@ -149,7 +149,7 @@ async def test_each_judge_has_a_breaker_of_its_own(server: JudgeServer) -> None:
         with pytest.raises(JudgeUnavailableError):
             await make_judge(server.url).extract_claims(f"It is {i}.")
 
-    assert server.calls == 6  # three each: neither has counted the other's
+    assert server.calls == 2 * MAX_FAILURES  # neither has counted the other's
 
 
 @pytest.mark.parametrize("body", [b"Sorry.", b"{}", b" " * (5 * 2**20 + 1)], ids=len)

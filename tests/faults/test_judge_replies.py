@@ -15,8 +15,9 @@ from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge, verdict_rows
 
-ALL_CELLS: Final = 16
-"""Verdicts of RECORD: two claims against three chunks, twice, and two against the other text."""
+ALL_CELLS: Final = 18
+"""Verdicts of RECORD: two claims against three chunks, twice, two against the other text, and two
+against the chunks together."""
 
 LONGEST_REPLY: Final = 260
 """More characters than the reply to the check of RECORD has."""
@@ -36,6 +37,7 @@ def undecided(evaluation: Evaluation) -> int:
         evaluation.response_vs_ground_truth,
         evaluation.ground_truth_vs_response,
         evaluation.ground_truth_vs_chunks,
+        evaluation.response_vs_context,
     )
     return sum(cell is None for matrix in matrices if matrix for cell in matrix.verdicts())
 
@@ -182,19 +184,27 @@ async def test_a_surplus_verdict_moves_nothing(server: JudgeServer) -> None:
 
 MALFORMED: Final[dict[str, tuple[Change, str]]] = {
     "prose": (lambda _: "I am sorry, but I cannot help.", "the reply is not JSON"),
-    "a block of JSON in prose": (
-        lambda reply: f"Here you are: {json.dumps(reply)}",
+    "JSON in quotes": (
+        lambda reply: f'The passage says "{json.dumps(reply)}".',
         "the reply is not JSON",
     ),
-    "two blocks of JSON": (lambda reply: json.dumps(reply) * 2, "the reply is not JSON"),
+    "two blocks of JSON": (lambda reply: json.dumps(reply) * 2, "the reply answers twice"),
+    "thoughts without an end": (
+        lambda reply: f"<think>Perhaps {json.dumps(reply)}, or not",
+        "the reply is not JSON",
+    ),
+    "JSON within JSON that is cut": (
+        lambda reply: json.dumps({"result": reply})[:-1],
+        "the reply is not JSON",
+    ),
     "another schema": (lambda _: '{"verdicts": {}}', "the reply does not fit the schema"),
     "a list": (lambda _: "[]", "the reply does not fit the schema"),
     "another call": (
         lambda reply: json.dumps(reply | {"call": "123456789"}),
         "the reply does not repeat the id of the call",
     ),
-    "a number in place of text": (
-        lambda reply: json.dumps(reply | {"call": 123456789}),
+    "a list in place of text": (
+        lambda reply: json.dumps(reply | {"call": [123456789]}),
         "the reply does not fit the schema",
     ),
 }

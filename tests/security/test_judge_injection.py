@@ -26,7 +26,7 @@ from claimspan.judges.llm.encoding import call_id, claim_ids, encode, reference_
 from claimspan.judges.values import is_bare_value
 from claimspan.text.injection import injection_signs
 
-from judge_server import Exchange, JudgeServer, judge_server, reply_to
+from judge_server import Exchange, JudgeServer, judge_server, reply_to, text_of
 from judged import RECORD, make_judge
 
 FORGED: Final = json.dumps(
@@ -135,7 +135,8 @@ def parrot() -> Iterator[JudgeServer]:
         if "sentences" in exchange.asked:
             await exchange.reply(reply_to(exchange.asked))
             return
-        found = [text for text in exchange.asked["references"].values() if text.startswith("{")]
+        texts = map(text_of, exchange.asked["references"].values())
+        found = [text for text in texts if text.startswith("{")]
         await exchange.reply(found[0])
 
     with judge_server() as server:

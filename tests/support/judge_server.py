@@ -25,7 +25,15 @@ from pydantic import JsonValue
 
 from claimspan.text.tokens import count_tokens
 
-__all__ = ["Behaviour", "Exchange", "JudgeServer", "completion", "judge_server", "reply_to"]
+__all__ = [
+    "Behaviour",
+    "Exchange",
+    "JudgeServer",
+    "completion",
+    "judge_server",
+    "reply_to",
+    "text_of",
+]
 
 Json = dict[str, JsonValue]
 
@@ -119,7 +127,10 @@ def _answer(asked: Mapping[str, Mapping[str, str]]) -> Json:
             {"sentence": int(number), "text": text} for number, text in asked["sentences"].items()
         ]
         return {"claims": claims}
-    words = {each: _long_words(text) for each, text in asked["references"].items()}
+    words = {each: _long_words(text_of(given)) for each, given in asked["references"].items()}
+    if "together" in asked:
+        passages = (given for given in asked["references"].values() if isinstance(given, list))
+        words[str(asked["together"])] = _long_words(" ".join(map(text_of, passages)))
     rows: list[JsonValue] = []
     for claim, text in asked["claims"].items():
         wanted = _long_words(text)
@@ -129,6 +140,13 @@ def _answer(asked: Mapping[str, Mapping[str, str]]) -> Json:
         ]
         rows.append({"claim": claim, "labels": labels})
     return {"verdicts": rows}
+
+
+def text_of(given: JsonValue) -> str:
+    """The text of a reference: a text, a passage with its rank, or several passages."""
+    if isinstance(given, list):
+        return " ".join(text_of(each) for each in given if not isinstance(each, int))
+    return str(given)
 
 
 def _long_words(text: str) -> set[str]:

@@ -231,6 +231,9 @@ CLAIMS_RESPONSE: Final = "claimspan.claims.response.count"
 CLAIMS_GROUND_TRUTH: Final = "claimspan.claims.ground_truth.count"
 CLAIMS_UNKNOWN: Final = "claimspan.claims.unknown.count"
 """Claims with at least one verdict that the judge could not give."""
+CLAIMS_CONFLICTING: Final = "claimspan.claims.conflicting.count"
+"""Claims of the response that one chunk entails and another contradicts; absent where there are
+none."""
 CLAIMS_DROPPED: Final = "claimspan.claims.dropped.count"
 """Claims beyond the cap, which were not judged; absent where there are none."""
 CLAIMS_RECORDED: Final = "claimspan.claims.recorded"
@@ -288,6 +291,10 @@ CLAIM_CONTRADICTED_BY: Final = "contradicted_by"
 """JSON array of the ids of the chunks that contradict the claim."""
 CLAIM_GROUND_TRUTH_LABEL: Final = "ground_truth_label"
 """Of a response claim: against the ground truth."""
+
+CLAIM_CONTEXT_LABEL: Final = "context_label"
+"""Of a response claim: against all chunks read together. Written only where it differs from the
+claim's label."""
 
 
 def response_claim(index: int, field: str) -> str:

@@ -49,7 +49,7 @@ MAIN: Final = (
 """The metrics whose reason a summary gives first: what is wrong with the answer, and then what it
 lacks. The others follow from these, or are about the chunks alone."""
 
-DERIVED: Final = frozenset({*MEANS, EXPECTED, "completeness"})
+DERIVED: Final = frozenset({*MEANS, EXPECTED, "completeness", "groundedness"})
 """Metrics that say again what others say; a summary does not name them beside these."""
 
 

@@ -103,9 +103,17 @@ class _Rehearsal:
         """Make up a reply of the right form and length; reports prompt and reply as usage."""
         asked: dict[str, dict[str, str]] = json.loads(prompt.user)
         if "sentences" in asked:
-            reply = self._claims(asked["sentences"], has_notes="notes" in str(prompt.schema))
+            at_most = asked.get("at_most")
+            reply = self._claims(
+                asked["sentences"],
+                at_most if isinstance(at_most, int) else None,
+                has_notes="notes" in str(prompt.schema),
+            )
         else:
-            reply = _verdicts(asked["claims"], asked["references"])
+            # The passages of a check may have one more label, for all of them together.
+            together = asked.get("together")
+            labelled = [*asked["references"], *([] if together is None else [str(together)])]
+            reply = _verdicts(asked["claims"], labelled)
         # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
@@ -114,7 +122,9 @@ class _Rehearsal:
         add_usage(Usage(calls=1, input_tokens=sent, output_tokens=count_tokens(content)))
         return Completion(content)
 
-    def _claims(self, sentences: Mapping[str, str], *, has_notes: bool) -> dict[str, JsonValue]:
+    def _claims(
+        self, sentences: Mapping[str, str], at_most: int | None, *, has_notes: bool
+    ) -> dict[str, JsonValue]:
         """Make up the expected number of claims, each as long as its sentence."""
         claims: list[JsonValue] = []
         for number, sentence in sentences.items():
@@ -125,10 +135,10 @@ class _Rehearsal:
             for text in texts:
                 claims.append({"sentence": int(number), "text": text})
         notes: dict[str, JsonValue] = {"notes": " ".join(sentences.values())}
-        return {**(notes if has_notes else {}), "claims": claims}
+        return {**(notes if has_notes else {}), "claims": claims[:at_most]}
 
 
-def _verdicts(claims: Mapping[str, str], references: Mapping[str, str]) -> dict[str, JsonValue]:
+def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, JsonValue]:
     # Every label is one letter, so which one makes no difference to the tokens.
-    labels: list[JsonValue] = [f"{each}:N" for each in references]
+    labels: list[JsonValue] = [f"{each}:N" for each in labelled]
     return {"verdicts": [{"claim": each, "labels": labels} for each in claims]}

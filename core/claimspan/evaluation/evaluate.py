@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, NamedTuple, TypeGuard, TypeVar
 
 from claimspan.concurrency import gather_or_cancel
@@ -21,7 +22,7 @@ from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
-from claimspan.judges.protocol import Judge
+from claimspan.judges.protocol import ClaimLimitedJudge, Judge
 from claimspan.metrics.compute import METRICS, Undefined, check_undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
@@ -98,7 +99,7 @@ async def aevaluate(
     _check_options(undefined, max_claims)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge = judge or _default_judge()
+    judge, record = judge or _default_judge(), record.encodable
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
@@ -308,7 +309,9 @@ async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
     texts = (record.response, ground_truth_of(record) or "")
     # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
     cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
-    found = await gather_or_cancel([_claims_of(judge, text, record.query) for text, _ in cut])
+    found = await gather_or_cancel(
+        [_claims_of(judge, text, record.query, max_claims) for text, _ in cut]
+    )
     response, ground_truth = (claims[:max_claims] for claims in found)
     dropped = sum(map(len, found)) - len(response) - len(ground_truth)
     # A sentence that was cut counts as one claim.
@@ -326,11 +329,15 @@ def _cut(text: str, max_sentences: int) -> tuple[str, int]:
     return kept, len(sentences) - max_sentences
 
 
-async def _claims_of(judge: Judge, text: str, question: str) -> list[Claim]:
+async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) -> list[Claim]:
     # No call is paid for a text that can make no claim.
     if not text.strip():
         return []
-    claims = await guarded(judge, lambda: judge.extract_claims(text, question=question))
+    call = partial(judge.extract_claims, text, question=question)
+    if isinstance(judge, ClaimLimitedJudge):
+        # One more than is kept, so that it shows, and is counted, where there are more.
+        call = partial(judge.extract_at_most, text, max_claims + 1, question=question)
+    claims = await guarded(judge, call)
     if not _are_claims(claims):
         raise JudgeError(
             f"judge {judge.name!r} returned something else than a list of Claim: "

@@ -37,6 +37,8 @@ async def judge_matrices(
     record: RagRecord,
     response_claims: Sequence[Claim],
     ground_truth_claims: Sequence[Claim],
+    *,
+    reads_together: bool = True,
 ) -> VerdictMatrices:
     """Ask a judge for every verdict matrix that the record allows.
 
@@ -46,6 +48,7 @@ async def judge_matrices(
         record: The record; without a ground truth only the response is checked.
         response_claims: Claims of the response.
         ground_truth_claims: Claims of the ground truth.
+        reads_together: Whether the verdicts on all chunks together are of use.
 
     Raises:
         JudgeError: The judge failed, or returned a matrix of another shape.
@@ -59,15 +62,16 @@ async def judge_matrices(
         claims = [*response_claims, *ground_truth_claims]
         texts = [*chunks, ground_truth, record.response]
         areas = _areas(len(response_claims), len(claims), len(chunks))
-    if isinstance(judge, ContextJudge) and len(chunks) > 1:
+    reads_context = reads_together and isinstance(judge, ContextJudge)
+    if reads_context and len(chunks) > 1:
         areas["response_vs_context"] = _Area(
             range(len(response_claims)), range(len(texts), len(texts) + 1)
         )
-    if isinstance(judge, SparseJudge):
+    if isinstance(judge, SparseJudge) and len(areas) > 1:
         matrices = await _matrices_at_once(judge, claims, texts, areas, record.query)
     else:
         matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
-    if len(chunks) == 1:  # one chunk is the whole context
+    if reads_context and len(chunks) == 1:  # one chunk is the whole context
         matrices["response_vs_context"] = matrices["response_vs_chunks"]
     return VerdictMatrices(**matrices)
 

@@ -90,6 +90,11 @@ REASONS: Final[Mapping[str, _Reason]] = {
         counted.hallucinated, True, "{claims} {are} neither in a chunk nor in the ground truth"
     ),
     "faithfulness": _Reason(lambda truths: truths.faithful, False, "{claims} {are} in no chunk"),
+    "groundedness": _Reason(
+        lambda truths: truths.grounded,
+        False,
+        "{claims} {are} not supported by the chunks read together",
+    ),
     "contradicted_by_chunks": _Reason(
         counted.contradicted, True, "{claims} {are} contradicted by {by}"
     ),

@@ -7,12 +7,20 @@ A strong judge costs money or time for every verdict. Where a cheap judge's prob
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from claimspan.cost.budget import Budget
-from claimspan.judges.protocol import BudgetedJudge, Cell, Judge, SparseJudge
+from claimspan.judges.protocol import (
+    BudgetedJudge,
+    Cell,
+    ClaimLimitedJudge,
+    ContextJudge,
+    Judge,
+    SparseJudge,
+)
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["LEXICAL_THRESHOLDS", "CascadeJudge", "Thresholds"]
@@ -88,6 +96,10 @@ class CascadeJudge:
         self.cheap: Final = cheap
         self.strong: Final = strong
         self.thresholds: Final = thresholds
+        if isinstance(strong, ContextJudge):
+            # On the object: a cascade of judges that read no context must not seem to read one.
+            self.check_context: Final = partial(self._check_context, strong)
+            """As ``ContextJudge.check_context``; only where the strong judge has it."""
 
     @property
     def name(self) -> str:
@@ -112,6 +124,14 @@ class CascadeJudge:
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the claims that the strong judge extracts."""
+        return await self.strong.extract_claims(text, question=question)
+
+    async def extract_at_most(
+        self, text: str, max_claims: int, *, question: str | None = None
+    ) -> list[Claim]:
+        """Returns the claims that the strong judge extracts, limited where it can be."""
+        if isinstance(self.strong, ClaimLimitedJudge):
+            return await self.strong.extract_at_most(text, max_claims, question=question)
         return await self.strong.extract_claims(text, question=question)
 
     async def check(
@@ -158,14 +178,81 @@ class CascadeJudge:
             if unsure
             else cheap
         )
+        return _joined(cheap, strong, cells, unsure)
+
+    async def _check_context(
+        self,
+        strong: ContextJudge,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Decides single cells as ``check_cells`` does, and joint ones where it is sure of them."""
+        cheap = await self._cheap_with_context(claims, references, cells, context, question)
+        unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
+        found = (
+            await strong.check_context(
+                claims, references, unsure, context=context, question=question
+            )
+            if unsure
+            else cheap
+        )
+        return _joined(cheap, found, cells, unsure)
+
+    async def _cheap_with_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        context: Sequence[int],
+        question: str | None,
+    ) -> VerdictMatrix:
+        """The cheap judge's verdicts, with a column for the context.
+
+        A judge that reads no context knows one thing of it: what a reference surely entails, and
+        none denies, all of them entail.
+        """
+        if isinstance(self.cheap, ContextJudge):
+            return await self.cheap.check_context(
+                claims, references, cells, context=context, question=question
+            )
+        joint = len(references)
+        single = {(i, j) for i, j in cells if j != joint}
+        found = await _check_cells(self.cheap, claims, references, single, question)
+        wanted = {i for i, j in cells if j == joint}
         rows = [
-            [
-                (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
-                for j in range(len(references))
-            ]
-            for i in range(len(claims))
+            [*row, self._undisputed([row[j] for j in context]) if i in wanted else None]
+            for i, row in enumerate(found.rows)
         ]
-        return VerdictMatrix.of(rows, len(references))
+        return VerdictMatrix.of(rows, joint + 1)
+
+    def _undisputed(self, verdicts: Sequence[Verdict | None]) -> Verdict | None:
+        """The verdict that entails a claim most, where it is accepted and none contradicts it."""
+        if any(each is not None and each.label is Label.CONTRADICTED for each in verdicts):
+            return None
+        sure = [
+            each
+            for each in verdicts
+            if each is not None and each.label is Label.ENTAILED and self.thresholds.accepts(each)
+        ]
+        return max(sure, key=lambda each: each.entailed or 0.0, default=None)
+
+
+def _joined(
+    cheap: VerdictMatrix, strong: VerdictMatrix, cells: Collection[Cell], unsure: Collection[Cell]
+) -> VerdictMatrix:
+    """The verdicts of the strong judge in the cells that the cheap one is unsure of."""
+    rows = [
+        [
+            (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
+            for j in range(cheap.n_references)
+        ]
+        for i in range(len(cheap))
+    ]
+    return VerdictMatrix.of(rows, cheap.n_references)
 
 
 async def _check_cells(
@@ -182,6 +269,8 @@ async def _check_cells(
     # An LLM judge puts cells of several rows into one call, which separate matrices would prevent.
     if isinstance(judge, SparseJudge):
         return await judge.check_cells(claims, references, cells, question=question)
+    if not cells:
+        return VerdictMatrix.of([[None] * len(references) for _ in claims], len(references))
     rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
     smallest = await judge.check(
         [claims[i] for i in rows], [references[j] for j in columns], question=question

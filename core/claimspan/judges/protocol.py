@@ -8,7 +8,14 @@ from typing import Protocol, runtime_checkable
 from claimspan.cost.budget import Budget
 from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["BudgetedJudge", "Cell", "ContextJudge", "Judge", "SparseJudge"]
+__all__ = [
+    "BudgetedJudge",
+    "Cell",
+    "ClaimLimitedJudge",
+    "ContextJudge",
+    "Judge",
+    "SparseJudge",
+]
 
 Cell = tuple[int, int]
 """Index of a claim, and index of a reference."""
@@ -130,6 +137,29 @@ class ContextJudge(SparseJudge, Protocol):
             A matrix of shape ``(len(claims), len(references) + 1)``, whose last column has the
             verdicts by the context; a cell that was not asked for, or could not be decided, is
             None.
+
+        Raises:
+            JudgeError: The judge failed.
+        """
+        ...
+
+
+@runtime_checkable
+class ClaimLimitedJudge(Judge, Protocol):
+    """A judge that can stop extracting, because every claim that it writes is paid for."""
+
+    async def extract_at_most(
+        self, text: str, max_claims: int, *, question: str | None = None
+    ) -> list[Claim]:
+        """Extracts the first claims of a text.
+
+        Args:
+            text: A response or a ground truth.
+            max_claims: Claims that are of use; the caller leaves out what comes after them.
+            question: The query that the text answers, where known.
+
+        Returns:
+            As ``extract_claims``.
 
         Raises:
             JudgeError: The judge failed.

@@ -77,6 +77,7 @@ def compute_metrics(
     ground_truth_vs_response: Labels | None = None,
     response_vs_chunks: Sequence[Labels] | None = None,
     ground_truth_vs_chunks: Sequence[Labels] | None = None,
+    response_vs_context: Labels | None = None,
     undefined: Undefined = "omit",
 ) -> dict[str, float]:
     """Compute every metric that the given labels allow.
@@ -90,6 +91,8 @@ def compute_metrics(
             shape ``(n_response_claims, n_chunks)``.
         ground_truth_vs_chunks: Label of each ground-truth claim by each chunk,
             shape ``(n_ground_truth_claims, n_chunks)``.
+        response_vs_context: Label of each response claim by all chunks read together,
+            shape ``(n_response_claims,)``.
         undefined: ``"omit"`` leaves out a metric whose denominator is empty; ``"zero"`` makes it
             0.0, as ragchecker 0.1.9 does. A metric whose labels were not given is left out in
             both.
@@ -106,6 +109,7 @@ def compute_metrics(
         ground_truth_vs_response=ground_truth_vs_response,
         response_vs_chunks=response_vs_chunks,
         ground_truth_vs_chunks=ground_truth_vs_chunks,
+        response_vs_context=response_vs_context,
     )
     return dict(measure(matrices, undefined=undefined).metrics)
 
@@ -152,6 +156,7 @@ def matrices_of_labels(
     ground_truth_vs_response: Labels | None = None,
     response_vs_chunks: Sequence[Labels] | None = None,
     ground_truth_vs_chunks: Sequence[Labels] | None = None,
+    response_vs_context: Labels | None = None,
 ) -> VerdictMatrices:
     """Parse labels into verdicts without probabilities; shapes as in ``compute_metrics``.
 
@@ -170,6 +175,7 @@ def matrices_of_labels(
             response_vs_ground_truth=_column(response_vs_ground_truth),
             ground_truth_vs_response=_column(ground_truth_vs_response),
             ground_truth_vs_chunks=_table(ground_truth_vs_chunks, n_chunks),
+            response_vs_context=_column(response_vs_context),
         )
     except ValidationError as error:
         raise LabelError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None

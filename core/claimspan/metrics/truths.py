@@ -16,6 +16,7 @@ from claimspan.errors import ClaimspanError
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 __all__ = [
+    "NO_CONTEXT_VERDICTS",
     "NO_GROUND_TRUTH",
     "Truth",
     "Truths",
@@ -145,8 +146,10 @@ class Truths:
     @cached_property
     def grounded(self) -> Sequence[Truth]:
         """Whether all chunks together entail each response claim, ``(n_response_claims,)``."""
-        rows = _rows(self.matrices.response_vs_context, "response", NO_CONTEXT_VERDICTS)
-        return _entailed(row[0] for row in rows)
+        matrix, by_chunk = self.matrices.response_vs_context, self.matrices.response_vs_chunks
+        if matrix is None and by_chunk is not None and not by_chunk.n_references:
+            raise UndefinedMetricError("no chunks", not_given=True)
+        return _entailed(row[0] for row in _rows(matrix, "response", NO_CONTEXT_VERDICTS))
 
     @cached_property
     def held(self) -> Sequence[Sequence[Truth]]:

@@ -38,6 +38,10 @@ class ReportClaim(Claim):
     """Highest probability that a chunk entails a response claim, or that the response entails a
     ground-truth claim; None where the judge gave only labels."""
 
+    context_label: Label | None = None
+    """A response claim against all chunks read together; None where it is as ``label``, where the
+    judge was undecided, and where it reads each chunk on its own."""
+
     supported_by: tuple[str, ...] = ()
     """Ids of the chunks that entail the claim."""
 

@@ -182,6 +182,7 @@ def response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[Re
     against_chunks = evaluation.response_vs_chunks
     labels, truths = _merged(against_chunks), _merged(evaluation.response_vs_ground_truth)
     confidences, entailments = _probabilities(against_chunks)
+    together = _merged(evaluation.response_vs_context)
     return tuple(
         ReportClaim(
             text=claim.text,
@@ -190,6 +191,7 @@ def response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[Re
             ground_truth_label=_at(truths, index),
             confidence=_at(confidences, index),
             entailed=_at(entailments, index),
+            context_label=_other(_at(together, index), _at(labels, index)),
             supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
             contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
         )
@@ -214,6 +216,10 @@ def ground_truth_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tupl
         )
         for index, claim in enumerate(evaluation.ground_truth_claims)
     )
+
+
+def _other(label: Label | None, first: Label | None) -> Label | None:
+    return None if label is first else label
 
 
 def _sentence(claim: Claim) -> str | None:

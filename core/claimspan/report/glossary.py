@@ -96,6 +96,14 @@ _METRICS: Final = (
         "Share of the response's claims that at least one chunk entails.",
     ),
     Metric(
+        "groundedness",
+        GENERATOR,
+        False,
+        "Share of the response's claims that all chunks, read together, entail. Faithfulness asks "
+        "each chunk alone: the two differ where a claim's support is spread over several chunks, "
+        "or where chunks contradict each other.",
+    ),
+    Metric(
         "contradicted_by_chunks",
         CONTRADICTIONS,
         True,
@@ -138,6 +146,7 @@ GLOSSARY: Final = {metric.name: metric for metric in _METRICS}
 
 MAIN_METRICS: Final = (
     "faithfulness",
+    "groundedness",
     "hallucination",
     "contradicted_by_chunks",
     "precision",

@@ -28,9 +28,11 @@ from claimspan.report.slice_views import view_slices
 from claimspan.report.slices import slice_keys
 from claimspan.report.summary import MetricSummary, summarise
 from claimspan.report.views import (
+    CONFLICTING,
     UNDECIDED,
     AnswerView,
     TileView,
+    response_label,
     view_record,
     view_score,
     view_tile,
@@ -59,6 +61,15 @@ _ROW_METRICS: Final = (
 )
 _ROW_LIMIT: Final = 4
 """Number of score columns; more would leave no room for the question."""
+
+_LABELS: Final = (
+    Label.ENTAILED,
+    CONFLICTING,
+    Label.NEUTRAL,
+    Label.CONTRADICTED,
+    UNDECIDED,
+)
+"""The labels of claims in the order of the overview."""
 
 _WORDS: Final = {
     Part.RETRIEVER: "the retriever",
@@ -267,7 +278,7 @@ def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[TileView]]:
 
 
 def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
-    claims = Counter(c.label or UNDECIDED for e in entries for c in e.response_claims)
+    claims = Counter(response_label(c) for e in entries for c in e.response_claims)
     started = [entry.started for entry in entries if entry.started]
     # Records whose price is not known are left out: their number of calls is shown all the same.
     costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
@@ -279,7 +290,7 @@ def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
         "cost": _cost(sum(costs)),
         "first": min(started, default=None),
         "last": max(started, default=None),
-        "labels": [(label, claims[label]) for label in (*Label, UNDECIDED) if claims[label]],
+        "labels": [(label, claims[label]) for label in _LABELS if claims[label]],
         "n_claims": claims.total(),
         "n_records": len(entries),
         **_diagnosed(entries),

@@ -11,7 +11,7 @@ from claimspan.report.diagnosed import diagnosis_of
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.glossary import describe
 from claimspan.report.slices import SliceKey, slice_value
-from claimspan.report.views import UNDECIDED, score_order
+from claimspan.report.views import response_label, score_order
 
 __all__ = ["Question", "index_row", "side_by_side", "worst_first"]
 
@@ -71,7 +71,7 @@ def index_row(question: Question, metrics: Sequence[str], keys: Sequence[SliceKe
         scores={m: score for m in metrics if (score := _worst(entries, m)) is not None},
         # A set would give another page for the same records each time.
         statuses=list(dict.fromkeys(entry.status for entry in entries)),
-        labels=sorted({c.label or UNDECIDED for e in entries for c in e.response_claims}),
+        labels=sorted({response_label(c) for e in entries for c in e.response_claims}),
         parts=sorted({diagnosis_of(entry).part for entry in entries}),
         started=min(started, default=None),
         # "Slowest first" finds a question that is slow in any system.

@@ -22,6 +22,7 @@ from claimspan.verdicts import Label
 
 __all__ = [
     "CLOSE_CALL",
+    "CONFLICTING",
     "UNDECIDED",
     "AnswerView",
     "BarView",
@@ -31,6 +32,7 @@ __all__ = [
     "ScoreView",
     "SegmentView",
     "TileView",
+    "response_label",
     "score_order",
     "view_record",
     "view_score",
@@ -43,10 +45,24 @@ CLOSE_CALL: Final = 0.6
 UNDECIDED: Final = "undecided"
 """The word that the page shows for a label that is None."""
 
+CONFLICTING: Final = "conflicting"
+"""The word for a claim of the response that one chunk entails and another contradicts."""
+
+_OF_RESPONSE: Final = "r"
+"""How the keys of the response's claims begin; those of the ground truth begin with another letter.
+"""
+
 _TILE_HEIGHT: Final = 30
 """Height of the tallest bar, in units of the 32-unit-high drawing in the template."""
 
-_WORST_FIRST: Final = (Label.CONTRADICTED, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
+_WORST_FIRST: Final = (Label.CONTRADICTED, CONFLICTING, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
+
+
+def response_label(claim: ReportClaim) -> str:
+    """The label of a claim of the response against the chunks, in one word."""
+    if claim.supported_by and claim.contradicted_by:
+        return CONFLICTING
+    return claim.label or UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +119,9 @@ class ClaimView:
 
     @property
     def label(self) -> str:
-        """The label, or the word for an undecided one."""
+        """The label in one word."""
+        if self.key.startswith(_OF_RESPONSE):
+            return response_label(self.claim)
         return self.claim.label or UNDECIDED
 
     @property

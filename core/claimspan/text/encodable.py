@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
-__all__ = ["EncodableText", "encodable"]
+__all__ = ["EncodableText", "encodable", "encodable_json"]
 
 
 def encodable(text: str) -> str:
@@ -18,6 +19,21 @@ def encodable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def encodable_json(written: str | bytes) -> str | bytes:
+    """Make a JSON value out of one that has a half of a surrogate pair in a text.
+
+    Args:
+        written: JSON, which a strict parser may refuse.
+
+    Returns:
+        The same value with such halves replaced; what was given where it is no JSON.
+    """
+    try:
+        return encodable(json.dumps(json.loads(written), ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return written
 
 
 def _encodable_value(value: object) -> object:

@@ -302,6 +302,7 @@ class _Claim(BaseModel):
     ground_truth_label: _Label = None
     confidence: _Probability = None
     entailed: _Probability = None
+    context_label: _Label = None
     supported_by: _Ids = ()
     contradicted_by: _Ids = ()
 

@@ -43,6 +43,7 @@ def about(evaluation: Evaluation) -> Attributes:
         semconv.JUDGE_NOTES: _counts(evaluation.notes),
         semconv.EVALUATION_UNDECIDED: _counts(evaluation.undecided),
         semconv.INJECTION_SUSPECTED: list(evaluation.injection_suspected),
+        semconv.CLAIMS_CONFLICTING: evaluation.matrices.conflicting_claims,
         semconv.CLAIMS_DROPPED: evaluation.claims_dropped,
         semconv.JUDGE_SCORE_MODE: evaluation.score_mode or "",
     }

@@ -175,6 +175,7 @@ def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None
 def _response_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attributes]:
     merged = _merged(evaluation.response_vs_chunks)
     truths = _merged(evaluation.response_vs_ground_truth)
+    together = _merged(evaluation.response_vs_context)
     claims: list[Attributes] = []
     for index, claim in enumerate(evaluation.response_claims):
         fields = _fields(claim, _at(merged, index))
@@ -182,6 +183,8 @@ def _response_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attribu
         fields |= _evidence(evaluation.response_vs_chunks, index, ids)
         if truth := _at(truths, index):
             fields[semconv.CLAIM_GROUND_TRUTH_LABEL] = truth.value
+        if (joint := _at(together, index)) and joint is not _at(merged, index):
+            fields[semconv.CLAIM_CONTEXT_LABEL] = joint.value
         claims.append({semconv.response_claim(index, key): fields[key] for key in fields})
     return claims
 

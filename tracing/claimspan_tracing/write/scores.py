@@ -33,6 +33,7 @@ GENERATOR_METRICS: Final = (
     "hallucination",
     "self_knowledge",
     "faithfulness",
+    "groundedness",
 )
 
 

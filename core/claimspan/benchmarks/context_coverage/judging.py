@@ -202,7 +202,7 @@ async def _matrix(
     judge: Judge, item: CoverageItem, facts: Sequence[Claim], chunks: Sequence[Chunk]
 ) -> VerdictMatrix:
     record = RagRecord(query=item.question, response=item.text, chunks=tuple(chunks))
-    matrices = await judge_matrices(judge, record, facts, [])
+    matrices = await judge_matrices(judge, record, facts, [], reads_together=False)
     if matrices.response_vs_chunks is None:
         raise JudgeError(f"judge {judge.name!r} gave no verdicts")
     return matrices.response_vs_chunks

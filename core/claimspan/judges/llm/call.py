@@ -11,15 +11,23 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
-from openai import APIStatusError, OpenAIError
+from openai import APIStatusError
 
 from claimspan.cost.budget import Budget, Reservation
 from claimspan.cost.usage import Usage, add_usage, within_record_limits
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.base_url import ForbiddenAddressError
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
+from claimspan.judges.llm.failures import root_cause
 
-__all__ = ["Call", "root_cause"]
+__all__ = ["MAX_RETRIES", "OVERLOADED", "Call"]
+
+MAX_RETRIES: Final = 2
+"""Retries of a request that failed for another passing reason than too many requests."""
+
+OVERLOADED: Final = frozenset({429, 503})
+"""Too many requests, of this client or of all: they are retried as long as the deadline lets them,
+each after twice the wait of the one before."""
 
 _REQUEST: Final = Usage(calls=1)
 
@@ -52,6 +60,29 @@ class Call:
         self._budgets = budgets
         self._reserved = AsyncExitStack()
         self._reservations: list[Reservation] = []
+        self._n_before = 0
+
+    def begin(self) -> None:
+        """Starts to count retries anew: what follows is another request, and no retry."""
+        self._n_before = self.n_requests
+
+    def may_retry(self, *, status: int | None, wait: float) -> bool:
+        """Tells whether the last request may be repeated.
+
+        Args:
+            status: Its HTTP status; None where it had no response.
+            wait: Seconds that the endpoint asks to wait; 0 or less where it does not.
+
+        Returns:
+            False where the wait ends after the deadline, where the circuit is open, and after
+            ``MAX_RETRIES`` of a failure that is not about too many requests.
+        """
+        n_tries = self.n_requests - self._n_before
+        if status is not None and self._breaker.is_open:
+            return False
+        if (wait if wait > 0 else _least_wait(n_tries)) >= self.seconds_left:
+            return False
+        return status in OVERLOADED or n_tries <= MAX_RETRIES
 
     @property
     def seconds_left(self) -> float:
@@ -140,6 +171,14 @@ class Call:
             await self.settle(Usage())
 
 
+def _least_wait(n_tries: int) -> float:
+    """The least that the openai package waits before a retry: half a second, doubled up to 8 s.
+
+    It takes up to a quarter off by chance, so that calls do not return all at once.
+    """
+    return 0.75 * min(0.5 * 2.0 ** (n_tries - 1), 8.0)
+
+
 def _expected_tokens(maximum: Usage) -> int:
     """The most tokens that a request uses in practice.
 
@@ -147,10 +186,3 @@ def _expected_tokens(maximum: Usage) -> int:
     any script.
     """
     return maximum.input_tokens // 3 + maximum.output_tokens
-
-
-def root_cause(error: BaseException) -> BaseException:
-    """The error of the HTTP client behind the errors of the openai package."""
-    while isinstance(error, OpenAIError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error

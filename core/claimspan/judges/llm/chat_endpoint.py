@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Final
 
-from openai import APIStatusError, AsyncOpenAI
+from openai import AsyncOpenAI
 from pydantic import JsonValue
 
 from claimspan.cost.budget import Budget, current_budget
 from claimspan.cost.pricing import Price
 from claimspan.cost.usage import Usage, add_usage, lift_record_limits
 from claimspan.errors import JudgeError, JudgeUnavailableError
-from claimspan.judges.llm.call import Call, root_cause
+from claimspan.judges.llm.call import Call
 from claimspan.judges.llm.circuit_breaker import CircuitBreaker
 from claimspan.judges.llm.client import GuardedOpenAI, StopRetryingError, current_call
 from claimspan.judges.llm.completion import (
@@ -30,6 +30,7 @@ from claimspan.judges.llm.completion import (
     read_envelope,
     usage_of,
 )
+from claimspan.judges.llm.failures import failure_of
 from claimspan.judges.llm.sessions import Sessions
 from claimspan.text.tokens import token_upper_bound
 
@@ -43,16 +44,6 @@ _LOGPROBS_REFUSED: Final = frozenset({400, 403, 422})
 # For a client of the user's, which the judge cannot close: a connection that is kept would fail in
 # the next event loop.
 _CLOSE_CONNECTION: Final = {"Connection": "close"}
-# Too slow a request, too early, too many of them: the endpoint is overloaded for now.
-_PASSING: Final = frozenset({408, 425, 429})
-_ADVICE: Final = {
-    **dict.fromkeys((301, 302, 307, 308), "redirects are not followed, give the final base_url"),
-    400: "it does not know an option, or the texts are too long for the model",
-    401: "check the key",
-    403: "check what the key may do",
-    404: "check base_url and model",
-    422: "it does not know an option",
-}
 
 
 class ChatEndpoint:
@@ -143,7 +134,7 @@ class ChatEndpoint:
         except Exception as error:  # noqa: BLE001 - the package lets errors of its client through
             # The retries of a user's client are not counted.
             is_guarded = isinstance(client, GuardedOpenAI)
-            failure = _failure(error, call.n_requests if is_guarded else None)
+            failure = failure_of(error, call.n_requests if is_guarded else None)
         # Outside of the handler, so that no context leads to the request, which holds the key.
         raise failure
 
@@ -151,6 +142,7 @@ class ChatEndpoint:
         # GuardedHttpClient passes each request through the call, retries included.
         is_guarded = isinstance(client, GuardedOpenAI)
         current_call.set(call)
+        call.begin()
         if not is_guarded and current_budget() is not None:
             # A budget reserves each request; the judge does not see the retries of the client.
             client = client.with_options(max_retries=0)
@@ -204,16 +196,3 @@ def _max_output_tokens(body: Mapping[str, JsonValue]) -> int:
     replies = body.get("n")
     longest = max((limit for limit in limits if isinstance(limit, int)), default=0)
     return longest * (replies if isinstance(replies, int) else 1)
-
-
-def _failure(error: Exception, n_requests: int | None) -> JudgeError:
-    """The error for the user, without the text of the original, which may hold prompt or key."""
-    made = "" if n_requests is None else f"; requests made: {n_requests}"
-    if isinstance(error, APIStatusError):
-        status = error.status_code
-        detail = f": {_ADVICE[status]}" if status in _ADVICE else made
-        is_away = status in _PASSING or status >= 500
-        kind = JudgeUnavailableError if is_away else JudgeError
-        return kind(f"the endpoint answered with HTTP {status}{detail}")
-    name = type(root_cause(error)).__name__
-    return JudgeUnavailableError(f"the connection failed ({name}){made}")

@@ -1,4 +1,4 @@
-"""Checks of claims by a language model: batches of cells, prompts, and verdicts from replies.
+"""Checks of claims by a language model: prompts, and verdicts from replies.
 
 One batch is one call. What its reply leaves out is requested a second time, and then undecided.
 """
@@ -6,17 +6,18 @@ One batch is one call. What its reply leaves out is requested a second time, and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
-from math import ceil
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+from pydantic import JsonValue
 
 from claimspan.cost.usage import add_undecided
 from claimspan.errors import JudgeError, RecordLimitError, ReplyError
+from claimspan.judges.llm.batches import CheckBatch
 from claimspan.judges.llm.completion import ChatModel, Completion, Prompt
 from claimspan.judges.llm.encoding import call_id, claim_ids, encode, reference_ids
 from claimspan.judges.llm.logprobs import LABEL_ONLY, graded_verdicts
-from claimspan.judges.llm.prompts import CHECK
+from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER
 from claimspan.judges.llm.replies import (
     VerdictsReply,
     exact_verdicts_schema,
@@ -24,16 +25,9 @@ from claimspan.judges.llm.replies import (
     verdicts_schema,
 )
 from claimspan.judges.protocol import Cell
-from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Verdict
 
-__all__ = ["CheckBatch", "ReplyFormat", "check_batch", "plan_batches"]
-
-MAX_CELLS: Final = 600
-"""Cells in one call: their labels take about 2,000 tokens, which common models can still write."""
-
-MAX_REFERENCE_TOKENS: Final = 12_000
-"""Tokens of the references in one call; models overlook the middle of longer prompts."""
+__all__ = ["ReplyFormat", "check_batch"]
 
 _LABELLED: Final = re.compile(r"(\d+):([ENC])")
 _MISSING: Final = "the reply leaves verdicts out, or gives them twice"
@@ -47,85 +41,6 @@ class ReplyFormat(NamedTuple):
 
     exact_schema: bool
     """Every id of the call in its place, by the JSON schema."""
-
-
-class CheckBatch(NamedTuple):
-    """The texts of one call by their index in the whole matrix, and the cells to decide."""
-
-    claims: Mapping[int, str]
-    references: Mapping[int, str]
-    cells: frozenset[Cell]
-
-    def restricted_to(self, cells: Collection[Cell]) -> CheckBatch:
-        """The batch for some of its cells, with the texts of those cells alone."""
-        rows, columns = {i for i, _ in cells}, {j for _, j in cells}
-        return CheckBatch(
-            {i: text for i, text in self.claims.items() if i in rows},
-            {j: text for j, text in self.references.items() if j in columns},
-            frozenset(cells),
-        )
-
-
-def plan_batches(
-    claims: Sequence[str],
-    references: Sequence[str],
-    cells: Collection[Cell],
-    *,
-    references_per_call: int | None,
-) -> list[CheckBatch]:
-    """Distributes cells over calls: references in their order, each with all of its claims.
-
-    Args:
-        claims: Every claim of the matrix.
-        references: Every reference of the matrix.
-        cells: The cells to decide.
-        references_per_call: Most references in one call; None for as many as fit.
-
-    Returns:
-        Batches that together hold every cell once.
-    """
-    wanted = sorted({j for _, j in cells})
-    batches: list[CheckBatch] = []
-    for columns in _groups(wanted, references, references_per_call):
-        rows = sorted({i for i, j in cells if j in columns})
-        for some in _evenly(rows, MAX_CELLS // len(columns) or 1):
-            inside = frozenset((i, j) for i, j in cells if i in some and j in columns)
-            texts = {i: claims[i] for i in some}
-            batches.append(CheckBatch(texts, {j: references[j] for j in columns}, inside))
-    return batches
-
-
-def _groups(
-    wanted: Sequence[int], references: Sequence[str], limit: int | None
-) -> list[Sequence[int]]:
-    """Indices of the references of each call, in groups of about the same size."""
-    by_number = _evenly(wanted, limit or max(len(wanted), 1))
-    return [part for group in by_number for part in _within_tokens(group, references)]
-
-
-def _within_tokens(indices: Sequence[int], references: Sequence[str]) -> list[Sequence[int]]:
-    """Splits a group at the token limit; a reference beyond the limit is a part of its own."""
-    parts: list[list[int]] = []
-    room = 0.0
-    for j in indices:
-        # A third of the bytes is no less than the tokens in any script; counting is far slower.
-        tokens = token_upper_bound(references[j]) / 3
-        if not parts or tokens > room:
-            parts.append([])
-            room = MAX_REFERENCE_TOKENS
-        parts[-1].append(j)
-        room -= tokens
-    return [*parts]
-
-
-def _evenly(indices: Sequence[int], limit: int) -> list[Sequence[int]]:
-    """Splits into groups of at most ``limit`` whose sizes differ by one at most."""
-    if not indices:
-        return []
-    groups = ceil(len(indices) / limit)
-    size, extra = divmod(len(indices), groups)
-    cuts = [k * size + min(k, extra) for k in range(groups + 1)]
-    return [indices[start:end] for start, end in pairwise(cuts)]
 
 
 async def check_batch(
@@ -180,32 +95,75 @@ async def _ask(
 async def _ask_once(
     model: ChatModel, batch: CheckBatch, question: str | None, reply_format: ReplyFormat
 ) -> dict[Cell, Verdict]:
-    call = call_id()
-    claims = dict(zip(claim_ids(len(batch.claims)), batch.claims, strict=True))
-    references = dict(zip(reference_ids(len(batch.references)), batch.references, strict=True))
+    ids = _Ids.of(batch)
     prompt = Prompt(
-        system=CHECK,
-        user=encode(
-            {
-                "question": question,
-                "references": {each: batch.references[j] for each, j in references.items()},
-                "claims": {each: batch.claims[i] for each, i in claims.items()},
-                "call": call,
-            }
-        ),
+        system=_system_prompt(batch),
+        user=encode(_material(batch, ids, question)),
         schema_name="verdicts",
         schema=(
-            exact_verdicts_schema(call, list(claims), list(references))
+            exact_verdicts_schema(ids.call, list(ids.claims), list(ids.columns))
             if reply_format.exact_schema
             else verdicts_schema()
         ),
         # A tokenizer that splits every digit takes 8 tokens for `"12:E",`.
-        max_tokens=64 + len(claims) * (32 + 8 * len(references)),
+        max_tokens=64 + len(ids.claims) * (32 + 8 * len(ids.columns)),
         logprobs=reply_format.logprobs,
     )
     completion = await model.complete(prompt)
-    found = _read(completion, call, claims, references)
+    found = _read(completion, ids.call, ids.claims, ids.columns)
     return {cell: found[cell] for cell in found.keys() & batch.cells}
+
+
+class _Ids(NamedTuple):
+    """The random ids of one call."""
+
+    call: str
+    claims: Mapping[str, int]
+    """To the rows of the matrix."""
+
+    columns: Mapping[str, int]
+    """To the columns of the matrix; that of the context comes last."""
+
+    @classmethod
+    def of(cls, batch: CheckBatch) -> _Ids:
+        columns = [] if batch.is_joint_only else [*batch.references]
+        if batch.is_joint:
+            columns.append(batch.context.column)
+        return cls(
+            call_id(),
+            dict(zip(claim_ids(len(batch.claims)), batch.claims, strict=True)),
+            dict(zip(reference_ids(len(columns)), columns, strict=True)),
+        )
+
+
+def _system_prompt(batch: CheckBatch) -> str:
+    if batch.is_joint_only:
+        return TOGETHER
+    return CHECK_TOGETHER if batch.is_joint else CHECK
+
+
+def _material(batch: CheckBatch, ids: _Ids, question: str | None) -> dict[str, JsonValue]:
+    """The user message: an answer may name a passage by its rank, which stands beside its text."""
+    column = batch.context.column
+    passages: dict[int, JsonValue] = {
+        j: [batch.context.ranks[j], text] if j in batch.context.ranks else text
+        for j, text in batch.references.items()
+    }
+    together = next((each for each, j in ids.columns.items() if j == column), None)
+    references: dict[str, JsonValue] = {
+        each: passages[j] for each, j in ids.columns.items() if j != column
+    }
+    if together is not None and not references:
+        read_as_one: JsonValue = [*passages.values()]
+        references = {together: read_as_one}
+        together = None
+    return {
+        "question": question,
+        "references": references,
+        "together": together,
+        "claims": {each: batch.claims[i] for each, i in ids.claims.items()},
+        "call": ids.call,
+    }
 
 
 def _read(

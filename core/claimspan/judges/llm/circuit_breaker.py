@@ -25,13 +25,18 @@ class CircuitBreaker:
         self._failures = 0
         self._next_probe = 0.0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are refused, but for probes."""
+        return self._failures >= MAX_FAILURES
+
     def before_request(self) -> None:
         """Admits the next request.
 
         Raises:
             JudgeUnavailableError: The circuit is open, and the next probe is not due.
         """
-        if self._failures < MAX_FAILURES:
+        if not self.is_open:
             return
         seconds = self._next_probe - self._clock()
         if seconds > 0:

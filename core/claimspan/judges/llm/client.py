@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from claimspan.errors import JudgeError, ReplyError
 from claimspan.judges.llm.base_url import ForbiddenAddressError, is_forbidden_address
 from claimspan.judges.llm.call import Call
+from claimspan.judges.llm.failures import failure_of
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response  # of whichever client the openai package brings
@@ -28,8 +29,8 @@ __all__ = [
     "retry_after_seconds",
 ]
 
-MAX_RETRIES: Final = 2
-"""Retries of a request that failed for a passing reason, such as a rate limit."""
+MAX_TRIES: Final = 100
+"""More than any call has time for: how often a request is retried is for ``Call.may_retry``."""
 
 MAX_REPLY_BYTES: Final = 5 * 2**20
 """Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB. Reading up to it
@@ -135,6 +136,12 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
                     "give the address of a model"
                 )
             ) from None
+        except Exception as error:
+            call = current_call.get()
+            if call.may_retry(status=None, wait=0.0):
+                raise
+            # Without the cause, which leads to the request, and that holds the key.
+            raise StopRetryingError(failure_of(error, call.n_requests)) from None
 
     async def _send_guarded(self, request: Request, call: Call) -> Response:
         async with call.request():
@@ -151,7 +158,8 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
                 await response.aclose()
             call.status = response.status_code
         headers = {name: each for name, each in response.headers.items() if name in _KEPT_HEADERS}
-        if retry_after_seconds(headers) >= call.seconds_left:
+        wait = retry_after_seconds(headers)
+        if not call.may_retry(status=response.status_code, wait=wait):
             headers["x-should-retry"] = "false"  # the header that the package obeys first
         status = response.status_code
         return type(response)(status, headers=headers, content=body, request=request)
@@ -178,7 +186,7 @@ def guarded_client(
     client = GuardedOpenAI(
         api_key=api_key.get_secret_value() if api_key else "none",
         base_url=base_url,
-        max_retries=MAX_RETRIES,
+        max_retries=MAX_TRIES,
         timeout=read_seconds,
         default_query=dict(query),
         http_client=GuardedHttpClient(

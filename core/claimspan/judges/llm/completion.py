@@ -7,6 +7,7 @@ and requires nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from claimspan.cost.usage import Usage
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.logprobs import Token
+from claimspan.text.encodable import encodable_json
 from claimspan.text.tokens import count_tokens
 
 __all__ = [
@@ -76,11 +78,11 @@ class _Loose(BaseModel):
 
 class _Alternative(_Loose):
     token: str
-    logprob: float
+    logprob: float | None = None
 
 
 class _Token(_Alternative):
-    top_logprobs: list[_Alternative] = []
+    top_logprobs: list[_Alternative] | None = None
 
 
 class _Logprobs(_Loose):
@@ -95,7 +97,8 @@ class _Message(_Loose):
 class _Choice(_Loose):
     finish_reason: str | None = None
     message: _Message | None = None
-    logprobs: _Logprobs | None = None
+    logprobs: JsonValue = None
+    """Read by itself: a reply counts without them, and was paid for."""
 
 
 class _Usage(_Loose):
@@ -121,6 +124,10 @@ def read_envelope(body: bytes) -> Envelope:
     """
     try:
         return Envelope.model_validate_json(body)
+    except ValidationError:
+        pass
+    try:
+        return Envelope.model_validate_json(encodable_json(body))
     except ValidationError as error:
         if body.lstrip()[:1] == b"<":
             raise ReplyError("the endpoint answered with HTML: is base_url right?") from None
@@ -149,12 +156,21 @@ def read_completion(envelope: Envelope) -> Completion:
     return Completion(choice.message.content, tuple(_read_tokens(choice.logprobs)))
 
 
-def _read_tokens(logprobs: _Logprobs | None) -> list[Token]:
-    tokens = (logprobs.content if logprobs else None) or []
-    return [
-        Token(token.token, token.logprob, {each.token: each.logprob for each in token.top_logprobs})
-        for token in tokens
-    ]
+def _read_tokens(logprobs: JsonValue) -> list[Token]:
+    try:
+        read = _Logprobs.model_validate(logprobs or {})
+    except ValidationError:
+        return []
+    return [_token(each) for each in read.content or []]
+
+
+def _token(token: _Token) -> Token:
+    """The token; without probabilities where one of them is not known."""
+    given = {each.token: each.logprob for each in token.top_logprobs or []}
+    known = {text: logprob for text, logprob in given.items() if logprob is not None}
+    if token.logprob is None or len(known) < len(given):
+        return Token(token.token, math.nan, {})
+    return Token(token.token, token.logprob, known)
 
 
 def usage_of(envelope: Envelope, prompt: Prompt) -> Usage:

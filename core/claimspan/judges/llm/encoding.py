@@ -12,6 +12,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Final
 
+from pydantic import JsonValue
+
 __all__ = ["call_id", "claim_ids", "encode", "reference_ids"]
 
 _random: Final = secrets.SystemRandom()
@@ -21,14 +23,14 @@ _random: Final = secrets.SystemRandom()
 _ROLE_TOKEN: Final = re.compile(r"<(?=[|｜/!a-zA-Z<])|\[(?=/?[A-Z_]{3,}\])")
 
 
-def encode(texts: Mapping[str, str | Mapping[str, str] | None]) -> str:
+def encode(texts: Mapping[str, JsonValue]) -> str:
     """Encodes texts as one JSON object, in their order, without values that are None.
 
     Lone surrogates, which cannot be sent, become question marks. The first characters of role
     tokens are escaped.
 
     Args:
-        texts: Texts, or mappings of ids to texts, by the name of their field.
+        texts: Texts, lists of texts, or mappings of ids to texts, by the name of their field.
     """
     given = {key: value for key, value in texts.items() if value is not None}
     text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))

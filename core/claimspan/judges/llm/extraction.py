@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Final, Literal
+
+from pydantic import JsonValue
 
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.completion import ChatModel, Prompt
@@ -21,7 +24,7 @@ from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim
 
-__all__ = ["Extraction", "extract", "sentences_of"]
+__all__ = ["Extraction", "batches_of", "extract", "limits_of", "sentences_of"]
 
 Extraction = Literal["direct", "reasoned"]
 """How claims are extracted: directly, or after a chain of thought."""
@@ -41,6 +44,19 @@ def batches_of(sentences: Sequence[str]) -> list[Sequence[str]]:
     return [sentences[start : start + _MAX_SENTENCES] for start in starts]
 
 
+def limits_of(batches: Sequence[Sequence[str]], max_claims: int | None) -> list[int | None]:
+    """Shares a limit on claims out over the calls of a text, by their sentences.
+
+    Returns:
+        A limit for each call; None where the text will hardly have as many claims, so that its
+        claims are the same, and are cached as such, with the limit and without it.
+    """
+    total = sum(map(len, batches))
+    if max_claims is None or MAX_CLAIMS_PER_SENTENCE * total <= max_claims:
+        return [None] * len(batches)
+    return [ceil(max_claims * len(each) / total) for each in batches]
+
+
 async def extract(
     model: ChatModel,
     sentences: Sequence[str],
@@ -48,6 +64,7 @@ async def extract(
     question: str | None,
     reasoned: bool,
     exact_schema: bool,
+    at_most: int | None = None,
 ) -> list[Claim]:
     """Extracts the claims of some sentences; an unusable reply is requested once more.
 
@@ -57,6 +74,7 @@ async def extract(
         question: The question that the text answers, where known.
         reasoned: Whether the model first writes a chain of thought.
         exact_schema: Whether the JSON schema holds the id and the sentence numbers of the call.
+        at_most: Claims that are of use; None for all.
 
     Returns:
         The claims in the order of the text.
@@ -66,9 +84,9 @@ async def extract(
         JudgeError: No reply came.
     """
     try:
-        return await _extract_once(model, sentences, question, reasoned, exact_schema)
+        return await _extract_once(model, sentences, question, reasoned, exact_schema, at_most)
     except ReplyError:
-        return await _extract_once(model, sentences, question, reasoned, exact_schema)
+        return await _extract_once(model, sentences, question, reasoned, exact_schema, at_most)
 
 
 async def _extract_once(
@@ -77,21 +95,30 @@ async def _extract_once(
     question: str | None,
     reasoned: bool,
     exact_schema: bool,
+    at_most: int | None,
 ) -> list[Claim]:
     call = call_id()
-    numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
+    numbered: dict[str, JsonValue] = {
+        str(number): sentence for number, sentence in enumerate(sentences, start=1)
+    }
     schema = claims_schema(reasoned=reasoned)
     if exact_schema:
         length = _max_claim_length(sentences)
         schema = exact_claims_schema(
-            call, len(sentences), max_claim_length=length, reasoned=reasoned
+            call,
+            len(sentences),
+            max_claims=_max_claims(sentences, at_most),
+            max_claim_length=length,
+            reasoned=reasoned,
         )
     prompt = Prompt(
         system=EXTRACT_REASONED if reasoned else EXTRACT,
-        user=encode({"question": question, "sentences": numbered, "call": call}),
+        user=encode(
+            {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
+        ),
         schema_name="claims",
         schema=schema,
-        max_tokens=_max_tokens(sentences, reasoned=reasoned, exact_schema=exact_schema),
+        max_tokens=_max_tokens(sentences, at_most, reasoned=reasoned, exact_schema=exact_schema),
     )
     completion = await model.complete(prompt)
     reply = read_reply(completion.content, ClaimsReply, call)
@@ -113,7 +140,15 @@ def _max_claim_length(sentences: Sequence[str]) -> int:
     return 40 + 3 * max(map(len, sentences)) // 2
 
 
-def _max_tokens(sentences: Sequence[str], *, reasoned: bool, exact_schema: bool) -> int:
+def _max_claims(sentences: Sequence[str], at_most: int | None) -> int:
+    """Limit on the claims of one call under an exact schema."""
+    usual = MAX_CLAIMS_PER_SENTENCE * len(sentences)
+    return usual if at_most is None else min(usual, at_most)
+
+
+def _max_tokens(
+    sentences: Sequence[str], at_most: int | None, *, reasoned: bool, exact_schema: bool
+) -> int:
     """Limit on the completion tokens of the reply.
 
     Without an exact schema: the JSON, and one token for each byte of the text, which is about
@@ -121,7 +156,7 @@ def _max_tokens(sentences: Sequence[str], *, reasoned: bool, exact_schema: bool)
     reply ends by the schema and is never cut.
     """
     if exact_schema:
-        claims = MAX_CLAIMS_PER_SENTENCE * len(sentences)
+        claims = _max_claims(sentences, at_most)
         notes = MAX_NOTES_LENGTH if reasoned else 0
         return 100 + notes + claims * (30 + _max_claim_length(sentences))
     size = sum(token_upper_bound(sentence) for sentence in sentences)

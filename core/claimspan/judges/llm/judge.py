@@ -4,52 +4,63 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Final, Self, get_args
+from typing import Final, Self
 
 from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
 
-from claimspan.concurrency import SingleFlight, gather_or_cancel
+from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
-from claimspan.errors import ConfigError
+from claimspan.cost.usage import add_undecided
+from claimspan.errors import ConfigError, JudgeError
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url, is_openai
+from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url
+from claimspan.judges.llm.batches import CheckBatch, Context, joint_batches, plan_batches
+from claimspan.judges.llm.cells import cell_keys, free_verdicts, matrix_of, unknown_cells
 from claimspan.judges.llm.chat_endpoint import LENGTH_OPTIONS, ChatEndpoint
-from claimspan.judges.llm.checking import CheckBatch, ReplyFormat, check_batch, plan_batches
+from claimspan.judges.llm.checking import ReplyFormat, check_batch
 from claimspan.judges.llm.client import guarded_client
 from claimspan.judges.llm.completion import ChatModel
-from claimspan.judges.llm.extraction import Extraction, batches_of, extract, sentences_of
+from claimspan.judges.llm.extraction import Extraction
+from claimspan.judges.llm.extractor import Extractor
 from claimspan.judges.llm.replies import claims_schema, verdicts_schema
 from claimspan.judges.llm.sessions import Sessions
-from claimspan.judges.llm.verdict_cache import VerdictCache, content_key, joint_key
+from claimspan.judges.llm.settings import (
+    check_client,
+    check_settings,
+    fixed_options,
+    is_reasoning_model,
+    length_option,
+    reasoning_tokens,
+    secret_key,
+    users_client,
+)
+from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values import VALUES_VERSION, telling_values
-from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+from claimspan.judges.values import VALUES_VERSION
+from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
 __all__ = ["OpenAIJudge"]
 
-CHUNKS_PER_CALL: Final = 6
-"""Two calls for the 12 texts of a record with 10 chunks; see ``tests/benchmarks/judge_cost.py``."""
+CHUNKS_PER_CALL: Final = 10
+"""The chunks of most retrievers, which are read together in their call; ground truth and response
+go with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_cost.py``."""
 
 TOP_LOGPROBS: Final = 10
 """Alternatives of a token: three labels, each in several spellings."""
-
-# Reasoning models refuse a fixed temperature and log probabilities.
-_REASONING_MODEL: Final = re.compile(r"o\d|gpt-[5-9]")
-_REASONING_TOKENS: Final = 25_000  # the reserve that OpenAI's guide to reasoning recommends
-_EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 
 
 class OpenAIJudge:
     """Extracts and checks claims with a language model: OpenAI, Azure, vLLM, Ollama, llama.cpp.
 
     A record takes one call for the claims of each text, and one check for every
-    ``chunks_per_call`` texts with all claims. Claims and verdicts are cached by content. The
+    ``chunks_per_call`` texts with all claims. The check that has all chunks also reads them
+    together; where they do not fit into one check, another call reads those that came near. Claims
+    and verdicts are cached by content. The
     verdicts of a reply are matched by ids that are random in each call; a verdict that is missing,
     given twice or malformed is requested once more, and then left undecided. A claim that is a bare
     value, such as ``$1,577 million``, is decided by the value check where that can tell.
@@ -123,41 +134,41 @@ class OpenAIJudge:
         budget: Budget | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        _check_settings(extraction, chunks_per_call, concurrency, call_seconds)
+        check_settings(extraction, chunks_per_call, concurrency, call_seconds)
         if client is None:
             url = check_base_url(base_url or OPENAI_URL)
             connect: Callable[[], AsyncOpenAI] = partial(
                 guarded_client,
                 base_url=url,
-                api_key=_secret(api_key, url),
+                api_key=secret_key(api_key, url),
                 headers=headers or {},
                 query=query or {},
                 read_seconds=call_seconds,
             )
         else:
-            _check_client(client, base_url=base_url, api_key=api_key, headers=headers, query=query)
+            check_client(client, base_url=base_url, api_key=api_key, headers=headers, query=query)
             url = str(client.base_url)
-            connect = partial(_users_client, client, budget)
+            connect = partial(users_client, client, budget)
         self.model: Final = model
         self.price: Final = price or price_of(model)
-        self._options = {**_fixed_options(model), **(options or {})}
+        self._options = {**fixed_options(model), **(options or {})}
         if budget is not None:
             self.check_budget(budget)
         self._reasoned = extraction == "reasoned"
         self._chunks_per_call = chunks_per_call
         self._top_logprobs = top_logprobs
-        self._format = ReplyFormat(logprobs and not _REASONING_MODEL.match(model), exact_schema)
+        self._format = ReplyFormat(logprobs and not is_reasoning_model(model), exact_schema)
         self._cache = VerdictCache() if cache is None else cache
-        self._extractions = SingleFlight[list[Claim]]()
         self.version: Final = f"{model}/{self._digest()[:8]}"
         self._scope = content_key(self.version, url)
+        self._extractor = Extractor(self._cache, self._scope, self._reasoned, exact_schema)
         self._chat_model: ChatModel = ChatEndpoint(
             model=model,
             sessions=Sessions(connect, concurrency),
             options=self._options,
             top_logprobs=top_logprobs,
-            length_option=_length_option(url),
-            reasoning_tokens=_reasoning_tokens(model),
+            length_option=length_option(url),
+            reasoning_tokens=reasoning_tokens(model),
             call_seconds=call_seconds,
             price=self.price,
             budget=budget,
@@ -193,7 +204,8 @@ class OpenAIJudge:
     def with_chat_model(self, chat_model: ChatModel) -> Self:
         """A copy of the judge that sends its prompts to ``chat_model``, with an empty cache."""
         other = copy(self)
-        other._cache, other._extractions = VerdictCache(), SingleFlight[list[Claim]]()
+        other._cache = VerdictCache()
+        other._extractor = self._extractor.with_cache(other._cache)
         other._chat_model = chat_model
         return other
 
@@ -210,11 +222,25 @@ class OpenAIJudge:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
-        key = content_key(self._scope, "claims", question, text)
-        known = self._cache.claims(key)
-        if known is not None:
-            return known
-        return await self._extractions.run(key, lambda: self._extract(key, text, question))
+        return await self._extractor.claims(self._chat_model, text, None, question)
+
+    async def extract_at_most(
+        self, text: str, max_claims: int, *, question: str | None = None
+    ) -> list[Claim]:
+        """Extracts claims as ``extract_claims`` does, and asks for no more than ``max_claims``.
+
+        Args:
+            text: A response or a ground truth.
+            max_claims: Claims that are of use.
+            question: The question that it answers, where known.
+
+        Returns:
+            The claims in the order of the text; a few more where the model does not count.
+
+        Raises:
+            JudgeError: No reply came, or two replies in a row are unusable.
+        """
+        return await self._extractor.claims(self._chat_model, text, max_claims, question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -259,26 +285,77 @@ class OpenAIJudge:
         Raises:
             JudgeError: A call got no reply before it had decided any cell.
         """
-        keys = self._keys(claims, references, cells, question)
+        nothing = Context.of((), references)
+        found = await self._decide(claims, references, cells, nothing, question)
+        return matrix_of(found, len(claims), len(references))
+
+    async def check_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Checks some cells, and some claims against several references together.
+
+        Args:
+            claims: Claims of the matrix.
+            references: References of the matrix.
+            cells: Cells to check; the column ``len(references)`` stands for the context.
+            context: Indices of the references that are read together, in the order of their rank.
+            question: The question behind both, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references) + 1)``, None in all other cells and
+            where the replies left a cell undecided.
+
+        Raises:
+            JudgeError: A call got no reply before it had decided any cell.
+        """
+        together = Context.of(context, references)
+        found = await self._decide(claims, references, cells, together, question)
+        return matrix_of(found, len(claims), len(references) + 1)
+
+    async def _decide(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        context: Context,
+        question: str | None,
+    ) -> dict[Cell, Verdict]:
+        """Verdicts by cell, of those that could be decided."""
+        keys = cell_keys(claims, references, cells, context, scope=(self._scope, question))
         known = self._cache.verdicts(list(set(keys.values())))
-        known |= {keys[i, j]: _EMPTY for i, j in keys if not references[j].strip()}
-        values = telling_values(claims, references, keys, question)
-        known |= {keys[cell]: verdict for cell, verdict in values.items()}
-        # Cells with equal texts share a key and are checked once.
-        first = {key: cell for cell, key in keys.items() if key not in known}
+        known |= {
+            keys[cell]: verdict
+            for cell, verdict in free_verdicts(claims, references, keys, context, question).items()
+        }
         texts = [claim.text for claim in claims]
         batches = plan_batches(
-            texts, references, first.values(), references_per_call=self._chunks_per_call
+            texts,
+            references,
+            unknown_cells(keys, known),
+            references_per_call=self._chunks_per_call,
+            context=context,
         )
-        for found in await gather_or_cancel(
-            [self._check(each, keys, question) for each in batches]
-        ):
-            known |= found
-        rows = [
-            [known.get(keys.get((i, j), "")) for j in range(len(references))]
-            for i in range(len(claims))
-        ]
-        return VerdictMatrix.of(rows, len(references))
+        known |= await self._check_all(batches, keys, question)
+        found = {cell: known[key] for cell, key in keys.items() if key in known}
+        unknown = unknown_cells(keys, known)
+        left = joint_batches(texts, references, unknown, batches, context=context, verdicts=found)
+        try:
+            known |= await self._check_all(left, keys, question)
+        except JudgeError as error:  # the verdicts on each reference alone are paid for
+            add_undecided(str(error), sum(len(batch.cells) for batch in left))
+        return {cell: known[key] for cell, key in keys.items() if key in known}
+
+    async def _check_all(
+        self, batches: Sequence[CheckBatch], keys: Mapping[Cell, str], question: str | None
+    ) -> dict[str, Verdict]:
+        found = await gather_or_cancel([self._check(each, keys, question) for each in batches])
+        return {key: verdict for each in found for key, verdict in each.items()}
 
     async def _check(
         self, batch: CheckBatch, keys: Mapping[Cell, str], question: str | None
@@ -290,36 +367,6 @@ class OpenAIJudge:
         verdicts = {keys[cell]: verdict for cell, verdict in found.items()}
         self._cache.add_verdicts(verdicts)
         return verdicts
-
-    async def _extract(self, key: str, text: str, question: str | None) -> list[Claim]:
-        parts = await gather_or_cancel(
-            [
-                extract(
-                    self._chat_model,
-                    sentences,
-                    question=question,
-                    reasoned=self._reasoned,
-                    exact_schema=self._format.exact_schema,
-                )
-                for sentences in batches_of(sentences_of(text))
-            ]
-        )
-        claims = [claim for part in parts for claim in part]
-        self._cache.add_claims(key, claims)
-        return claims
-
-    def _keys(
-        self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        question: str | None,
-    ) -> dict[Cell, str]:
-        """Cache key of each cell: model, prompt, question, claim and reference."""
-        about = content_key(self._scope, "verdict", question)
-        rows = [content_key(claim.text) for claim in claims]
-        columns = [content_key(text) for text in references]
-        return {(i, j): joint_key(about, rows[i], columns[j]) for i, j in sorted(cells)}
 
     def check_budget(self, budget: Budget) -> None:
         """Checks that each call has an upper bound by which a budget can reserve it.
@@ -343,52 +390,6 @@ class OpenAIJudge:
         schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
         asked = (self._reasoned, self._chunks_per_call, self._format, self._top_logprobs)
         settings = repr((*asked, self._options))
-        said = (prompts.CHECK, prompts.EXTRACT, prompts.EXTRACT_REASONED, VALUES_VERSION)
+        checks = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER)
+        said = (*checks, prompts.EXTRACT, prompts.EXTRACT_REASONED, VALUES_VERSION)
         return content_key(*said, schemas, settings)
-
-
-def _check_settings(
-    extraction: str, chunks_per_call: int | None, concurrency: int, call_seconds: float
-) -> None:
-    if extraction not in get_args(Extraction):
-        raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
-    if chunks_per_call is not None and chunks_per_call < 1:
-        raise ConfigError(f"chunks_per_call is {chunks_per_call!r}: give 1 or more, or None")
-    if concurrency < 1:
-        raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
-    if not call_seconds > 0:
-        raise ConfigError(f"call_seconds is {call_seconds!r}: give more than 0")
-
-
-def _fixed_options(model: str) -> dict[str, JsonValue]:
-    return {} if _REASONING_MODEL.match(model) else {"temperature": 0}
-
-
-def _length_option(url: str) -> str:
-    # OpenAI deprecates max_tokens and refuses it for reasoning models; other servers know no other.
-    return "max_completion_tokens" if is_openai(url) else "max_tokens"
-
-
-def _reasoning_tokens(model: str) -> int:
-    # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
-    return _REASONING_TOKENS if _REASONING_MODEL.match(model) and "-chat" not in model else 0
-
-
-def _secret(key: str | SecretStr | None, url: str) -> SecretStr | None:
-    if not key and is_openai(url):
-        raise ConfigError("OpenAI needs a key: give api_key, or use OpenAIJudge.from_environment")
-    return key if isinstance(key, SecretStr) or key is None else SecretStr(key)
-
-
-def _users_client(client: AsyncOpenAI, budget: Budget | None) -> AsyncOpenAI:
-    # A budget reserves each request; the judge does not see the retries of the client.
-    return client if budget is None else client.with_options(max_retries=0)
-
-
-def _check_client(client: object, **others: object) -> None:
-    if not isinstance(client, AsyncOpenAI):
-        kind = type(client).__name__
-        raise ConfigError(f"client is of type {kind!r}: give an openai.AsyncOpenAI")
-    for name, value in others.items():
-        if value is not None:
-            raise ConfigError(f"client and {name} are both given: set {name} on the client")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from contextlib import suppress
+from typing import Annotated, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
 from claimspan.errors import ReplyError
+from claimspan.judges.llm.reply_objects import is_json, objects_in
+from claimspan.text.encodable import encodable_json
 
 __all__ = [
     "MAX_CLAIMS_PER_SENTENCE",
@@ -25,7 +28,6 @@ Schema = dict[str, JsonValue]
 
 _STRING: Final[Schema] = {"type": "string"}
 _INTEGER: Final[Schema] = {"type": "integer"}
-_FENCE: Final = "```"
 _LABEL: Final = "[ENC]"
 MAX_CLAIMS_PER_SENTENCE: Final = 4
 """Limit on the claims of a text under an exact schema, as a mean of its sentences."""
@@ -34,10 +36,18 @@ MAX_NOTES_LENGTH: Final = 300
 """Limit on the characters of a chain of thought under an exact schema."""
 
 
+def _as_text(value: object) -> object:
+    """An id that the model gives as a number, as the text that it was given."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_Id = Annotated[str, BeforeValidator(_as_text)]
+
+
 class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    call: str
+    call: _Id
 
 
 class ClaimEntry(BaseModel):
@@ -61,7 +71,7 @@ class VerdictRow(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    claim: str
+    claim: _Id
     labels: list[str]
 
 
@@ -75,7 +85,10 @@ R = TypeVar("R", bound=_Reply)
 
 
 def read_reply(content: str, kind: type[R], call: str) -> R:
-    """Reads a reply, which has to be one JSON object, alone or in one code fence.
+    """Reads a reply: one JSON object that repeats the id of the call.
+
+    Models put their thoughts, a code fence or a sentence around it. The verdicts are paid for then,
+    and count all the same. A text of the prompt cannot forge them: it does not know the id.
 
     Args:
         content: The text of the reply.
@@ -86,22 +99,25 @@ def read_reply(content: str, kind: type[R], call: str) -> R:
         ReplyError: The reply is not JSON, does not fit the model, or does not repeat the id of
             the call, as a reply that is copied out of a reference does not.
     """
-    try:
-        reply = kind.model_validate_json(_without_fence(content))
-    except ValidationError as error:
-        is_json = error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid"
-        reason = "the reply does not fit the schema" if is_json else "the reply is not JSON"
-        raise ReplyError(reason) from None
-    if reply.call != call:
+    found = [_validated(text, kind) for text in objects_in(content)]
+    if not found and not is_json(content):
+        raise ReplyError("the reply is not JSON")
+    fitting = [each for each in found if each is not None]
+    if not fitting:
+        raise ReplyError("the reply does not fit the schema")
+    ours = [each for each in fitting if each.call == call]
+    if not ours:
         raise ReplyError("the reply does not repeat the id of the call")
-    return reply
+    if len(ours) > 1:
+        raise ReplyError("the reply answers twice")
+    return ours[0]
 
 
-def _without_fence(content: str) -> str:
-    text = content.strip()
-    if text.startswith(_FENCE) and text.endswith(_FENCE) and "\n" in text:
-        return text.partition("\n")[2].removesuffix(_FENCE)
-    return text
+def _validated(text: str, kind: type[R]) -> R | None:
+    for written in (text, encodable_json(text)):  # as it is, nearly always
+        with suppress(ValidationError):
+            return kind.model_validate_json(written)
+    return None
 
 
 def claims_schema(*, reasoned: bool) -> Schema:
@@ -119,7 +135,7 @@ def verdicts_schema() -> Schema:
 
 
 def exact_claims_schema(
-    call: str, sentences: int, *, max_claim_length: int, reasoned: bool
+    call: str, sentences: int, *, max_claims: int, max_claim_length: int, reasoned: bool
 ) -> Schema:
     """The schema of one extraction, with its id, its sentence numbers and limits on lengths.
 
@@ -129,11 +145,7 @@ def exact_claims_schema(
     numbers: list[JsonValue] = list(range(1, sentences + 1))
     text: Schema = {"type": "string", "minLength": 1, "maxLength": max_claim_length}
     entry = _object({"sentence": {"enum": numbers}, "text": text})
-    claims: Schema = {
-        "type": "array",
-        "items": entry,
-        "maxItems": MAX_CLAIMS_PER_SENTENCE * sentences,
-    }
+    claims: Schema = {"type": "array", "items": entry, "maxItems": max_claims}
     return _object({"call": {"const": call}, **notes, "claims": claims})
 
 
