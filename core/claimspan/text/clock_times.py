@@ -21,7 +21,7 @@ _PATTERNS: Final = tuple(
         r"(?P<later>[ap])\.?\s?m\b)",
         rf"(?<![\d.,:]){_HOUR}(?:[:.]{_MINUTE})?\s?Uhr\b(?:\s{_MINUTE.replace('minute', 'after')}\b)?",
         rf"(?<![\d.,:/]){_HOUR}:{_MINUTE}(?::\d\d)?(?![\d:])(?:\s?(?:hours|h|hrs)\b)?",
-        rf"(?<![\d.,:])(?P<hour>1?[0-9]|2[0-4])\s?h\s?{_MINUTE}(?!\d)",
+        rf"(?<![\d.,:]){_HOUR}\s?h\s?{_MINUTE}(?!\d)",
         rf"{_AT}{_HOUR}\s?(?:h|hours)\b(?!\s?(?:per|a)\b)",
         rf"\bob\s{_HOUR}[.:]{_MINUTE}\b",
         rf"(?<![\d.,:]){_HOUR}\.\s?ur[aeio]\b",

@@ -25,8 +25,9 @@ _PATTERNS: Final = tuple(
         # "A third" is a share where it is one of something; "a third visit" is the next one.
         rf"\b(?:an?|ein|un|une)\s(?P<part>{_NAMES})(?=\s(?:of|der|des|de|d['’])|-part|\W*$|[.,;)])(?:-part)?"
         r"(?!\sof\s(?:a\s|an\s)?(?:hour|mile|inch|\d{4}))",
-        rf"\b(?P<part>{_NAMES})-part\b",
-        r"(?<!first )(?<!second )(?<!other )(?<!latter )(?<!1st )(?<!2nd )(?<![\w-])(?P<half>half)\b"
+        rf"\b(?P<part>{_NAMES})-part\b|\bun\s(?P<quart>quart)\b",
+        r"(?<!first )(?<!second )(?<!other )(?<!latter )(?<!1st )(?<!2nd )(?<![\w-])"
+        r"(?:(?:the|die|la)\s)?(?P<half>half)\b"
         r"(?!-|\s(?:an?|past|time|hour|year|brother|sister|\d)\b)",
     )
 )
@@ -66,5 +67,6 @@ def shares(text: str) -> Iterator[Share]:
 def _share(match: re.Match[str]) -> Share:
     part = match.groupdict()
     some = int(part.get("some") or 1)
-    whole = int(part["all"]) if part.get("all") else _PARTS[(part.get("part") or "half").casefold()]
+    name = "quarter" if part.get("quart") else (part.get("part") or "half").casefold()
+    whole = int(part["all"]) if part.get("all") else _PARTS[name]
     return Share(some, whole, match.start(), match.end())

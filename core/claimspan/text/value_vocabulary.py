@@ -47,9 +47,10 @@ _ENGLISH_MONTHS: Final = (
 )
 _FUNCTION_WORDS: Final = {
     "en": "the of is to was for with that this at from by are it we and you no have has",
-    "de": "viertel drittel quartal der das und ist nicht mit für eine einen wird auf dem den nach kostet hat sind wir ein",
-    "sl": "četrtine četrtina tretjina tretjine tretjini polovica je se ki za na ter ali pri od do znaša so ima v po bil bila imamo smo",
-    "fr": "quarts tiers trimestre le la les et est des une dans du pour sur il elle avec au aux coûte dure nous en",
+    "de": "million millionen milliarde milliarden tausend viertel drittel quartal der das und ist nicht mit für eine einen wird auf dem den nach kostet hat sind wir ein",
+    "sl": "milijon milijona milijone milijoni milijonov milijarda milijarde milijardi milijard tisoč "
+    "četrtine četrtina tretjina tretjine tretjini polovica je se ki za na ter ali pri od do znaša so ima v po bil bila imamo smo",
+    "fr": "million millions milliard milliards mille quarts tiers trimestre le la les et est des une dans du pour sur il elle avec au aux coûte dure nous en",
 }
 
 

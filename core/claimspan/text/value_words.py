@@ -21,6 +21,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _JOINT: Final = re.compile(r"-|\s(?:(?:and|et|und|in)\s)?|-et-")
 _HALF: Final = re.compile(r"\s(?:and\sa\shalf|et\sdemie?)\b")
 _SCALES: Final = frozenset("hundred thousand million billion trillion dozen".split())
+_COUNTED: Final = _SCALES | {"dutzend", "ducat", "douzaine", "tausend", "hundert"}
 # "A million" is one, "half a million" the half of one; "a few thousand" is neither.
 _ARTICLE: Final = re.compile(r"(?:\b(half)\s)?\b(?:a|an|eine?|un|une|en|ena)\s$", re.IGNORECASE)
 _ARTICLE_WIDTH: Final = 10
@@ -37,7 +38,7 @@ _SYMBOLS: Final = re.compile(
 # "12 500" is one number, but a row of a table is several.
 _SPACED: Final = re.compile(r"(?<![\d.,/:])(?<!\d\s)\d{1,3}(?:\s\d{3})+(?![\d/:]|[.,]\d{3}|\s\d)")
 _HALF_UNIT: Final = re.compile(
-    r"\bhalf\san?\s(?=hour|year|day|mile|kilo|decade|century|dozen|million|billion)"
+    r"\bhalf\san?\s(?=hour|year|day|mile|kilo|decade|century|gram|lit|met|inch|gallon|pound|percent)"
     r"|\b(?P<hours>(?:eine\s)?halbe\sStunde|pol\sure|(?:une\s)?demi[\s-]heure)\b"
 )
 _BESIDE: Final = re.compile(r"[\d.][\s-]?$")
@@ -147,7 +148,7 @@ class _Words:
 
     def _article(self, match: re.Match[str]) -> tuple[int, float] | None:
         """Where ``a`` or ``half a`` begins before a scale word, and the factor that it means."""
-        if match.group().casefold() not in _SCALES:
+        if match.group().casefold() not in _COUNTED:
             return None
         start = max(match.start() - _ARTICLE_WIDTH, 0)
         article = _ARTICLE.search(self._text[start : match.start()])

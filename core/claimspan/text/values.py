@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from claimspan.text.amounts import Amount, amounts_in_digits
+from claimspan.text.amounts import Amount, AmountKind, amounts_in_digits
 from claimspan.text.clock_times import ClockTime, clock_times
 from claimspan.text.dates import Date, dates
 from claimspan.text.rewriting import Rewritten
@@ -35,6 +35,13 @@ _CHANGE: Final = re.compile(
 )
 _BEFORE: Final = 40
 _PARTS: Final = re.compile(r",?\s(?:(?:and|und|in|et)\s)?")
+_PLACES: Final = {
+    word: place
+    for place, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 1
+    )
+}
+_PLACE: Final = re.compile(rf"\b(?:{'|'.join(_PLACES)})\b", re.IGNORECASE)
 # A share is exact, however many digits it takes in hundredths.
 _SHARE_STEP: Final = Decimal("1e-9")
 
@@ -77,7 +84,8 @@ def read_values(text: str) -> Values:
     numbers = islice(amounts_in_digits(readable), _MAX_AMOUNTS)
     plain = _outside(numbers, (*found_dates, *times, *parts))
     joined = _with_ranges(readable, _with_durations(readable, list(plain)))
-    every = sorted((*joined, *parts), key=lambda each: each.start)
+    places = _outside(_places(readable), (*found_dates, *parts, *joined))
+    every = sorted((*joined, *parts, *places), key=lambda each: each.start)
     return Values(
         tuple(_in_original(every, written)),
         tuple(_in_original(found_dates, written)),
@@ -106,18 +114,22 @@ def _overlaps(share: Share, taken: Sequence[Date]) -> bool:
 
 def _percentage(share: Share) -> Amount:
     """A share as the percentage that it is."""
-    return Amount(
-        value=Decimal(100 * share.some) / share.of,
-        step=_SHARE_STEP,
-        scale=None,
-        unit=PERCENT,
-        factor=Decimal(1),
-        kind="value",
-        sign="",
-        is_hedged=False,
-        start=share.start,
-        end=share.end,
-    )
+    value = Decimal(100 * share.some) / share.of
+    return _amount(value, _SHARE_STEP, PERCENT, "value", share.start, share.end)
+
+
+def _places(text: str) -> Iterator[Amount]:
+    """Places in a list that are words: ``first`` as ``1st``."""
+    for match in _PLACE.finditer(text):
+        value = Decimal(_PLACES[match.group().casefold()])
+        yield _amount(value, Decimal(1), "", "ordinal", match.start(), match.end())
+
+
+def _amount(
+    value: Decimal, step: Decimal, unit: str, kind: AmountKind, start: int, end: int
+) -> Amount:
+    one = Decimal(1)
+    return Amount(value, step, None, unit, one, kind, "", False, start, end)
 
 
 def _with_durations(text: str, found: Sequence[Amount]) -> list[Amount]:
