@@ -27,7 +27,8 @@ Sign = Literal["", "-", "()"]
 """Whether a number is negative, and how: accounts write losses and payments in parentheses."""
 
 _LABELLED: Final = re.compile(
-    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure)s?\s*|"
+    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure|passage|"
+    r"source|document|chunk|context|reference|paragraph|line|footnote|appendix)s?\s*|"
     r"(?:^|\n)\s*\(?)$",
     re.IGNORECASE,
 )

@@ -46,9 +46,11 @@ _PATTERNS: Final = tuple(
         r"\b(?:Q(?P<quarter>[1-4])|(?P<place>[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[1-4](?:st|nd|rd|"
         rf"th|\.))[\s-](?:fiscal\s)?[Qq]uarter)(?:,?\s(?:of\s)?(?:fiscal\s)?(?:FY\s?)?(?P<year>{_YEAR}))?",
         r"(?<!\d)(?P<decade>(?:1[0-9]|20)\d)0['’]?s\b",
-        rf"\b(?:[Ii]n|of|[Ss]ince|by|until|till|[Dd]uring|[Ff]rom|to|early|late|mid|next|last|every|im|"
+        rf"\b(?:[Ii]n|of|[Ss]ince|by|until|till|[Dd]uring|[Ff]rom|[Bb]etween|and|through|before|after|to|early|late|mid|next|last|every|im|"
         rf"seit|v|en|depuis)[\s-](?P<name>{_MONTH})",
         rf"^\W*(?P<name>{_MONTH})\W*$",
+        # Names of people are "April" and "May" more often than "June" is.
+        r"\b(?P<name>(?:January|February|June|July|August|September|October|November|December))\b",
     )
 )
 

@@ -15,13 +15,23 @@ from claimspan.judges.values.check import (
     telling_values,
 )
 from claimspan.judges.values.comparison import is_same_value
+from claimspan.judges.values.conflicts import (
+    StatedValues,
+    ValueConflict,
+    equal_values,
+    value_conflicts,
+)
 
 __all__ = [
     "VALUES_VERSION",
     "Asked",
+    "StatedValues",
+    "ValueConflict",
     "asked_value",
     "check_value",
+    "equal_values",
     "is_bare_value",
     "is_same_value",
     "telling_values",
+    "value_conflicts",
 ]

@@ -1,0 +1,324 @@
+"""Finds the value among a claim's words that a reference does not give, or gives otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
+
+from claimspan.judges.values.comparison import plain_reading
+from claimspan.judges.values.relations import (
+    Relation,
+    amount_relation,
+    date_relation,
+    time_relation,
+    year_date,
+)
+from claimspan.text.amounts import Amount
+from claimspan.text.clock_times import ClockTime
+from claimspan.text.dates import Date
+from claimspan.text.units import PERCENT, POUNDS
+from claimspan.text.values import Values, read_values
+from claimspan.text.words import FUNCTION_WORDS, stem
+
+__all__ = ["StatedValues", "ValueConflict", "equal_values", "value_conflicts"]
+
+ConflictKind = Literal["number", "date", "unit", "missing"]
+"""``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
+``missing``: it has the value in no form."""
+
+Item = Amount | Date | ClockTime
+
+# Writers round by this share without saying so: 670 for 670.5, or 1,000 for 1,004.
+_ROUNDING: Final = Decimal("0.006")
+# Rounded in a larger unit, a value is still near: 5 miles are 8 km.
+_CONVERTED: Final = Decimal("0.05")
+_POUND: Final = Decimal("0.45359237")
+_HUNDRED: Final = Decimal(100)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[^\W_a-z]|[\"“(*])|\n+")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+# The words of a claim that a sentence must have to be about the same thing, as a share.
+_SAME_TOPIC: Final = 0.5
+_SOME_TOPIC: Final = 0.3
+# Where it has nearly all of them it is the claim's own sentence, with another value in it.
+_SAME_SENTENCE: Final = 0.8
+
+
+class ValueConflict(NamedTuple):
+    """A value of a claim that a reference does not give."""
+
+    kind: ConflictKind
+    """What is wrong with it."""
+
+    start: int
+    """Where the value begins in the claim."""
+
+    end: int
+    """Where it ends."""
+
+
+class _Sentence:
+    """A sentence of a reference that has values."""
+
+    def __init__(self, text: str, values: Sequence[Item]) -> None:
+        self.text = text
+        self.values = values
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of its content words."""
+        return _content(self.text)
+
+    def share_of(self, words: frozenset[str]) -> float:
+        """The share of some words that the sentence has."""
+        return len(words & self.words) / len(words) if words else 0.0
+
+
+class StatedValues:
+    """The values of one text, with the sentences that they stand in; read when first asked for."""
+
+    def __init__(self, text: str) -> None:
+        """Keeps the text; nothing is read yet.
+
+        Args:
+            text: A reference.
+        """
+        self._text = text
+
+    @cached_property
+    def values(self) -> Values:
+        """The values of the text."""
+        return read_values(self._text)
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        """All of them; a year is a date."""
+        return list(_items(self.values))
+
+    @cached_property
+    def sentences(self) -> Sequence[_Sentence]:
+        """The sentences that have values."""
+        ends = [match.start() for match in _SENTENCE_END.finditer(self._text)]
+        items = sorted(self.items, key=lambda each: each.start)
+        sentences: list[_Sentence] = []
+        start = place = 0
+        for end in (*ends, len(self._text)):
+            inside: list[Item] = []
+            while place < len(items) and items[place].start < end:
+                inside.append(items[place])
+                place += 1
+            if inside:
+                sentences.append(_Sentence(self._text[start:end], inside))
+            start = end
+        return sentences
+
+
+def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConflict]:
+    """Yields the values of a claim that a reference does not give, or gives otherwise.
+
+    In a sentence that has nearly all words of the claim, another value is a change, whatever the
+    reference has elsewhere. Beyond that bounds, rough figures, "one" and numbers of notes are
+    passed over: other values may support them.
+
+    Args:
+        claim: The text of the claim.
+        reference: The values of the reference.
+    """
+    claimed = list(_items(read_values(claim)))
+    if not claimed:
+        return
+    words = _content(claim)
+    shares = [(sentence.share_of(words), sentence) for sentence in reference.sentences]
+    for each in claimed:
+        kind = _changed(each, claimed, [s for share, s in shares if share >= _SAME_SENTENCE])
+        if kind is None and _is_telling(each):
+            kind = _missing(each, reference, [s for share, s in shares if share >= _SAME_TOPIC])
+        if kind is not None and (kind != "missing" or _is_exact(claim, each)):
+            yield ValueConflict(kind, each.start, each.end)
+
+
+def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int]]:
+    """Yields where the values of a claim stand that a reference gives in any form.
+
+    Only sentences with some of the claim's other words count: a page has many numbers.
+
+    Args:
+        claim: The text of the claim.
+        reference: The values of the reference.
+    """
+    claimed = list(_items(read_values(claim)))
+    words = _content(claim) if claimed else frozenset()
+    near = [
+        given
+        for sentence in (reference.sentences if claimed else ())
+        if sentence.share_of(words) >= _SOME_TOPIC
+        for given in sentence.values
+    ]
+    for each in claimed:
+        if any(_relation(each, given) == "same" for given in near):
+            yield each.start, each.end
+
+
+def _changed(
+    value: Item, claimed: Sequence[Item], sentences: Sequence[_Sentence]
+) -> ConflictKind | None:
+    """What the claim's own sentence says against a value; None where it has that value.
+
+    Args:
+        value: The value of the claim.
+        claimed: All values of the claim.
+        sentences: The sentences that have nearly all of its words.
+    """
+    given = [each for sentence in sentences for each in sentence.values]
+    if any(_relation(value, each) in ("same", "open") for each in given):
+        return None
+    others = [
+        each for each in given if not any(_relation(one, each) == "same" for one in claimed)
+    ]
+    if _has_other_unit(value, others):
+        return "unit"
+    return _name(value) if any(_same_slot(value, each) for each in others) else None
+
+
+def _missing(
+    value: Item, reference: StatedValues, sentences: Sequence[_Sentence]
+) -> ConflictKind | None:
+    """What is wrong with a value that the reference has in no form; None where it has it.
+
+    Args:
+        value: The value of the claim.
+        reference: The values of the reference.
+        sentences: The sentences that are about the same thing.
+    """
+    if any(_relation(value, given) in ("same", "open") for given in reference.items):
+        return None
+    given = [each for sentence in sentences for each in sentence.values]
+    if any(_same_slot(value, each) for each in given):
+        return _name(value)
+    return "unit" if _has_other_unit(value, reference.items) else "missing"
+
+
+def _items(values: Values) -> Iterator[Item]:
+    for amount in values.amounts:
+        yield year_date(amount) if amount.kind == "year" else amount
+    yield from values.dates
+    yield from values.times
+
+
+def _is_telling(value: Item) -> bool:
+    """Tells whether only the same value can support it."""
+    if not isinstance(value, Amount):
+        return True
+    is_plain = value.kind == "value" and not value.bound and not value.is_hedged
+    is_one = value.value == 1 and not value.unit and value.scale is None
+    return is_plain and not is_one
+
+
+def _is_exact(claim: str, value: Item) -> bool:
+    """Tells whether a writer would hardly name a value that stands nowhere.
+
+    Small numbers in words may have been counted ("two of them"), and a month may be told by a day.
+    """
+    if isinstance(value, Date):
+        return value.year is not None or value.day is not None
+    return claim[value.start : value.end].strip("(").replace(" ", "")[:1].isalpha() is False
+
+
+def _relation(claimed: Item, given: Item) -> Relation:
+    if isinstance(claimed, Date) and isinstance(given, Date):
+        return date_relation(claimed, given)
+    if isinstance(claimed, Amount) and isinstance(given, Amount):
+        if claimed.kind != given.kind:
+            return "apart"
+        return amount_relation(claimed, given, _is_equal)
+    if isinstance(claimed, Date) or isinstance(given, Date):
+        return "apart"
+    return time_relation(claimed, given)
+
+
+def _is_equal(claimed: Amount, given: Amount) -> bool:
+    """Tells whether two amounts in sentences are one value: nothing is left to a question."""
+    if claimed.value < 0 < given.value and claimed.sign == "-" and not given.sign:
+        claimed = claimed._replace(value=-claimed.value)  # "a loss of 2 %" for "-2 %"
+    return any(
+        _are_near(one, other) for one in _forms(claimed) for other in _forms(given)
+    )
+
+
+def _forms(amount: Amount) -> Iterator[Amount]:
+    """The plain readings of an amount: of what its digits and its unit may mean."""
+    yield amount
+    if amount.alternate is not None:
+        yield amount._replace(value=amount.alternate, step=Decimal(1), alternate=None)
+    if amount.unit == POUNDS:
+        yield amount._replace(unit="sterling")
+        yield amount._replace(unit="mass", factor=_POUND)
+
+
+def _are_near(one: Amount, other: Amount) -> bool:
+    if one.unit != other.unit:
+        if PERCENT in (one.unit, other.unit):
+            return _is_share(one, other)
+        if one.unit and other.unit:
+            return False
+    ours, theirs = plain_reading(one), plain_reading(other)
+    if one.unit != other.unit:  # "42" for "42 days", whatever a day is in seconds
+        ours, theirs = plain_reading(_bare(one)), plain_reading(_bare(other))
+    gap, step = abs(ours.value - theirs.value), max(ours.step, theirs.step)
+    largest = max(ours.value, theirs.value)
+    if one.factor != other.factor and one.unit == other.unit:
+        return gap <= step / 2 and gap <= _CONVERTED * largest
+    is_rounded = _is_rounded(one) != _is_rounded(other)
+    return gap <= step / 2 and gap <= _CONVERTED * largest or is_rounded and gap <= _ROUNDING * largest
+
+
+def _is_share(one: Amount, other: Amount) -> bool:
+    """Tells whether a number is the share that a percentage stands for: 0.5 and 50 %."""
+    percent, plain = (one, other) if one.unit == PERCENT else (other, one)
+    if plain.unit or plain.scale is not None:
+        return False
+    value = percent.value * percent.factor
+    if plain.step < 1 and plain.value <= 1:
+        return abs(plain.value - value / _HUNDRED) <= max(plain.step, percent.step / _HUNDRED) / 2
+    return not plain.is_plural and plain.value == value
+
+
+def _bare(amount: Amount) -> Amount:
+    return amount._replace(unit="", factor=Decimal(1))
+
+
+def _is_rounded(amount: Amount) -> bool:
+    """Tells whether a number ends in zeros, so that it may stand for one near it."""
+    return amount.step >= 1 and amount.value >= _HUNDRED and amount.value % 10 == 0
+
+
+def _same_slot(one: Item, other: Item) -> bool:
+    """Tells whether two values may say the same thing otherwise: of one dimension or one noun."""
+    if isinstance(one, Amount) and isinstance(other, Amount):
+        if one.kind != other.kind:
+            return False
+        return one.unit == other.unit if one.unit or other.unit else one.noun == other.noun
+    return type(one) is type(other) and _relation(one, other) == "other"
+
+
+def _has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
+    return isinstance(missing, Amount) and any(
+        isinstance(each, Amount)
+        and each.value == missing.value
+        and (each.unit, each.factor, each.scale) != (missing.unit, missing.factor, missing.scale)
+        and bool(missing.unit or missing.scale)
+        for each in given
+    )
+
+
+def _name(value: Item) -> ConflictKind:
+    return "number" if isinstance(value, Amount) else "date"
+
+
+def _content(text: str) -> frozenset[str]:
+    words = (match.group() for match in _WORD.finditer(text))
+    return frozenset(stem(word) for word in words if word.casefold() not in FUNCTION_WORDS)
+
+
