@@ -76,7 +76,8 @@ _TAIL: Final = re.compile(
 # A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
 _NAMED: Final = re.compile(r"[\w.,]$")
 _NAMED_BY_HYPHEN: Final = re.compile(r"[^\W\d_]-$")
-_GLUED: Final = re.compile(r"-?(?!x\b)[^\W\d_]")
+# "10-K" is a name, "two-disc" and "5-round" count discs and rounds.
+_GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # "3M" is a company, "3 m" and "3m" are metres.
 _NEXT_WORD: Final = re.compile(r"(?![A-Z]\b)[\s-]?([^\W\d_]+)")
 _NOUN: Final = re.compile(r"[\s-]([^\W\d_]{3,})")

@@ -244,7 +244,7 @@ def _verdict(
     coverage = support.coverage + _missing_share(equal, weights, support)
     conflicts = find_conflicts(claim, support)
     # A slot with another filling is about the same topic, so it counts as covered here.
-    values = {} if reference.quotes(claim) else quantity_conflicts(text, claim, stated)
+    values = {} if reference.quotes(claim) else quantity_conflicts(text, stated)
     in_conflict = {conflict.claim_stem for conflict in conflicts}.union(*values.values())
     topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
     is_on_topic = topic_coverage >= _MIN_COVERAGE

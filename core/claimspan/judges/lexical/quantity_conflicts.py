@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from claimspan.judges.lexical.negation_conflicts import has_negation
 from claimspan.judges.values import StatedValues, equal_values, value_conflicts
-from claimspan.text.words import Token, tokenize
+from claimspan.text.words import tokenize
 
 __all__ = ["equal_quantity_stems", "quantity_conflicts"]
 
 
 def quantity_conflicts(
-    claim: str, tokens: Sequence[Token], reference: StatedValues
+    claim: str, reference: StatedValues
 ) -> dict[str, set[str]]:
     """Returns the claim's numbers, dates and units that a reference does not give.
 
     Args:
         claim: The text of the claim.
-        tokens: Its tokens.
         reference: The values of the reference.
 
     Returns:
-        The stems of those values by kind of conflict; empty where the claim has a negation, since
-        "not in 1999" is supported by another year.
+        The stems of those values by kind of conflict.
     """
     found: dict[str, set[str]] = {}
-    if not has_negation(tokens):
-        for conflict in value_conflicts(claim, reference):
-            stems = _stems(claim[conflict.start : conflict.end])
-            found.setdefault(conflict.kind, set()).update(stems)
+    for conflict in value_conflicts(claim, reference):
+        stems = _stems(claim[conflict.start : conflict.end])
+        found.setdefault(conflict.kind, set()).update(stems)
     return found
 
 

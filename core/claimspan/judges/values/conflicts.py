@@ -42,6 +42,13 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 # The words of a claim that a sentence must have to be about the same thing, as a share.
 _SAME_TOPIC: Final = 0.5
 _SOME_TOPIC: Final = 0.3
+_SAME_NEGATION: Final = 0.9
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# A part of a claim with fewer content words is not known by them.
+_MIN_WORDS: Final = 4
 # Where it has nearly all of them it is the claim's own sentence, with another value in it.
 _SAME_SENTENCE: Final = 0.8
 
@@ -101,7 +108,7 @@ class StatedValues:
     def sentences(self) -> Sequence[_Sentence]:
         """The sentences that have values."""
         ends = [match.start() for match in _SENTENCE_END.finditer(self._text)]
-        items = sorted(self.items, key=lambda each: each.start)
+        items = sorted(self.items, key=_start)
         sentences: list[_Sentence] = []
         start = place = 0
         for end in (*ends, len(self._text)):
@@ -126,17 +133,31 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
         claim: The text of the claim.
         reference: The values of the reference.
     """
-    claimed = list(_items(read_values(claim)))
-    if not claimed:
-        return
-    words = _content(claim)
-    shares = [(sentence.share_of(words), sentence) for sentence in reference.sentences]
-    for each in claimed:
-        kind = _changed(each, claimed, [s for share, s in shares if share >= _SAME_SENTENCE])
-        if kind is None and _is_telling(each):
-            kind = _missing(each, reference, [s for share, s in shares if share >= _SAME_TOPIC])
-        if kind is not None and (kind != "missing" or _is_exact(claim, each)):
-            yield ValueConflict(kind, each.start, each.end)
+    for part in _parts(claim):
+        sentences = [(each.share_of(part.words), each) for each in reference.sentences]
+        # The sentence of a negated claim may have another value, unless it has the negation too.
+        needed = _SAME_NEGATION if _NEGATION.search(part.text) else _SAME_SENTENCE
+        own = [sentence for share, sentence in sentences if share >= needed]
+        near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
+        for each in part.values:
+            kind = _changed(each, part.values, own)
+            if kind is None and needed == _SAME_SENTENCE and _is_telling(each):
+                kind = _missing(each, reference, near)
+            if kind is not None and (kind != "missing" or _is_exact(claim, each)):
+                yield ValueConflict(kind, each.start, each.end)
+
+
+def _parts(claim: str) -> Iterator[_Sentence]:
+    """Yields the sentences of a claim that have values, each with the words to know it by."""
+    whole = StatedValues(claim)
+    parts = whole.sentences
+    if len(parts) == 1 or any(len(part.words) < _MIN_WORDS for part in parts):
+        parts = [_Sentence(claim, sorted(whole.items, key=_start))] if parts else []
+    yield from parts
+
+
+def _start(value: Item) -> int:
+    return value.start
 
 
 def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int]]:
@@ -171,6 +192,8 @@ def _changed(
         claimed: All values of the claim.
         sentences: The sentences that have nearly all of its words.
     """
+    if any(_is_the_one_changed(value, claimed, each.values) for each in sentences):
+        return _name(value)
     given = [each for sentence in sentences for each in sentence.values]
     if any(_relation(value, each) in ("same", "open") for each in given):
         return None
@@ -180,6 +203,18 @@ def _changed(
     if _has_other_unit(value, others):
         return "unit"
     return _name(value) if any(_same_slot(value, each) for each in others) else None
+
+
+def _is_the_one_changed(value: Item, claimed: Sequence[Item], given: Sequence[Item]) -> bool:
+    """Tells whether two sentences have the same values one by one, but for this one.
+
+    Its new value may stand in the sentence as well, for something else.
+    """
+    if len(claimed) != len(given) or len(given) == 1:
+        return False
+    pairs = zip(claimed, given, strict=True)
+    differing = [one for one, other in pairs if _relation(one, other) != "same"]
+    return differing == [value]
 
 
 def _missing(

@@ -38,6 +38,8 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
     if claimed.until is not None and given.until is not None:
         ends = claimed._replace(value=claimed.until), given._replace(value=given.until)
         return "same" if is_same and same(*ends) else "other"
+    if not _is_comparable(claimed, given):
+        return "same" if is_same else "apart"
     if claimed.until is not None or given.until is not None:
         single, span = (claimed, given) if given.until is not None else (given, claimed)
         return "open" if is_same or _is_inside(single, span) else "other"
@@ -48,6 +50,16 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
     if claimed.bound or given.bound:
         return _bound_relation(claimed, given, is_same=is_same)
     return "same" if is_same else "other"
+
+
+def _is_comparable(claimed: Amount, given: Amount) -> bool:
+    """Tells whether a number can lie inside of a range, or beyond a bound, of the other."""
+    has_range = claimed.until is not None or given.until is not None
+    if not (has_range or claimed.bound or given.bound):
+        return True
+    if claimed.unit or given.unit:
+        return claimed.unit == given.unit
+    return claimed.noun == given.noun or not (claimed.noun and given.noun)
 
 
 def _bound_relation(claimed: Amount, given: Amount, *, is_same: bool) -> Relation:
