@@ -27,7 +27,7 @@ Sign = Literal["", "-", "()"]
 """Whether a number is negative, and how: accounts write losses and payments in parentheses."""
 
 _LABELLED: Final = re.compile(
-    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure|passage|"
+    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure|top|passage|"
     r"source|document|chunk|context|reference|paragraph|line|footnote|appendix)s?\s*|"
     r"(?:^|\n)\s*\(?)$",
     re.IGNORECASE,
@@ -248,6 +248,8 @@ def _scale(found: _Found) -> tuple[Decimal | None, int]:
 def _unit(found: _Found, end: int) -> tuple[str, Decimal, int]:
     """The unit of a number, its factor, and where the number ends with it."""
     tail = found.tail
+    if tail["ordinal"]:  # "the 19th century" is no time that passes
+        return "", Decimal(1), end
     if tail["percent"]:
         return PERCENT, PERCENTS[tail["percent"].casefold()], tail.end("percent")
     if currency := found.lead["before"] or tail["after"]:

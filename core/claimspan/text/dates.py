@@ -39,9 +39,9 @@ _PATTERNS: Final = tuple(
         rf"(?<![\d.,/])(?P<day>{_DAY})\.\s?(?P<month>0?[1-9]|1[0-2])\.\s?(?P<year>{_YEAR})",
         rf"(?<![\d.,/])(?P<first>{_DAY})(?P<sep>[-/])(?P<second>{_DAY})(?P=sep)(?P<year>{_YEAR})",
         rf"(?<![\d.,/:])(?P<day>{_DAY})(?:st|nd|rd|th|er)?\.?\s(?:of\s|de\s)?(?P<name>{_MONTH})"
-        rf"(?:,?\s(?P<year>{_YEAR}))?",
+        rf"(?:\s?,?\s(?P<year>{_YEAR}))?",
         rf"\b(?P<name>{_MONTH})\s(?:the\s)?(?P<day>{_DAY})(?:st|nd|rd|th)?(?![\d%]|[.,:/]\d)"
-        rf"(?:,?\s(?P<year>{_YEAR}))?",
+        rf"(?:\s?,?\s(?P<year>{_YEAR}))?",
         rf"\b(?P<name>{_MONTH}),?\s(?:of\s)?(?P<year>{_YEAR})",
         r"\b(?:Q(?P<quarter>[1-4])|(?P<place>[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[1-4](?:st|nd|rd|"
         rf"th|\.))[\s-](?:fiscal\s)?[Qq]uarter)(?:,?\s(?:of\s)?(?:fiscal\s)?(?:FY\s?)?(?P<year>{_YEAR}))?",

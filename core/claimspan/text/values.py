@@ -19,6 +19,7 @@ from claimspan.text.rewriting import Rewritten
 from claimspan.text.shares import Share, shares
 from claimspan.text.units import PERCENT
 from claimspan.text.value_words import with_digits
+from claimspan.text.words import stem
 
 __all__ = ["Values", "read_values"]
 
@@ -41,7 +42,7 @@ _PLACES: Final = {
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 1
     )
 }
-_PLACE: Final = re.compile(rf"\b(?:{'|'.join(_PLACES)})\b", re.IGNORECASE)
+_PLACE: Final = re.compile(rf"\b({'|'.join(_PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
 # A share is exact, however many digits it takes in hundredths.
 _SHARE_STEP: Final = Decimal("1e-9")
 
@@ -121,8 +122,9 @@ def _percentage(share: Share) -> Amount:
 def _places(text: str) -> Iterator[Amount]:
     """Places in a list that are words: ``first`` as ``1st``."""
     for match in _PLACE.finditer(text):
-        value = Decimal(_PLACES[match.group().casefold()])
-        yield _amount(value, Decimal(1), "", "ordinal", match.start(), match.end())
+        value = Decimal(_PLACES[match[1].casefold()])
+        place = _amount(value, Decimal(1), "", "ordinal", match.start(1), match.end(1))
+        yield place._replace(noun=stem(match[2] or ""))
 
 
 def _amount(

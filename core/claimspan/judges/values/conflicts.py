@@ -47,6 +47,7 @@ _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_SEASON: Final = re.compile(r"\b\d{4}\s?[-–/]\s?$")
 # A part of a claim with fewer content words is not known by them.
 _MIN_WORDS: Final = 4
 # Where it has nearly all of them it is the claim's own sentence, with another value in it.
@@ -140,8 +141,8 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
         own = [sentence for share, sentence in sentences if share >= needed]
         near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
         for each in part.values:
-            kind = _changed(each, part.values, own)
-            if kind is None and needed == _SAME_SENTENCE and _is_telling(each):
+            kind = _changed(each, part.values, own, near)
+            if kind is None and needed == _SAME_SENTENCE and _is_telling(claim, each):
                 kind = _missing(each, reference, near)
             if kind is not None and (kind != "missing" or _is_exact(claim, each)):
                 yield ValueConflict(kind, each.start, each.end)
@@ -183,7 +184,10 @@ def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int
 
 
 def _changed(
-    value: Item, claimed: Sequence[Item], sentences: Sequence[_Sentence]
+    value: Item,
+    claimed: Sequence[Item],
+    sentences: Sequence[_Sentence],
+    near: Sequence[_Sentence],
 ) -> ConflictKind | None:
     """What the claim's own sentence says against a value; None where it has that value.
 
@@ -191,11 +195,14 @@ def _changed(
         value: The value of the claim.
         claimed: All values of the claim.
         sentences: The sentences that have nearly all of its words.
+        near: The sentences that have many of them.
     """
     if any(_is_the_one_changed(value, claimed, each.values) for each in sentences):
         return _name(value)
     given = [each for sentence in sentences for each in sentence.values]
     if any(_relation(value, each) in ("same", "open") for each in given):
+        return None
+    if any(_relation(value, each) == "same" for sentence in near for each in sentence.values):
         return None
     others = [
         each for each in given if not any(_relation(one, each) == "same" for one in claimed)
@@ -227,12 +234,24 @@ def _missing(
         reference: The values of the reference.
         sentences: The sentences that are about the same thing.
     """
-    if any(_relation(value, given) in ("same", "open") for given in reference.items):
+    relations = {_relation(value, given) for given in reference.items}
+    if "same" in relations:
         return None
     given = [each for sentence in sentences for each in sentence.values]
-    if any(_same_slot(value, each) for each in given):
+    # "In 1767" leaves a day of that year open, but not beside another day.
+    is_open = "open" in relations
+    if any(_same_slot(value, each) and (not is_open or _as_precise(value, each)) for each in given):
         return _name(value)
+    if is_open or (isinstance(value, Amount) and value.kind == "ordinal"):
+        return None
     return "unit" if _has_other_unit(value, reference.items) else "missing"
+
+
+def _as_precise(one: Item, other: Item) -> bool:
+    """Tells whether two dates have the same parts."""
+    if not isinstance(one, Date) or not isinstance(other, Date):
+        return False
+    return [part is None for part in one[:5]] == [part is None for part in other[:5]]
 
 
 def _items(values: Values) -> Iterator[Item]:
@@ -242,11 +261,14 @@ def _items(values: Values) -> Iterator[Item]:
     yield from values.times
 
 
-def _is_telling(value: Item) -> bool:
+def _is_telling(claim: str, value: Item) -> bool:
     """Tells whether only the same value can support it."""
+    if isinstance(value, Date):
+        # A season of two years is often told by the first.
+        return _SEASON.search(claim[: value.start]) is None
     if not isinstance(value, Amount):
         return True
-    is_plain = value.kind == "value" and not value.bound and not value.is_hedged
+    is_plain = value.kind in ("value", "ordinal") and not value.bound and not value.is_hedged
     is_one = value.value == 1 and not value.unit and value.scale is None
     return is_plain and not is_one
 
