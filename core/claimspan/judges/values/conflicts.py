@@ -43,6 +43,8 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _SAME_TOPIC: Final = 0.5
 _SOME_TOPIC: Final = 0.3
 _SAME_NEGATION: Final = 0.9
+# Where the claim's value stands elsewhere, only a copy of a sentence shows that it was changed.
+_COPIED: Final = 0.9
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
     re.IGNORECASE,
@@ -138,9 +140,11 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
         sentences = [(each.share_of(part.words), each) for each in reference.sentences]
         # The sentence of a negated claim may have another value, unless it has the negation too.
         needed = _SAME_NEGATION if _NEGATION.search(part.text) else _SAME_SENTENCE
-        own = [sentence for share, sentence in sentences if share >= needed]
         near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
         for each in part.values:
+            is_elsewhere = any(_relation(each, given) == "same" for given in reference.items)
+            copied = max(needed, _COPIED) if is_elsewhere else needed
+            own = [sentence for share, sentence in sentences if share >= copied]
             kind = _changed(each, part.values, own, near)
             if kind is None and needed == _SAME_SENTENCE and _is_telling(claim, each):
                 kind = _missing(each, reference, near)
