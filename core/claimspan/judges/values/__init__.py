@@ -20,6 +20,7 @@ from claimspan.judges.values.conflicts import (
     ValueConflict,
     equal_values,
     value_conflicts,
+    with_values,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "is_same_value",
     "telling_values",
     "value_conflicts",
+    "with_values",
 ]

@@ -22,8 +22,9 @@ from claimspan.text.dates import Date
 from claimspan.text.units import PERCENT, POUNDS
 from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem
+from claimspan.verdicts import Label, Verdict
 
-__all__ = ["StatedValues", "ValueConflict", "equal_values", "value_conflicts"]
+__all__ = ["StatedValues", "ValueConflict", "equal_values", "value_conflicts", "with_values"]
 
 ConflictKind = Literal["number", "date", "unit", "missing"]
 """``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
@@ -49,6 +50,8 @@ _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
     re.IGNORECASE,
 )
+# The share of claims in the tune halves with such a value that people did not call entailed.
+_NOT_ENTAILED: Final = 0.82
 _SEASON: Final = re.compile(r"\b\d{4}\s?[-–/]\s?$")
 # A part of a claim with fewer content words is not known by them.
 _MIN_WORDS: Final = 4
@@ -97,6 +100,14 @@ class StatedValues:
         """
         self._text = text
 
+    def quotes(self, claim: str) -> bool:
+        """Tells whether the text has a claim word for word.
+
+        Args:
+            claim: The text of the claim.
+        """
+        return claim.strip(" .") in self._text
+
     @cached_property
     def values(self) -> Values:
         """The values of the text."""
@@ -136,6 +147,8 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
         claim: The text of the claim.
         reference: The values of the reference.
     """
+    if reference.quotes(claim):
+        return
     for part in _parts(claim):
         sentences = [(each.share_of(part.words), each) for each in reference.sentences]
         # The sentence of a negated claim may have another value, unless it has the negation too.
@@ -163,6 +176,32 @@ def _parts(claim: str) -> Iterator[_Sentence]:
 
 def _start(value: Item) -> int:
     return value.start
+
+
+def with_values(verdict: Verdict, claim: str, reference: StatedValues) -> Verdict:
+    """Lowers p(entailed) of a claim with a value that the reference does not give.
+
+    A model that reads words misses a changed digit. What it takes for entailed goes to contradicted
+    where the reference gives another value for the same thing, and to neutral where it gives none.
+
+    Args:
+        verdict: A verdict with probabilities.
+        claim: The text of the claim.
+        reference: The values of the reference.
+    """
+    kinds = {conflict.kind for conflict in value_conflicts(claim, reference)}
+    if not kinds:
+        return verdict
+    entailed = (verdict.entailed or 0.0) * (1 - _NOT_ENTAILED)
+    moved = (verdict.entailed or 0.0) - entailed
+    neutral, contradicted = verdict.neutral or 0.0, verdict.contradicted or 0.0
+    if kinds == {"missing"}:
+        neutral += moved
+    else:
+        contradicted += moved
+    by_label = {Label.ENTAILED: entailed, Label.NEUTRAL: neutral, Label.CONTRADICTED: contradicted}
+    label = max(by_label, key=by_label.__getitem__)
+    return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
 
 
 def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int]]:
