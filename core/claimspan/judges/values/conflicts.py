@@ -75,14 +75,20 @@ class ValueConflict(NamedTuple):
 class _Sentence:
     """A sentence of a reference that has values."""
 
-    def __init__(self, text: str, values: Sequence[Item]) -> None:
+    def __init__(self, text: str, values: Sequence[Item], start: int = 0) -> None:
         self.text = text
         self.values = values
+        self._start = start
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of its content words."""
-        return _content(self.text)
+        """The stems of its content words, without those of its values."""
+        rest: list[str] = []
+        done = 0
+        for each in self.values:
+            rest.append(self.text[done : max(each.start - self._start, done)])
+            done = max(each.end - self._start, done)
+        return _content(" ".join((*rest, self.text[done:])))
 
     def share_of(self, words: frozenset[str]) -> float:
         """The share of some words that the sentence has."""
@@ -131,7 +137,7 @@ class StatedValues:
                 inside.append(items[place])
                 place += 1
             if inside:
-                sentences.append(_Sentence(self._text[start:end], inside))
+                sentences.append(_Sentence(self._text[start:end], inside, start))
             start = end
         return sentences
 
@@ -213,11 +219,13 @@ def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int
         claim: The text of the claim.
         reference: The values of the reference.
     """
-    claimed = list(_items(read_values(claim)))
-    words = _content(claim) if claimed else frozenset()
+    claimed = sorted(_items(read_values(claim)), key=_start)
+    if not claimed:
+        return
+    words = _Sentence(claim, claimed).words
     near = [
         given
-        for sentence in (reference.sentences if claimed else ())
+        for sentence in reference.sentences
         if sentence.share_of(words) >= _SOME_TOPIC
         for given in sentence.values
     ]
