@@ -39,12 +39,14 @@ EQUAL: Final = (
     ("20 °C", "68 °F", "20 degrees Celsius", "68 degrees Fahrenheit", "20 stopinj Celzija",
      "20 Grad Celsius"),
     ("about 5 miles", "8 km", "8 kilometrov"),
-    ("5 to 7 days", "5-7 days", "between 5 and 7 days", "5 bis 7 Tage", "5 do 7 dni", "5 à 7 jours"),
+    ("5 to 7 days", "5-7 days", "between 5 and 7 days", "5 bis 7 Tage", "5 do 7 dni",
+     "5 à 7 jours"),
     ("over 50", "more than 50", "mehr als 50", "več kot 50", "plus de 50"),
     ("up to 14 days", "at most 14 days", "bis zu 14 Tage", "največ 14 dni", "jusqu'à 14 jours"),
     ("at least 18", "18 or more", "mindestens 18", "vsaj 18", "au moins 18"),
     ("twenty-five", "25", "fünfundzwanzig", "petindvajset", "vingt-cinq"),
-    ("two hundred and fifty", "250", "zweihundertfünfzig", "dvesto petdeset", "deux cent cinquante"),
+    ("two hundred and fifty", "250", "zweihundertfünfzig", "dvesto petdeset",
+     "deux cent cinquante"),
     ("2 million", "2,000,000", "zwei Millionen", "dva milijona", "deux millions", "2 Mio."),
     ("half a million", "500,000", "0.5 million"),
     ("noon", "12:00", "12 pm", "midi"),
@@ -97,6 +99,7 @@ APART: Final = (
     ("Q2 2023", "It was on 3 May 2023."),
 )
 
+
 def label(claim: str, text: str) -> Label | None:
     verdict = check_value(claim, text)
     return None if verdict is None else verdict.label
@@ -105,10 +108,7 @@ def label(claim: str, text: str) -> Label | None:
 @pytest.mark.parametrize("forms", EQUAL, ids=lambda forms: forms[0])
 def test_one_value_in_two_forms_is_entailed(forms: tuple[str, ...]) -> None:
     differing = [
-        (one, other)
-        for one in forms
-        for other in forms
-        if label(one, other) is not Label.ENTAILED
+        (one, other) for one in forms for other in forms if label(one, other) is not Label.ENTAILED
     ]
     assert not differing
 

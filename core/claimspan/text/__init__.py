@@ -10,9 +10,13 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.
-- ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
+- ``values``: reads what a text gives in numbers; the next modules are its parts.
+- ``value_words``: writes number words as digits, and the words beside numbers in English; the words
+  are in ``number_words`` and ``value_vocabulary``, and ``rewriting`` keeps track of places.
 - ``number_forms``: reads one number, in English and in continental form.
-- ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written.
+- ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written;
+  ``amount_marks`` tells bounds and rough figures, ``units`` has what numbers are measured in.
+- ``dates``, ``clock_times``, ``shares``: find dates, times of day, and shares as "one in four".
 - ``tokens``: estimates how many tokens a language model counts in a text.
 - ``closest``: finds the sentence of a text that is closest to a claim, by the words of both.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.

@@ -43,7 +43,11 @@ _BEFORE: Final[tuple[tuple[Bound, str], ...]] = (
     ),
 )
 _AFTER: Final[tuple[tuple[Bound, str], ...]] = (
-    (">=", r"\s?\+|\sor (?:more|older|over|above)|\sand (?:over|above)|\soder mehr|\sali več|\sou plus"),
+    (
+        ">=",
+        r"\s?\+|\sor (?:more|older|over|above)|\sand (?:over|above)|\soder mehr"
+        r"|\sali več|\sou plus",
+    ),
     ("<=", r"\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins"),
 )
 _BEFORE_PATTERNS: Final = tuple(

@@ -19,7 +19,7 @@ _PATTERNS: Final = tuple(
         # "9-5 pm" and "10 to 12 am" say the half of the day once, for both.
         rf"(?<![\d.,:]){_HOUR}(?:[:.]{_MINUTE})?(?=\s?(?:-|–|to|until|and)\s?\d\d?(?:[:.]\d\d)?\s?"
         r"(?P<later>[ap])\.?\s?m\b)",
-        rf"(?<![\d.,:]){_HOUR}(?:[:.]{_MINUTE})?\s?Uhr\b(?:\s{_MINUTE.replace('minute', 'after')}\b)?",
+        rf"(?<![\d.,:]){_HOUR}(?:[:.]{_MINUTE})?\s?Uhr\b(?:\s(?P<after>[0-5]\d)\b)?",
         rf"(?<![\d.,:/]){_HOUR}:{_MINUTE}(?::\d\d)?(?![\d:])(?:\s?(?:hours|h|hrs)\b)?",
         rf"(?<![\d.,:]){_HOUR}\s?h\s?{_MINUTE}(?!\d)",
         rf"{_AT}{_HOUR}\s?(?:h|hours)\b(?!\s?(?:per|a)\b)",

@@ -103,16 +103,16 @@ def _date(match: re.Match[str]) -> Date | None:
     year = int(part["year"]) if part.get("year") else None
     # "In June" is the month alone: the word before it is no part of the date.
     start = match.start("name") if not part.get("day") and part.get("name") else match.start()
-    where = {"start": start, "end": match.end()}
+    end = match.end()
     if part.get("first"):
-        return _slashed(match, int(match["year"]))._replace(**where)
+        return _slashed(match, int(match["year"]))._replace(start=start, end=end)
     if part.get("decade"):
-        return Date(decade=int(match["decade"]), **where)
+        return Date(decade=int(match["decade"]), start=start, end=end)
     if part.get("quarter") or part.get("place"):
-        return Date(year=year, quarter=_quarter(match), **where)
+        return Date(year=year, quarter=_quarter(match), start=start, end=end)
     month = int(part["month"]) if part.get("month") else _month(match["name"])
     day = int(part["day"]) if part.get("day") else None
-    return Date(year=year, month=month, day=day, **where)
+    return Date(year=year, month=month, day=day, start=start, end=end)
 
 
 def _slashed(match: re.Match[str], year: int) -> Date:

@@ -46,7 +46,8 @@ SCALE_WORDS: Final = {
     **dict.fromkeys("tausend tisoč tisoc tisočev tisoče mille tsd".split(), "thousand"),
     **dict.fromkeys("millionen milijon milijona milijone milijoni milijonov".split(), "million"),
     **dict.fromkeys(
-        "milliarde milliarden milliard milliards milijarda milijarde milijardi milijard mld".split(),
+        "milliarde milliarden milliard milliards mld milijarda milijarde milijardi "
+        "milijard".split(),
         "billion",
     ),
     **dict.fromkeys("billionen bilijon bilijona bilijone bilijonov".split(), "trillion"),

@@ -47,10 +47,19 @@ _ENGLISH_MONTHS: Final = (
 )
 _FUNCTION_WORDS: Final = {
     "en": "the of is to was for with that this at from by are it we and you no have has",
-    "de": "million millionen milliarde milliarden tausend viertel drittel quartal der das und ist nicht mit für eine einen wird auf dem den nach kostet hat sind wir ein",
-    "sl": "milijon milijona milijone milijoni milijonov milijarda milijarde milijardi milijard tisoč "
-    "četrtine četrtina tretjina tretjine tretjini polovica je se ki za na ter ali pri od do znaša so ima v po bil bila imamo smo",
-    "fr": "million millions milliard milliards mille quarts tiers trimestre le la les et est des une dans du pour sur il elle avec au aux coûte dure nous en",
+    "de": """
+        der das und ist nicht mit für eine einen wird auf dem den nach kostet hat sind wir ein
+        million millionen milliarde milliarden tausend viertel drittel quartal
+        """,
+    "sl": """
+        je se ki za na ter ali pri od do znaša so ima v po bil bila imamo smo tisoč
+        milijon milijona milijone milijoni milijonov milijarda milijarde milijardi milijard
+        četrtine četrtina tretjina tretjine tretjini polovica
+        """,
+    "fr": """
+        le la les et est des une dans du pour sur il elle avec au aux coûte dure nous en
+        million millions milliard milliards mille quarts tiers trimestre
+        """,
 }
 
 
@@ -76,13 +85,13 @@ PART_WORDS: Final = {
     **dict.fromkeys("viertel četrtina četrtine četrtini četrtino quarts".split(), "quarter-part"),
     **dict.fromkeys("drittel tretjina tretjine tretjini tretjino tiers".split(), "third-part"),
     **dict.fromkeys("hälfte polovica polovico polovice polovici moitié".split(), "half"),
-    **dict.fromkeys("quartal quartals četrtletje četrtletja četrtletju trimestre".split(), "quarter"),
+    **dict.fromkeys(
+        "quartal quartals četrtletje četrtletja četrtletju trimestre".split(), "quarter"
+    ),
     **dict.fromkeys("erste ersten erstes prvi prvo prva prvem premier première".split(), "first"),
     **dict.fromkeys("zweite zweiten zweites drugo drugem deuxième".split(), "second"),
     **dict.fromkeys("dritte dritten drittes tretji tretje tretjem troisième".split(), "third"),
-    **dict.fromkeys(
-        "vierte vierten viertes četrti četrto četrtem quatrième".split(), "fourth"
-    ),
+    **dict.fromkeys("vierte vierten viertes četrti četrto četrtem quatrième".split(), "fourth"),
 }
 """The English word of a part or of a place in a list for one of another language."""
 LANGUAGE_WORDS: Final = {

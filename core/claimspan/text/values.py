@@ -39,7 +39,8 @@ _PARTS: Final = re.compile(r",?\s(?:(?:and|und|in|et)\s)?")
 _PLACES: Final = {
     word: place
     for place, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 1
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
+        1,
     )
 }
 _PLACE: Final = re.compile(rf"\b({'|'.join(_PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
@@ -179,6 +180,4 @@ def _is_range(text: str, low: Amount, high: Amount) -> bool:
     lead = text[max(low.start - _BEFORE, 0) : low.start]
     if _BETWEEN.search(lead):
         return _AND.fullmatch(text, low.end, high.start) is not None
-    return (
-        _RANGE.fullmatch(text, low.end, high.start) is not None and _CHANGE.search(lead) is None
-    )
+    return _RANGE.fullmatch(text, low.end, high.start) is not None and _CHANGE.search(lead) is None

@@ -8,9 +8,7 @@ from claimspan.text.words import tokenize
 __all__ = ["equal_quantity_stems", "quantity_conflicts"]
 
 
-def quantity_conflicts(
-    claim: str, reference: StatedValues
-) -> dict[str, set[str]]:
+def quantity_conflicts(claim: str, reference: StatedValues) -> dict[str, set[str]]:
     """Returns the claim's numbers, dates and units that a reference does not give.
 
     Args:

@@ -18,6 +18,7 @@ from claimspan.judges.values.relations import (
     time_relation,
     year_date,
 )
+from claimspan.judges.values.stated import Item
 from claimspan.text.amount_marks import BOUND_WORDS, HEDGE_WORDS
 from claimspan.text.amounts import Amount
 from claimspan.text.clock_times import ClockTime
@@ -27,9 +28,6 @@ from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = ["VALUES_VERSION", "check_value", "is_bare_value", "telling_values"]
-
-Item = Amount | Date | ClockTime
-"""One value of a text."""
 
 VALUES_VERSION: Final = "3"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""

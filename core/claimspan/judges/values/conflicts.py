@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from claimspan.judges.values.comparison import plain_reading
-from claimspan.judges.values.relations import (
-    Relation,
-    amount_relation,
-    date_relation,
-    time_relation,
-    year_date,
-)
+from claimspan.judges.values.equality import has_other_unit, is_same_slot, relation
+from claimspan.judges.values.stated import Item, Sentence, StatedValues, items_of, start_of
 from claimspan.text.amounts import Amount
-from claimspan.text.clock_times import ClockTime
 from claimspan.text.dates import Date
-from claimspan.text.units import PERCENT, POUNDS
-from claimspan.text.values import Values, read_values
-from claimspan.text.words import FUNCTION_WORDS, stem
+from claimspan.text.values import read_values
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["StatedValues", "ValueConflict", "equal_values", "value_conflicts", "with_values"]
+__all__ = ["ValueConflict", "equal_values", "value_conflicts", "with_values"]
 
 ConflictKind = Literal["number", "date", "unit", "missing"]
 """``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
 ``missing``: it has the value in no form."""
 
-Item = Amount | Date | ClockTime
 
-# Writers round by this share without saying so: 670 for 670.5, or 1,000 for 1,004.
-_ROUNDING: Final = Decimal("0.006")
-# Rounded in a larger unit, a value is still near: 5 miles are 8 km.
-_CONVERTED: Final = Decimal("0.05")
-_POUND: Final = Decimal("0.45359237")
-_HUNDRED: Final = Decimal(100)
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[^\W_a-z]|[\"“(*])|\n+")
-_WORD: Final = re.compile(r"[^\W\d_]+")
 # The words of a claim that a sentence must have to be about the same thing, as a share.
 _SAME_TOPIC: Final = 0.5
 _SOME_TOPIC: Final = 0.3
@@ -72,76 +52,6 @@ class ValueConflict(NamedTuple):
     """Where it ends."""
 
 
-class _Sentence:
-    """A sentence of a reference that has values."""
-
-    def __init__(self, text: str, values: Sequence[Item], start: int = 0) -> None:
-        self.text = text
-        self.values = values
-        self._start = start
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """The stems of its content words, without those of its values."""
-        rest: list[str] = []
-        done = 0
-        for each in self.values:
-            rest.append(self.text[done : max(each.start - self._start, done)])
-            done = max(each.end - self._start, done)
-        return _content(" ".join((*rest, self.text[done:])))
-
-    def share_of(self, words: frozenset[str]) -> float:
-        """The share of some words that the sentence has."""
-        return len(words & self.words) / len(words) if words else 0.0
-
-
-class StatedValues:
-    """The values of one text, with the sentences that they stand in; read when first asked for."""
-
-    def __init__(self, text: str) -> None:
-        """Keeps the text; nothing is read yet.
-
-        Args:
-            text: A reference.
-        """
-        self._text = text
-
-    def quotes(self, claim: str) -> bool:
-        """Tells whether the text has a claim word for word.
-
-        Args:
-            claim: The text of the claim.
-        """
-        return claim.strip(" .") in self._text
-
-    @cached_property
-    def values(self) -> Values:
-        """The values of the text."""
-        return read_values(self._text)
-
-    @cached_property
-    def items(self) -> Sequence[Item]:
-        """All of them; a year is a date."""
-        return list(_items(self.values))
-
-    @cached_property
-    def sentences(self) -> Sequence[_Sentence]:
-        """The sentences that have values."""
-        ends = [match.start() for match in _SENTENCE_END.finditer(self._text)]
-        items = sorted(self.items, key=_start)
-        sentences: list[_Sentence] = []
-        start = place = 0
-        for end in (*ends, len(self._text)):
-            inside: list[Item] = []
-            while place < len(items) and items[place].start < end:
-                inside.append(items[place])
-                place += 1
-            if inside:
-                sentences.append(_Sentence(self._text[start:end], inside, start))
-            start = end
-        return sentences
-
-
 def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConflict]:
     """Yields the values of a claim that a reference does not give, or gives otherwise.
 
@@ -161,7 +71,7 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
         needed = _SAME_NEGATION if _NEGATION.search(part.text) else _SAME_SENTENCE
         near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
         for each in part.values:
-            is_elsewhere = any(_relation(each, given) == "same" for given in reference.items)
+            is_elsewhere = any(relation(each, given) == "same" for given in reference.items)
             copied = max(needed, _COPIED) if is_elsewhere else needed
             own = [sentence for share, sentence in sentences if share >= copied]
             kind = _changed(each, part.values, own, near)
@@ -171,17 +81,13 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
                 yield ValueConflict(kind, each.start, each.end)
 
 
-def _parts(claim: str) -> Iterator[_Sentence]:
+def _parts(claim: str) -> Iterator[Sentence]:
     """Yields the sentences of a claim that have values, each with the words to know it by."""
     whole = StatedValues(claim)
     parts = whole.sentences
     if len(parts) == 1 or any(len(part.words) < _MIN_WORDS for part in parts):
-        parts = [_Sentence(claim, sorted(whole.items, key=_start))] if parts else []
+        parts = [Sentence(claim, sorted(whole.items, key=start_of))] if parts else []
     yield from parts
-
-
-def _start(value: Item) -> int:
-    return value.start
 
 
 def with_values(verdict: Verdict, claim: str, reference: StatedValues) -> Verdict:
@@ -219,10 +125,10 @@ def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int
         claim: The text of the claim.
         reference: The values of the reference.
     """
-    claimed = sorted(_items(read_values(claim)), key=_start)
+    claimed = sorted(items_of(read_values(claim)), key=start_of)
     if not claimed:
         return
-    words = _Sentence(claim, claimed).words
+    words = Sentence(claim, claimed).words
     near = [
         given
         for sentence in reference.sentences
@@ -230,15 +136,15 @@ def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int
         for given in sentence.values
     ]
     for each in claimed:
-        if any(_relation(each, given) == "same" for given in near):
+        if any(relation(each, given) == "same" for given in near):
             yield each.start, each.end
 
 
 def _changed(
     value: Item,
     claimed: Sequence[Item],
-    sentences: Sequence[_Sentence],
-    near: Sequence[_Sentence],
+    sentences: Sequence[Sentence],
+    near: Sequence[Sentence],
 ) -> ConflictKind | None:
     """What the claim's own sentence says against a value; None where it has that value.
 
@@ -251,16 +157,14 @@ def _changed(
     if any(_is_the_one_changed(value, claimed, each.values) for each in sentences):
         return _name(value)
     given = [each for sentence in sentences for each in sentence.values]
-    if any(_relation(value, each) in ("same", "open") for each in given):
+    if any(relation(value, each) in ("same", "open") for each in given):
         return None
-    if any(_relation(value, each) == "same" for sentence in near for each in sentence.values):
+    if any(relation(value, each) == "same" for sentence in near for each in sentence.values):
         return None
-    others = [
-        each for each in given if not any(_relation(one, each) == "same" for one in claimed)
-    ]
-    if _has_other_unit(value, others):
+    others = [each for each in given if not any(relation(one, each) == "same" for one in claimed)]
+    if has_other_unit(value, others):
         return "unit"
-    return _name(value) if any(_same_slot(value, each) for each in others) else None
+    return _name(value) if any(is_same_slot(value, each) for each in others) else None
 
 
 def _is_the_one_changed(value: Item, claimed: Sequence[Item], given: Sequence[Item]) -> bool:
@@ -271,12 +175,12 @@ def _is_the_one_changed(value: Item, claimed: Sequence[Item], given: Sequence[It
     if len(claimed) != len(given) or len(given) == 1:
         return False
     pairs = zip(claimed, given, strict=True)
-    differing = [one for one, other in pairs if _relation(one, other) != "same"]
+    differing = [one for one, other in pairs if relation(one, other) != "same"]
     return differing == [value]
 
 
 def _missing(
-    value: Item, reference: StatedValues, sentences: Sequence[_Sentence]
+    value: Item, reference: StatedValues, sentences: Sequence[Sentence]
 ) -> ConflictKind | None:
     """What is wrong with a value that the reference has in no form; None where it has it.
 
@@ -285,17 +189,19 @@ def _missing(
         reference: The values of the reference.
         sentences: The sentences that are about the same thing.
     """
-    relations = {_relation(value, given) for given in reference.items}
+    relations = {relation(value, given) for given in reference.items}
     if "same" in relations:
         return None
     given = [each for sentence in sentences for each in sentence.values]
     # "In 1767" leaves a day of that year open, but not beside another day.
     is_open = "open" in relations
-    if any(_same_slot(value, each) and (not is_open or _as_precise(value, each)) for each in given):
+    if any(
+        is_same_slot(value, each) and (not is_open or _as_precise(value, each)) for each in given
+    ):
         return _name(value)
     if is_open or (isinstance(value, Amount) and value.kind == "ordinal"):
         return None
-    return "unit" if _has_other_unit(value, reference.items) else "missing"
+    return "unit" if has_other_unit(value, reference.items) else "missing"
 
 
 def _as_precise(one: Item, other: Item) -> bool:
@@ -303,13 +209,6 @@ def _as_precise(one: Item, other: Item) -> bool:
     if not isinstance(one, Date) or not isinstance(other, Date):
         return False
     return [part is None for part in one[:5]] == [part is None for part in other[:5]]
-
-
-def _items(values: Values) -> Iterator[Item]:
-    for amount in values.amounts:
-        yield year_date(amount) if amount.kind == "year" else amount
-    yield from values.dates
-    yield from values.times
 
 
 def _is_telling(claim: str, value: Item) -> bool:
@@ -334,99 +233,5 @@ def _is_exact(claim: str, value: Item) -> bool:
     return claim[value.start : value.end].strip("(").replace(" ", "")[:1].isalpha() is False
 
 
-def _relation(claimed: Item, given: Item) -> Relation:
-    if isinstance(claimed, Date) and isinstance(given, Date):
-        return date_relation(claimed, given)
-    if isinstance(claimed, Amount) and isinstance(given, Amount):
-        if claimed.kind != given.kind:
-            return "apart"
-        return amount_relation(claimed, given, _is_equal)
-    if isinstance(claimed, Date) or isinstance(given, Date):
-        return "apart"
-    return time_relation(claimed, given)
-
-
-def _is_equal(claimed: Amount, given: Amount) -> bool:
-    """Tells whether two amounts in sentences are one value: nothing is left to a question."""
-    if claimed.value < 0 < given.value and claimed.sign == "-" and not given.sign:
-        claimed = claimed._replace(value=-claimed.value)  # "a loss of 2 %" for "-2 %"
-    return any(
-        _are_near(one, other) for one in _forms(claimed) for other in _forms(given)
-    )
-
-
-def _forms(amount: Amount) -> Iterator[Amount]:
-    """The plain readings of an amount: of what its digits and its unit may mean."""
-    yield amount
-    if amount.alternate is not None:
-        yield amount._replace(value=amount.alternate, step=Decimal(1), alternate=None)
-    if amount.unit == POUNDS:
-        yield amount._replace(unit="sterling")
-        yield amount._replace(unit="mass", factor=_POUND)
-
-
-def _are_near(one: Amount, other: Amount) -> bool:
-    if one.unit != other.unit:
-        if PERCENT in (one.unit, other.unit):
-            return _is_share(one, other)
-        if one.unit and other.unit:
-            return False
-    ours, theirs = plain_reading(one), plain_reading(other)
-    if one.unit != other.unit:  # "42" for "42 days", whatever a day is in seconds
-        ours, theirs = plain_reading(_bare(one)), plain_reading(_bare(other))
-    gap, step = abs(ours.value - theirs.value), max(ours.step, theirs.step)
-    largest = max(ours.value, theirs.value)
-    if one.factor != other.factor and one.unit == other.unit:
-        return gap <= step / 2 and gap <= _CONVERTED * largest
-    is_rounded = _is_rounded(one) != _is_rounded(other)
-    return gap <= step / 2 and gap <= _CONVERTED * largest or is_rounded and gap <= _ROUNDING * largest
-
-
-def _is_share(one: Amount, other: Amount) -> bool:
-    """Tells whether a number is the share that a percentage stands for: 0.5 and 50 %."""
-    percent, plain = (one, other) if one.unit == PERCENT else (other, one)
-    if plain.unit or plain.scale is not None:
-        return False
-    value = percent.value * percent.factor
-    if plain.step < 1 and plain.value <= 1:
-        return abs(plain.value - value / _HUNDRED) <= max(plain.step, percent.step / _HUNDRED) / 2
-    return not plain.is_plural and plain.value == value
-
-
-def _bare(amount: Amount) -> Amount:
-    return amount._replace(unit="", factor=Decimal(1))
-
-
-def _is_rounded(amount: Amount) -> bool:
-    """Tells whether a number ends in zeros, so that it may stand for one near it."""
-    return amount.step >= 1 and amount.value >= _HUNDRED and amount.value % 10 == 0
-
-
-def _same_slot(one: Item, other: Item) -> bool:
-    """Tells whether two values may say the same thing otherwise: of one dimension or one noun."""
-    if isinstance(one, Amount) and isinstance(other, Amount):
-        if one.kind != other.kind:
-            return False
-        return one.unit == other.unit if one.unit or other.unit else one.noun == other.noun
-    return type(one) is type(other) and _relation(one, other) == "other"
-
-
-def _has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
-    return isinstance(missing, Amount) and any(
-        isinstance(each, Amount)
-        and each.value == missing.value
-        and (each.unit, each.factor, each.scale) != (missing.unit, missing.factor, missing.scale)
-        and bool(missing.unit or missing.scale)
-        for each in given
-    )
-
-
 def _name(value: Item) -> ConflictKind:
     return "number" if isinstance(value, Amount) else "date"
-
-
-def _content(text: str) -> frozenset[str]:
-    words = (match.group() for match in _WORD.finditer(text))
-    return frozenset(stem(word) for word in words if word.casefold() not in FUNCTION_WORDS)
-
-

@@ -105,13 +105,11 @@ def date_relation(claimed: Date, given: Date) -> Relation:
     return "same" if ours.keys() <= theirs.keys() else "open"
 
 
-def _parts(date: Date, other: Date) -> dict[str, int | None]:
+def _parts(date: Date, other: Date) -> dict[str, int]:
     """The written parts of a date, as far as they compare with those of another one."""
     parts = {
         name: value
-        for name, value in zip(
-            ("year", "quarter", "month", "day", "decade"), date[:5], strict=True
-        )
+        for name, value in zip(("year", "quarter", "month", "day", "decade"), date[:5], strict=True)
         if value is not None
     }
     if other.decade is not None and date.year is not None:
