@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-__all__ = ["BOUND_WORDS", "HEDGE_WORDS", "Bound", "bound_of", "is_hedged"]
+__all__ = ["BOUND_WORDS", "HEDGE_WORDS", "LEADING_WORDS", "Bound", "bound_of", "is_hedged"]
 
 Bound = Literal["", "<", "<=", ">", ">="]
 """On which side of a number the value is, and whether the number itself may be it."""
@@ -62,6 +62,8 @@ BOUND_WORDS: Final = frozenset(
     for word in re.findall(r"[^\W\d_]+", re.sub(r"\\s", " ", pattern))
 )
 """Words in lower case that bounds are made of."""
+LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
+"""Words in lower case, one of which is the last before a bound or a rough figure."""
 
 
 def is_hedged(before: str) -> bool:

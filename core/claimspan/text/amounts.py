@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.amount_marks import Bound, bound_of, is_hedged
+from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_hedged
 from claimspan.text.dates import MONTHS
 from claimspan.text.number_forms import DIGITS, is_continental, other_reading, read_number
 from claimspan.text.units import CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
@@ -28,8 +28,8 @@ Sign = Literal["", "-", "()"]
 
 _LABELLED: Final = re.compile(
     r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure|top|passage|"
-    r"source|document|chunk|context|reference|paragraph|line|footnote|appendix)s?\s*|"
-    r"(?:^|\n)\s*\(?)$",
+    r"source|document|chunk|context|reference|paragraph|para|line|footnote|appendix|seite|stran|str|"
+    r"pp?)s?\.?\s*|\[|(?:^|\n)\s*\(?)$",
     re.IGNORECASE,
 )
 _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", re.IGNORECASE)
@@ -79,6 +79,13 @@ _NAMED_BY_HYPHEN: Final = re.compile(r"[^\W\d_]-$")
 # "10-K" is a name, "two-disc" and "5-round" count discs and rounds.
 _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # "3M" is a company, "3 m" and "3m" are metres.
+# Most numbers stand behind a plain word, and need none of the patterns for what leads them.
+_PLAIN_LEAD: Final = re.compile(r"([^\W\d_]+)\s$")
+_LEADING_WORDS: Final = LEADING_WORDS | CURRENCIES.keys() | {"minus", "negative"}
+_NO_LEAD: Final = re.compile(
+    r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?"
+    r"(?P<minus_inside>-)?$"
+)
 _NEXT_WORD: Final = re.compile(r"(?![A-Z]\b)[\s-]?([^\W\d_]+)")
 _NOUN: Final = re.compile(r"[\s-]([^\W\d_]{3,})")
 
@@ -175,19 +182,22 @@ class _Found(NamedTuple):
     lead: re.Match[str]
     tail: re.Match[str]
     before: str
+    is_plain: bool
 
     @classmethod
     def around(cls, text: str, number: re.Match[str]) -> _Found | None:
         """Looks around a number; None where it is a part of a name."""
         start = number.start()
         before = text[max(start - _BEFORE, 0) : start]
-        lead = _LEAD.search(before[-_LEAD_WIDTH:])
+        word = _PLAIN_LEAD.search(before[-_LEAD_WIDTH:])
+        is_plain = word is not None and word[1].casefold() not in _LEADING_WORDS
+        lead = _NO_LEAD.match("") if is_plain else _LEAD.search(before[-_LEAD_WIDTH:])
         tail = _TAIL.match(text, number.end())
         if lead is None or tail is None or _NAMED_BY_HYPHEN.search(before):
             return None
         if _NAMED.search(before) and not lead["before"]:
             return None
-        return cls(text, number, lead, tail, before)
+        return cls(text, number, lead, tail, before, is_plain)
 
     @property
     def start(self) -> int:
@@ -219,12 +229,12 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
         factor=factor,
         kind=kind,
         sign=sign,
-        is_hedged=is_hedged(lead),
+        is_hedged=not found.is_plain and is_hedged(lead),
         start=found.start,
         end=max(end, found.number.end()),
         noun=stem(noun),
         is_plural=noun.endswith("s") and not noun.endswith("ss"),
-        bound=bound_of(lead, text[end : end + _BEFORE]),
+        bound=bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
         alternate=None if continental else other_reading(written, text),
     )
     return _in_celsius(amount) if unit == FAHRENHEIT else amount

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from claimspan.judges.values.relations import year_date
+from claimspan.text.amount_marks import HEDGE_WORDS
 from claimspan.text.amounts import Amount
 from claimspan.text.clock_times import ClockTime
 from claimspan.text.dates import Date
@@ -20,6 +21,7 @@ Item = Amount | Date | ClockTime
 """One value of a text."""
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[^\W_a-z]|[\"“(*])|\n+")
+_NO_CONTENT: Final = FUNCTION_WORDS | HEDGE_WORDS
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -116,4 +118,4 @@ def start_of(value: Item) -> int:
 
 def _content(text: str) -> frozenset[str]:
     words = (match.group() for match in _WORD.finditer(text))
-    return frozenset(stem(word) for word in words if word.casefold() not in FUNCTION_WORDS)
+    return frozenset(stem(word) for word in words if word.casefold() not in _NO_CONTENT)
