@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
+
+from claimspan.text.digit_windows import matches_near_digits
 
 __all__ = ["ClockTime", "clock_times"]
 
@@ -69,12 +72,12 @@ def clock_times(text: str) -> Iterator[ClockTime]:
         text: A text whose numbers are digits; see ``value_words.with_digits``.
     """
     taken: set[int] = set()
-    for pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            time = _time(match)
-            if taken.isdisjoint((time.start, time.end - 1)):
-                taken.update(range(time.start, time.end))
-                yield time
+    numbered = matches_near_digits(text, _PATTERNS[:-1])
+    for match in chain(numbered, _PATTERNS[-1].finditer(text)):
+        time = _time(match)
+        if taken.isdisjoint((time.start, time.end - 1)):
+            taken.update(range(time.start, time.end))
+            yield time
 
 
 def _time(match: re.Match[str]) -> ClockTime:

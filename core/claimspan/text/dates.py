@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
+
+from claimspan.text.digit_windows import matches_near_digits
 
 __all__ = ["MONTHS", "Date", "dates"]
 
@@ -53,6 +56,8 @@ _PATTERNS: Final = tuple(
         r"\b(?P<name>(?:January|February|June|July|August|September|October|November|December))\b",
     )
 )
+# How many of them need a digit.
+_NUMBERED: Final = 6
 
 
 class Date(NamedTuple):
@@ -90,12 +95,13 @@ def dates(text: str) -> Iterator[Date]:
         text: A text whose months are in English; see ``value_words.with_digits``.
     """
     taken: set[int] = set()
-    for pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            date = _date(match)
-            if date and taken.isdisjoint((date.start, date.end - 1)):
-                taken.update(range(date.start, date.end))
-                yield date
+    numbered = matches_near_digits(text, _PATTERNS[:_NUMBERED])
+    worded = (match for each in _PATTERNS[_NUMBERED:] for match in each.finditer(text))
+    for match in chain(numbered, worded):
+        date = _date(match)
+        if date and taken.isdisjoint((date.start, date.end - 1)):
+            taken.update(range(date.start, date.end))
+            yield date
 
 
 def _date(match: re.Match[str]) -> Date | None:
