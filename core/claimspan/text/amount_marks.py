@@ -50,10 +50,10 @@ _AFTER: Final[tuple[tuple[Bound, str], ...]] = (
     ),
     ("<=", r"\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins"),
 )
-_BEFORE_PATTERNS: Final = tuple(
+_BEFORE_PATTERNS: Final[tuple[tuple[Bound, re.Pattern[str]], ...]] = tuple(
     (bound, re.compile(rf"(?<!\w)(?:{words})\s*$", re.IGNORECASE)) for bound, words in _BEFORE
 )
-_AFTER_PATTERNS: Final = tuple(
+_AFTER_PATTERNS: Final[tuple[tuple[Bound, re.Pattern[str]], ...]] = tuple(
     (bound, re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)) for bound, words in _AFTER
 )
 BOUND_WORDS: Final = frozenset(

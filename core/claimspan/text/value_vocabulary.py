@@ -94,10 +94,14 @@ PART_WORDS: Final = {
     **dict.fromkeys("vierte vierten viertes četrti četrto četrtem quatrième".split(), "fourth"),
 }
 """The English word of a part or of a place in a list for one of another language."""
-LANGUAGE_WORDS: Final = {
-    language: frozenset(words.split())
-    | frozenset(_by_spelling(_UNITS.get(language, "")))
-    | (frozenset(_months(_MONTHS[language])) if language in _MONTHS else frozenset())
+LANGUAGE_WORDS: Final[dict[str, frozenset[str]]] = {
+    language: frozenset(
+        (
+            *words.split(),
+            *_by_spelling(_UNITS.get(language, "")),
+            *(_months(_MONTHS[language]) if language in _MONTHS else ()),
+        )
+    )
     for language, words in _FUNCTION_WORDS.items()
 }
 """Words in lower case by which a language is told where a number word could be of two."""

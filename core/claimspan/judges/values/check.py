@@ -192,7 +192,10 @@ class _Comparison:
     def relation(self, claimed: Item) -> Relation:
         """How the text stands to one value: the nearest relation that any of its values has."""
         relations = set(self._relations(claimed))
-        return next((each for each in _NEAREST if each in relations), "apart")
+        for nearest in _NEAREST:
+            if nearest in relations:
+                return nearest
+        return "apart"
 
     def others(self, claimed: Values) -> Iterator[Item]:
         """Yields the values of the text that answer the question otherwise than the claim does."""
@@ -218,18 +221,19 @@ class _Comparison:
 
     def _relations(self, claimed: Item) -> Iterator[Relation]:
         if isinstance(claimed, Date):
-            yield from (date_relation(claimed, each) for each in self._dates)
-        elif isinstance(claimed, ClockTime):
-            yield from (time_relation(claimed, each) for each in self._given.times)
-            yield from (time_relation(claimed, each) for each in self._given.amounts)
-        else:
-            yield from (
-                amount_relation(claimed, each, self._is_same) for each in self._given.amounts
-            )
-            yield from (time_relation(claimed, each) for each in self._given.times)
-            if claimed.kind == "year" and not self.asked.is_scaled:
-                year = year_date(claimed)
-                yield from (date_relation(year, each) for each in self._given.dates)
+            for date in self._dates:
+                yield date_relation(claimed, date)
+            return
+        for time in self._given.times:
+            yield time_relation(claimed, time)
+        for amount in self._given.amounts:
+            if isinstance(claimed, ClockTime):
+                yield time_relation(claimed, amount)
+            else:
+                yield amount_relation(claimed, amount, self._is_same)
+        if isinstance(claimed, Amount) and claimed.kind == "year" and not self.asked.is_scaled:
+            for date in self._given.dates:
+                yield date_relation(year_date(claimed), date)
 
     def _is_same(self, claimed: Amount, given: Amount) -> bool:
         before = self._reference[max(given.start - _LOSS_CHARACTERS, 0) : given.start]
