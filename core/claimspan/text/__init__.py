@@ -15,9 +15,21 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.
-- ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
+- ``values``: reads what a text gives in numbers; the next modules are its parts.
+- ``value_words``: writes number words as digits, and the words beside numbers in English.
+- ``number_words``: the number words of English, German, Slovenian and French.
+- ``value_vocabulary``: the other words that stand beside numbers in those languages.
+- ``rewriting``: replaces pieces of a text, and knows where each place was before.
 - ``number_forms``: reads one number, in English and in continental form.
+- ``units``: units of measure, currencies and scale words by their spellings.
 - ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written.
+- ``amount_marks``: reads the words that make a number a bound or a rough figure.
+- ``dates``: finds dates, in words and in numbers.
+- ``clock_times``: finds times of day.
+- ``shares``: finds shares of a whole, such as "one in four".
+- ``digit_windows``: looks for patterns near the digits of a text only.
+- ``answers``: reads a short answer as the statement that it makes.
+- ``languages``: detects the language of a text.
 - ``tokens``: estimates how many tokens a language model counts in a text.
 - ``closest``: finds the sentence of a text that is closest to a claim, by the words of both.
 - ``injection``: detects text that is addressed to a judge instead of to a reader.

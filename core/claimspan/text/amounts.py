@@ -1,7 +1,7 @@
 """Finds the amounts of a text: numbers with sign, scale word, currency or unit, as written.
 
-``quantities`` looks at words and converts at once. An amount keeps what was written apart, since a
-bare ``1,577`` is a thousandth of a million of what it means where the question says "in millions".
+An amount keeps what was written apart, since a bare ``1,577`` is a thousandth of a million of what
+it means where the question says "in millions".
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.number_forms import NUMBER, is_continental, read_number
-from claimspan.text.quantities import MONTHS, UNITS
-from claimspan.text.words import stem
+from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_hedged
+from claimspan.text.dates import MONTHS
+from claimspan.text.number_forms import DIGITS, is_continental, other_reading, read_number
+from claimspan.text.units import CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
+from claimspan.text.value_words import with_digits
+from claimspan.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["PERCENT", "SCALES", "Amount", "AmountKind", "Sign", "amounts"]
+__all__ = ["PERCENT", "SCALES", "Amount", "AmountKind", "Sign", "amounts", "amounts_in_digits"]
 
 AmountKind = Literal["value", "year", "day", "ordinal", "label"]
 """A ``label`` numbers a list item, a note or an exhibit, and measures nothing."""
@@ -23,48 +26,10 @@ AmountKind = Literal["value", "year", "day", "ordinal", "label"]
 Sign = Literal["", "-", "()"]
 """Whether a number is negative, and how: accounts write losses and payments in parentheses."""
 
-PERCENT: Final = "percent"
-"""The unit of shares in hundred: percent, percentage points, basis points."""
-
-SCALES: Final = {
-    spelling: Decimal(f"1e{power}")
-    for power, spellings in (
-        (2, "hundred hundreds"),
-        (3, "k thousand thousands"),
-        (6, "m mm mn mln mio million millions"),
-        (9, "b bn bln mrd billion billions"),
-        (12, "tn trn trillion trillions"),
-    )
-    for spelling in spellings.split()
-}
-"""The factor of a scale word in lower case: ``million`` and ``mn`` are 1e6."""
-
-_CURRENCIES: Final = {
-    spelling: unit
-    for unit, spellings in (
-        ("dollars", "$ us$ usd dollar dollars"),
-        ("euros", "€ eur euro euros"),
-        ("sterling", "£ gbp"),
-        ("yen", "¥ jpy yen"),
-        ("rupees", "₹ inr rupee rupees"),
-        ("francs", "chf"),
-    )
-    for spelling in spellings.split()
-}
-_PERCENTS: Final = {
-    **dict.fromkeys(
-        ("%", "percent", "per cent", "pct", "percentage point", "percentage points", "pp"),
-        Decimal(1),
-    ),
-    **dict.fromkeys(("bps", "basis point", "basis points"), Decimal("0.01")),
-}
-_HEDGES: Final = re.compile(
-    r"(?:~|≈|\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|some|circa|c\.))\s*$",
-    re.IGNORECASE,
-)
 _LABELLED: Final = re.compile(
-    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure)s?\s*|"
-    r"(?:^|\n)\s*\(?)$",
+    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure|top|passage|"
+    r"source|document|chunk|context|reference|paragraph|para|line|footnote|appendix|seite|stran|str|"
+    r"pp?)s?\.?\s*|\[|(?:^|\n)\s*\(?)$",
     re.IGNORECASE,
 )
 _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", re.IGNORECASE)
@@ -89,25 +54,40 @@ def _either(spellings: dict[str, str] | dict[str, Decimal]) -> str:
     return "|".join(re.escape(each) + (end if each[-1].isalpha() else "") for each in ordered)
 
 
-# A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
-_AMOUNT: Final = re.compile(
-    r"(?P<minus>(?<![\w)%.])(?:[-−–]\s?(?=[$€£¥₹(\d.])|\b(?:minus|negative)\s+))?"
+# Numbers are found first and then looked around: a pattern for both would be tried at every place.
+_NUMBER: Final = re.compile(DIGITS)
+_LEAD: Final = re.compile(
+    r"(?P<minus>(?<![\w)%.])(?:[-−–]\s?(?=[$€£¥₹(]|$)|\b(?:minus|negative)\s+))?"
     r"(?P<open>\()?"
-    rf"(?P<before>(?<!\w)(?:{_either(_CURRENCIES)})\s?)?"
-    r"(?P<open_inside>\()?(?P<minus_inside>(?<![\w)])[-−–])?"
-    rf"(?:(?<![\w.,])|(?<=[a-z])(?(before)|(?!)))(?<![^\W\d_]-)"
-    rf"(?P<number>{NUMBER})"
+    rf"(?P<before>(?<!\w)(?:{_either(CURRENCIES)})\s?)?"
+    r"(?P<open_inside>\()?(?P<minus_inside>(?<![\w)])[-−–])?$",
+    re.IGNORECASE,
+)
+_LEAD_WIDTH: Final = 16
+_TAIL: Final = re.compile(
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<close_early>\))?"
     rf"(?:(?P<glue>[\s-]?)(?P<scale>{_either(SCALES)})\.?(?!\w))?"
-    rf"(?:\s?-?(?P<percent>{_either(_PERCENTS)}))?"
-    rf"(?:\s(?:U\.?S\.?\s)?(?P<after>{_either(_CURRENCIES)}))?"
+    rf"(?:\s?-?(?P<percent>{_either(PERCENTS)}))?"
+    rf"(?:\s?(?:d['’]|of\s|de\s)?(?:U\.?S\.?\s)?(?P<after>{_either(CURRENCIES)}))?"
     r"(?P<close>\))?",
     re.IGNORECASE,
 )
-_GLUED: Final = re.compile(r"-?(?!x\b)[^\W\d_]")
+# A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
+_NAMED: Final = re.compile(r"[\w.,]$")
+_NAMED_BY_HYPHEN: Final = re.compile(r"[^\W\d_]-$")
+# "10-K" is a name, "two-disc" and "5-round" count discs and rounds.
+_GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # "3M" is a company, "3 m" and "3m" are metres.
+# Most numbers stand behind a plain word, and need none of the patterns for what leads them.
+_PLAIN_LEAD: Final = re.compile(r"([^\W\d_]+)\s$")
+_LEADING_WORDS: Final = LEADING_WORDS | CURRENCIES.keys() | {"minus", "negative"}
+_NO_LEAD: Final = re.compile(
+    r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?"
+    r"(?P<minus_inside>-)?$"
+)
 _NEXT_WORD: Final = re.compile(r"(?![A-Z]\b)[\s-]?([^\W\d_]+)")
+_NOUN: Final = re.compile(r"[\s-]([^\W\d_]{3,})")
 
 
 class Amount(NamedTuple):
@@ -143,41 +123,105 @@ class Amount(NamedTuple):
     end: int
     """Where it ends in the text, with scale word and unit."""
 
+    noun: str = ""
+    """The stem of the word behind it, where that may be what is counted."""
+
+    is_plural: bool = False
+    """Whether that word looks like an English plural."""
+
+    bound: Bound = ""
+    """Whether it is a bound, as in "at least 18", and which."""
+
+    alternate: Decimal | None = None
+    """What else its digits may mean: ``12.500`` is twelve and a half, or thousands."""
+
+    until: Decimal | None = None
+    """The other end of a range that it begins, in the same scale and unit."""
+
     @property
     def is_money(self) -> bool:
         """Whether it is in a currency."""
-        return self.unit in _CURRENCIES.values()
+        return self.unit in CURRENCIES.values()
 
 
 def amounts(text: str) -> Iterator[Amount]:
     """Yields every amount of a text, in order.
 
     Args:
-        text: Any text; words for units, scales and small numbers are English.
+        text: Any text; words for units, scales and numbers are read in English, German, Slovenian
+            and French.
+    """
+    written = with_digits(text)
+    for each in amounts_in_digits(written.text):
+        yield each._replace(start=written.start(each.start), end=written.end(each.end))
+
+
+def amounts_in_digits(text: str) -> Iterator[Amount]:
+    """Yields every amount of a text whose number words are digits already.
+
+    Args:
+        text: What ``value_words.with_digits`` gives.
     """
     continental = is_continental(text)
-    for match in _AMOUNT.finditer(text):
-        if amount := _amount(text, match, continental=continental):
-            yield amount
+    done = 0
+    for number in _NUMBER.finditer(text):
+        if number.start() < done or len(number.group()) > _MAX_DIGITS:
+            continue
+        if found := _Found.around(text, number):
+            amount = _amount(found, continental=continental)
+            if amount:
+                done = amount.end
+                yield amount
 
 
-def _amount(text: str, match: re.Match[str], *, continental: bool) -> Amount | None:
-    if len(match["number"]) > _MAX_DIGITS:
-        return None
-    number = read_number(match["number"], continental=continental)
-    scale, end = _scale(match)
-    unit, factor, end = _unit(text, match, end)
-    before = text[max(match.start("number") - _BEFORE, 0) : match.start("number")]
+class _Found(NamedTuple):
+    """A number with what stands around it."""
+
+    text: str
+    number: re.Match[str]
+    lead: re.Match[str]
+    tail: re.Match[str]
+    before: str
+    is_plain: bool
+
+    @classmethod
+    def around(cls, text: str, number: re.Match[str]) -> _Found | None:
+        """Looks around a number; None where it is a part of a name."""
+        start = number.start()
+        before = text[max(start - _BEFORE, 0) : start]
+        word = _PLAIN_LEAD.search(before[-_LEAD_WIDTH:])
+        is_plain = word is not None and word[1].casefold() not in _LEADING_WORDS
+        lead = _NO_LEAD.match("") if is_plain else _LEAD.search(before[-_LEAD_WIDTH:])
+        tail = _TAIL.match(text, number.end())
+        if lead is None or tail is None or _NAMED_BY_HYPHEN.search(before):
+            return None
+        if _NAMED.search(before) and not lead["before"]:
+            return None
+        return cls(text, number, lead, tail, before, is_plain)
+
+    @property
+    def start(self) -> int:
+        """Where the amount begins, with sign and currency."""
+        return self.number.start() - len(self.lead.group())
+
+
+def _amount(found: _Found, *, continental: bool) -> Amount | None:
+    text, written = found.text, found.number.group()
+    number = read_number(written, continental=continental)
+    scale, end = _scale(found)
+    unit, factor, end = _unit(found, end)
     # "10-K", "737X" and "3D" are names.
-    is_name = _GLUED.match(text, end) is not None and end == match.end("number")
+    is_name = _GLUED.match(text, end) is not None and end == found.number.end()
     if is_name and not unit:
         return None
-    sign = _sign(match)
+    sign = _sign(found)
     is_plain = scale is None and not unit and sign != "-"
-    kind = _kind(text, match, before) if is_plain else "value"
+    kind = _kind(found) if is_plain else "value"
     if kind in ("year", "label"):  # "(2018)" and "(1)" are no negative numbers
         sign = ""
-    return Amount(
+    noun = _noun(text, end)
+    lead = text[max(found.start - _BEFORE, 0) : found.start]
+    amount = Amount(
         value=-number.value if sign else number.value,
         step=number.step,
         scale=scale,
@@ -185,61 +229,86 @@ def _amount(text: str, match: re.Match[str], *, continental: bool) -> Amount | N
         factor=factor,
         kind=kind,
         sign=sign,
-        is_hedged=bool(_HEDGES.search(text[max(match.start() - _BEFORE, 0) : match.start()])),
-        start=match.start(),
-        end=max(end, match.end("number")),
+        is_hedged=not found.is_plain and is_hedged(lead),
+        start=found.start,
+        end=max(end, found.number.end()),
+        noun=stem(noun),
+        is_plural=noun.endswith("s") and not noun.endswith("ss"),
+        bound=bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
+        alternate=None if continental else other_reading(written, text),
     )
+    return _in_celsius(amount) if unit == FAHRENHEIT else amount
 
 
-def _scale(match: re.Match[str]) -> tuple[Decimal | None, int]:
+def _scale(found: _Found) -> tuple[Decimal | None, int]:
     """The factor of the scale word, and where the number ends with it."""
-    written = match["scale"]
+    tail, end = found.tail, found.number.end()
+    written = tail["scale"]
     if written is None:
-        return None, match.end("ordinal") if match["ordinal"] else match.end("number")
+        return None, tail.end("ordinal") if tail["ordinal"] else end
     # "5 m" is five metres, and "3M" a company, but "$5m" and "8.7B" are money.
     is_letter = len(written) == 1
-    is_money = bool(match["before"] or match["after"])
-    if is_letter and not is_money and (match["glue"] or not re.search(r"[.,]", match["number"])):
-        return None, match.end("number")
-    return SCALES[written.casefold()], match.end("scale")
+    is_money = bool(found.lead["before"] or tail["after"])
+    has_point = re.search(r"[.,]", found.number.group())
+    if is_letter and not is_money and (tail["glue"] or not has_point):
+        return None, end
+    return SCALES[written.casefold()], tail.end("scale")
 
 
-def _unit(text: str, match: re.Match[str], end: int) -> tuple[str, Decimal, int]:
+def _unit(found: _Found, end: int) -> tuple[str, Decimal, int]:
     """The unit of a number, its factor, and where the number ends with it."""
-    if match["percent"]:
-        return PERCENT, _PERCENTS[match["percent"].casefold()], match.end("percent")
-    if currency := match["before"] or match["after"]:
-        at = match.end("after") if match["after"] else end
-        return _CURRENCIES[currency.strip().casefold()], Decimal(1), at
-    word = _NEXT_WORD.match(text, end)
+    tail = found.tail
+    if tail["ordinal"]:  # "the 19th century" is no time that passes
+        return "", Decimal(1), end
+    if tail["percent"]:
+        return PERCENT, PERCENTS[tail["percent"].casefold()], tail.end("percent")
+    if currency := found.lead["before"] or tail["after"]:
+        at = tail.end("after") if tail["after"] else end
+        return CURRENCIES[currency.strip().casefold()], Decimal(1), at
+    word = _NEXT_WORD.match(found.text, end)
     if word and (known := UNITS.get(stem(word[1]))):
-        dimension, factor = known
-        return dimension, Decimal(str(factor)), word.end()
+        return known.dimension, known.factor, word.end()
     return "", Decimal(1), end
 
 
-def _sign(match: re.Match[str]) -> Sign:
-    if match["minus"] or match["minus_inside"]:
+def _sign(found: _Found) -> Sign:
+    lead, tail = found.lead, found.tail
+    if lead["minus"] or lead["minus_inside"]:
         return "-"
     # A parenthesis that stays open begins a remark, as in "(370 in 2017)".
-    opened = match["open"] or match["open_inside"]
-    closed = match["close_early"] or match["close"]
+    opened = lead["open"] or lead["open_inside"]
+    closed = tail["close_early"] or tail["close"]
     return "()" if opened and closed else ""
 
 
-def _kind(text: str, match: re.Match[str], before: str) -> AmountKind:
+def _kind(found: _Found) -> AmountKind:
     """What a number without scale, unit and minus is."""
-    written = match["number"]
-    if match["ordinal"] or _RANKED.search(before):
+    written, end = found.number.group(), found.number.end()
+    if found.tail["ordinal"] or _RANKED.search(found.before):
         return "ordinal"
     if not written.isdigit():
         return "value"
     if int(written) <= 31 and (
-        _MONTH_BEFORE.search(before) or _MONTH_AFTER.match(text, match.end("number"))
+        _MONTH_BEFORE.search(found.before) or _MONTH_AFTER.match(found.text, end)
     ):
         return "day"
     if len(written) == 4 and int(written) in _YEARS:
         return "year"
-    follows = text[match.end("number") : match.end("number") + 2]
-    is_item = len(written) <= 2 and re.match(r"[.)]\s", follows)
-    return "label" if _LABELLED.search(before) and (is_item or before.strip(" \n(")) else "value"
+    is_item = len(written) <= 2 and re.match(r"[.)]\s", found.text[end : end + 2])
+    is_label = _LABELLED.search(found.before) and (is_item or found.before.strip(" \n("))
+    return "label" if is_label else "value"
+
+
+def _noun(text: str, end: int) -> str:
+    """The word behind a number; empty for a function word."""
+    word = _NOUN.match(text, end)
+    if word is None or word[1].casefold() in FUNCTION_WORDS:
+        return ""
+    return word[1]
+
+
+def _in_celsius(amount: Amount) -> Amount:
+    ratio = Decimal("1.8")
+    return amount._replace(
+        value=(amount.value - 32) / ratio, step=amount.step / ratio, unit="celsius"
+    )

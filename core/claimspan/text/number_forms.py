@@ -11,18 +11,18 @@ from typing import Final, NamedTuple
 
 from claimspan.text.words import CARDINALS
 
-__all__ = ["NUMBER", "WrittenNumber", "is_continental", "read_number"]
+__all__ = ["DIGITS", "WrittenNumber", "is_continental", "other_reading", "read_number"]
 
 # Thin, narrow and no-break spaces. A plain space also separates the columns of a table.
 _SPACES: Final = "\u00a0\u2009\u202f"
-NUMBER: Final = (
-    rf"(?:\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?|[.,]\d+"
-    rf"|\b(?:{'|'.join(sorted(CARDINALS, key=len, reverse=True))})\b)"
+DIGITS: Final = (
+    rf"(?:\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?|[.,]\d+)"
 )
-"""A pattern for one number without its sign: in digits, or an English word up to ninety."""
+"""A pattern for one number in digits, without its sign."""
 
 _CONTINENTAL: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d|[.,]\d)")
 _ENGLISH: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})*\.\d{1,2}(?!\d|[.,]\d)|\d,\d{3}\.\d")
+_OPEN: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _GROUPS: Final = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*")
 
 
@@ -51,7 +51,7 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
     """Reads one number.
 
     Args:
-        written: What ``NUMBER`` matches.
+        written: What ``DIGITS`` matches, or an English number word up to ninety.
         continental: How to read ``1.577`` and ``1,577``, which alone could be either.
 
     Returns:
@@ -67,6 +67,20 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
     return WrittenNumber(
         Decimal(f"{plain}.{fraction}" if fraction else plain), Decimal(1).scaleb(-len(fraction))
     )
+
+
+def other_reading(written: str, text: str) -> Decimal | None:
+    """Returns what a number is in the other convention, where its text does not tell which it has.
+
+    Args:
+        written: What ``DIGITS`` matches.
+        text: The text around it.
+
+    Returns:
+        12500 for ``12.500``; None for a number that can be read in one way only.
+    """
+    is_open = "." in written and bool(_OPEN.fullmatch(written)) and not _ENGLISH.search(text)
+    return Decimal(written.replace(".", "")) if is_open else None
 
 
 def _decimal_sign(digits: str, *, continental: bool) -> str:

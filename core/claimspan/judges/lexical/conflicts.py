@@ -18,11 +18,6 @@ from claimspan.judges.lexical.negation_conflicts import (
     reference_negates,
 )
 from claimspan.judges.lexical.opposite_conflicts import opposite_conflict
-from claimspan.judges.lexical.quantity_conflicts import (
-    date_conflict,
-    number_conflict,
-    unit_conflict,
-)
 from claimspan.text.words import Token
 
 __all__ = ["DETECTORS", "Conflict", "find_conflicts"]
@@ -31,9 +26,6 @@ Detector = Callable[[Sequence[Token], Support], str | None]
 """Takes a claim and its support; returns the stem of the claim's word in conflict, or None."""
 
 DETECTORS: Final[dict[str, Detector]] = {
-    "number": number_conflict,
-    "date": date_conflict,
-    "unit": unit_conflict,
     "negation": claim_negates,
     "denial": reference_negates,
     "opposite": opposite_conflict,

@@ -9,8 +9,8 @@ from typing import Final
 
 from claimspan.judges.lexical.conflicts import find_conflicts
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support
-from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
-from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
+from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems, quantity_conflicts
+from claimspan.judges.values import VALUES_VERSION, StatedValues, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
 from claimspan.text.clauses import assertions
 from claimspan.text.markdown import content_sentences
@@ -44,6 +44,10 @@ _CONFLICT_PROBABILITY: Final = {
     "nationality": 0.92,
     "entity": 0.85,
 }
+
+# Likewise, of a claim with a number, date or sum of money that the reference has in no form. It is
+# left open rather than contradicted: nothing else stands in its place.
+_MISSING_PROBABILITY: Final = 0.82
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
@@ -114,7 +118,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"3+values.{VALUES_VERSION}"
+        return f"4+values.{VALUES_VERSION}"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
@@ -159,10 +163,11 @@ class LexicalJudge:
             read.append(Reference(text, self._language))
             factors.append(abstention_discount(text))
         corpus = Corpus(read)
+        stated = [StatedValues(text) for text in references]
         rows: list[list[Verdict]] = []
         for claim in claims:
             row: list[Verdict] = []
-            verdicts = _row(claim.text, corpus, references, question)
+            verdicts = _row(claim.text, corpus, references, stated, question)
             for verdict, factor in zip(verdicts, factors, strict=True):
                 await asyncio.sleep(0)
                 row.append(discounted(verdict, factor))
@@ -211,7 +216,11 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
 
 
 def _row(
-    claim: str, corpus: Corpus, references: Sequence[str], question: str | None
+    claim: str,
+    corpus: Corpus,
+    references: Sequence[str],
+    stated: Sequence[StatedValues],
+    question: str | None,
 ) -> Iterator[Verdict]:
     """Yields the verdicts on one claim, one for each reference; each is made when asked for."""
     if is_bare_value(claim):
@@ -219,25 +228,32 @@ def _row(
         return
     tokens = tokenize(claim)
     weights = corpus.weights(tokens)
-    yield from (_verdict(tokens, weights, each) for each in corpus.references)
+    for reference, values in zip(corpus.references, stated, strict=True):
+        yield _verdict(claim, tokens, weights, reference, values)
 
 
-def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:
+def _verdict(
+    text: str,
+    claim: Sequence[Token],
+    weights: Mapping[str, float],
+    reference: Reference,
+    stated: StatedValues,
+) -> Verdict:
     support = reference.support(weights)
-    equal = equal_quantity_stems(claim, support)
+    equal = equal_quantity_stems(text, stated)
     coverage = support.coverage + _missing_share(equal, weights, support)
     conflicts = find_conflicts(claim, support)
     # A slot with another filling is about the same topic, so it counts as covered here.
-    in_conflict = {conflict.claim_stem for conflict in conflicts}
+    values = {} if reference.quotes(claim) else quantity_conflicts(text, stated)
+    in_conflict = {conflict.claim_stem for conflict in conflicts}.union(*values.values())
     topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
-    probabilities = [
-        _CONFLICT_PROBABILITY[conflict.kind]
-        for conflict in conflicts
-        if topic_coverage >= _MIN_COVERAGE
-    ]
+    is_on_topic = topic_coverage >= _MIN_COVERAGE
+    kinds = [conflict.kind for conflict in conflicts] + [k for k in values if k != "missing"]
+    probabilities = [_CONFLICT_PROBABILITY[kind] for kind in kinds if is_on_topic]
+    given = 1 - _MISSING_PROBABILITY if "missing" in values and is_on_topic else 1.0
     conflict = 1 - math.prod(1 - probability for probability in probabilities)
     return _verdict_of(
-        _entailment_probability(coverage) * (1 - conflict),
+        _entailment_probability(coverage) * (1 - conflict) * given,
         _entailment_probability(topic_coverage) * conflict,
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
-from claimspan.text.quantities import MONTHS
+from claimspan.text.dates import MONTHS
 from claimspan.text.words import Token
 
 __all__ = ["name_conflict", "nationality_conflict"]

@@ -23,7 +23,7 @@ from claimspan.judges.local.language import may_be_english
 from claimspan.judges.local.pretrained import PretrainedModel, find_pretrained
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
 from claimspan.judges.local.windows import Passage
-from claimspan.judges.values import is_bare_value
+from claimspan.judges.values import StatedValues, is_bare_value, with_values
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["BUNDLED_MODEL", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]
@@ -137,7 +137,7 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"2+lexical.{self._lexical.version}"
+        return f"3+lexical.{self._lexical.version}"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, as ``LexicalJudge`` does.
@@ -224,10 +224,14 @@ class LocalJudge:
             features = cell_features(lexical[cell.row][cell.column], logits)
             rows[cell.row][cell.column] = regression.verdict(features)
         factors = [abstention_discount(reference) for reference in references]
+        stated = [StatedValues(reference) for reference in references]
         return [
             words
             if is_bare_value(claim)
-            else [discounted(cell, factor) for cell, factor in zip(row, factors, strict=True)]
+            else [
+                discounted(with_values(cell, claim, values), factor)
+                for cell, factor, values in zip(row, factors, stated, strict=True)
+            ]
             for claim, words, row in zip(claims, lexical, rows, strict=True)
         ]
 

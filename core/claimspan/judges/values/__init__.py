@@ -2,7 +2,9 @@
 
 Every judge we ship asks it first. A claim such as ``$1577.00`` has no words to compare, and models
 are weak at scales and roundings. ``asked`` reads what the question says about scale and unit,
-``comparison`` decides whether two amounts are one value, and ``check`` is the contract.
+``comparison`` decides whether two amounts are one value, ``relations`` does so for bounds, ranges,
+dates and times, and ``check`` is the contract. Values among words, where no question helps, are
+read by ``stated``, compared by ``equality``, and found missing or changed by ``conflicts``.
 """
 
 from __future__ import annotations
@@ -15,13 +17,25 @@ from claimspan.judges.values.check import (
     telling_values,
 )
 from claimspan.judges.values.comparison import is_same_value
+from claimspan.judges.values.conflicts import (
+    ValueConflict,
+    equal_values,
+    value_conflicts,
+    with_values,
+)
+from claimspan.judges.values.stated import StatedValues
 
 __all__ = [
     "VALUES_VERSION",
     "Asked",
+    "StatedValues",
+    "ValueConflict",
     "asked_value",
     "check_value",
+    "equal_values",
     "is_bare_value",
     "is_same_value",
     "telling_values",
+    "value_conflicts",
+    "with_values",
 ]

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values.asked import LOSS, Asked, asked_value, stated_scale
-from claimspan.judges.values.comparison import EXACT, is_same_value
-from claimspan.text.amounts import Amount, amounts
+from claimspan.judges.values.comparison import EXACT, is_counted, is_same_value
+from claimspan.judges.values.relations import (
+    Relation,
+    amount_relation,
+    date_relation,
+    time_relation,
+    year_date,
+)
+from claimspan.judges.values.stated import Item
+from claimspan.text.amount_marks import BOUND_WORDS, HEDGE_WORDS
+from claimspan.text.amounts import Amount
+from claimspan.text.clock_times import ClockTime
+from claimspan.text.dates import Date
+from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = ["VALUES_VERSION", "check_value", "is_bare_value", "telling_values"]
 
-VALUES_VERSION: Final = "2"
+VALUES_VERSION: Final = "3"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""
 
 # Words that may accompany a bare value. A verb may not: "It was founded in 1999" is a claim about
-# a founding. Nor may "over" or "under": 7 does not contradict "under 10".
-_ACCOMPANYING: Final = frozenset(
-    "a about and approximately around at by from in nearly no nr number of per rank roughly the "
-    "to".split()
+# a founding.
+_ACCOMPANYING: Final = (
+    frozenset(
+        "a and at between by from in nearly no nr number of per rank the to on am um ob od do med "
+        "zwischen entre und et in le la im il the".split()
+    )
+    | BOUND_WORDS
+    | HEDGE_WORDS
 )
-# "2/3", "10^6", "3 in 4" and "12:30" are one value in two numbers, and "> 5" is a bound: neither is
-# read yet, and reading them as plain values would contradict what is right.
-_NOT_READ: Final = re.compile(r"\d\s*[/:^]\s*\d|\d (?:in|to) \d|[<>≤≥]")
+# "10^6" and "3:1" are one value in two numbers that nothing here reads.
+_NOT_READ: Final = re.compile(r"[/:^]")
 # A bare value is short; a longer claim is not even scanned.
 _MAX_CHARACTERS: Final = 80
 
@@ -44,8 +58,6 @@ _OTHER_VALUES: Final = Verdict(
 _WORD: Final = re.compile(r"[^\W\d_]+")
 # A page with as many numbers hardly fails to give the value by contradicting it.
 _SHORT_WORDS: Final = 60
-# Two thousand take 80 ms, in which an event loop stands still.
-_MAX_AMOUNTS: Final = 2_000
 _NEAR_CHARACTERS: Final = 160
 # About as far as a verb stands from its amount: "declined, mostly in the fourth quarter, by 2 %".
 _LOSS_CHARACTERS: Final = 60
@@ -53,6 +65,8 @@ _LOSS_NOUN: Final = re.compile(r"\s(?:net |operating )?(?:loss|decline|decrease|
 _COMMON_WORDS: Final = 2
 # A text that has three digits in this order hardly has them by chance.
 _TELLING_DIGITS: Final = 3
+# What a text gives outweighs what it leaves open, and both what it has for something else.
+_NEAREST: Final[tuple[Relation, ...]] = ("same", "open", "other")
 
 
 def is_bare_value(claim: str) -> bool:
@@ -81,17 +95,15 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
     claimed = _bare_values(claim)
     if not claimed:
         return None
-    asked, scale = asked_value(question), stated_scale(reference)
-    given = list(islice(amounts(reference), _MAX_AMOUNTS))
-    if all(any(_gives(each, g, asked, reference, scale) for g in given) for each in claimed):
+    comparison = _Comparison(reference, asked_value(question))
+    relations = [comparison.relation(each) for each in _items(claimed)]
+    if all(relation == "same" for relation in relations):
         return _VALUE_FOUND
-    # Where the question says "in USD millions", a year of the text is none of its answers.
-    kinds = {"value"} if asked.is_scaled else {each.kind for each in claimed}
-    # A plain 5 is no other rank than "5th", and no other day than "March 5".
-    if not kinds <= EXACT:
-        kinds.add("value")
-    others = [each for each in given if each.kind in kinds]
-    return _OTHER_VALUES if others and _speaks_of(asked, reference, others) else None
+    if "open" in relations:
+        return None
+    others = list(comparison.others(claimed))
+    is_other = others and _speaks_of(comparison.asked, reference, others)
+    return _OTHER_VALUES if is_other else None
 
 
 def telling_values(
@@ -127,46 +139,117 @@ def telling_values(
 
 def _is_telling(claim: str, asked: Asked) -> bool:
     values = _bare_values(claim)
+    if values.dates or values.times:
+        return False
     return bool(values) and all(
         (each.kind == "value" or (each.kind == "year" and asked.is_scaled))
         and (
             bool(each.unit or each.scale or asked.is_scaled)
             or len(each.value.normalize().as_tuple().digits) >= _TELLING_DIGITS
         )
-        for each in values
+        for each in values.amounts
     )
 
 
-def _bare_values(claim: str) -> list[Amount]:
+def _bare_values(claim: str) -> Values:
     """The values of a claim that has nothing else; empty for other claims."""
-    if len(claim) > _MAX_CHARACTERS or _NOT_READ.search(claim):
-        return []
-    found = [each for each in amounts(claim) if each.kind != "label"]
+    if len(claim) > _MAX_CHARACTERS:
+        return Values()
+    values = read_values(claim)
+    found = values._replace(amounts=[a for a in values.amounts if a.kind != "label"])
     covered = 0
     rest: list[str] = []
-    for each in found:
+    for each in sorted(_items(found), key=lambda each: each.start):
         rest.append(claim[covered : each.start])
-        covered = each.end
-    words = re.findall(r"\w+", " ".join((*rest, claim[covered:])))
-    return found if all(word.casefold() in _ACCOMPANYING for word in words) else []
+        covered = max(covered, each.end)
+    beside = " ".join((*rest, claim[covered:]))
+    words = re.findall(r"\w+", beside)
+    is_bare = all(word.casefold() in _ACCOMPANYING for word in words)
+    return found if is_bare and not _NOT_READ.search(beside) else Values()
 
 
-def _gives(
-    claimed: Amount, given: Amount, asked: Asked, reference: str, scale: Decimal | None
-) -> bool:
-    before = reference[max(given.start - _LOSS_CHARACTERS, 0) : given.start]
-    # "A $370 million loss": behind a value only its own noun counts, not the rest of the sentence.
-    noun = _LOSS_NOUN.match(reference, given.end)
-    return is_same_value(
-        claimed,
-        given,
-        asked,
-        given_scale=scale,
-        may_be_negative=claimed.value < 0 and bool(noun or LOSS.search(before)),
-    )
+def _items(values: Values) -> list[Item]:
+    return [*values.amounts, *values.dates, *values.times]
 
 
-def _speaks_of(asked: Asked, reference: str, given: Sequence[Amount]) -> bool:
+# The same reference comes with every claim.
+@lru_cache(maxsize=64)
+def _values_of(reference: str) -> Values:
+    return read_values(reference)
+
+
+class _Comparison:
+    """A text, and what it gives, by a question."""
+
+    def __init__(self, reference: str, asked: Asked) -> None:
+        self.asked = asked
+        self._reference = reference
+        self._scale = stated_scale(reference)
+        self._given = _values_of(reference)
+        years = [year_date(each) for each in self._given.amounts if each.kind == "year"]
+        self._dates = [*self._given.dates, *years]
+
+    def relation(self, claimed: Item) -> Relation:
+        """How the text stands to one value: the nearest relation that any of its values has."""
+        relations = set(self._relations(claimed))
+        for nearest in _NEAREST:
+            if nearest in relations:
+                return nearest
+        return "apart"
+
+    def others(self, claimed: Values) -> Iterator[Item]:
+        """Yields the values of the text that answer the question otherwise than the claim does."""
+        # Where the question says "in USD millions", a year of the text is none of its answers.
+        is_scaled = self.asked.is_scaled
+        kinds = {"value"} if is_scaled else {each.kind for each in claimed.amounts}
+        # A plain 5 is no other rank than "5th", and no other day than "March 5".
+        if not kinds <= EXACT:
+            kinds.add("value")
+        has_unit = any(each.unit for each in claimed.amounts)
+        for amount in self._given.amounts:
+            if amount.kind in kinds and not (has_unit and is_counted(amount) and not is_scaled):
+                yield amount
+        dates = [*claimed.dates, *(year_date(a) for a in claimed.amounts if a.kind == "year")]
+        if not is_scaled:
+            yield from (
+                given
+                for given in self._dates
+                if any(date_relation(each, given) == "other" for each in dates)
+            )
+        if claimed.times:
+            yield from self._given.times
+
+    def _relations(self, claimed: Item) -> Iterator[Relation]:
+        if isinstance(claimed, Date):
+            for date in self._dates:
+                yield date_relation(claimed, date)
+            return
+        for time in self._given.times:
+            yield time_relation(claimed, time)
+        for amount in self._given.amounts:
+            if isinstance(claimed, ClockTime):
+                yield time_relation(claimed, amount)
+            else:
+                yield amount_relation(claimed, amount, self._is_same)
+        if isinstance(claimed, Amount) and claimed.kind == "year" and not self.asked.is_scaled:
+            for date in self._given.dates:
+                yield date_relation(year_date(claimed), date)
+
+    def _is_same(self, claimed: Amount, given: Amount) -> bool:
+        before = self._reference[max(given.start - _LOSS_CHARACTERS, 0) : given.start]
+        # "A $370 million loss": behind a value only its own noun counts, not the rest of the
+        # sentence.
+        noun = _LOSS_NOUN.match(self._reference, given.end)
+        return is_same_value(
+            claimed,
+            given,
+            self.asked,
+            given_scale=self._scale,
+            may_be_negative=claimed.value < 0 and bool(noun or LOSS.search(before)),
+        )
+
+
+def _speaks_of(asked: Asked, reference: str, given: Sequence[Item]) -> bool:
     """Tells whether any of the amounts may be the text's own answer to the question."""
     if not asked.is_known or len(reference.split()) <= _SHORT_WORDS:
         return True
@@ -184,9 +267,9 @@ def _speaks_of(asked: Asked, reference: str, given: Sequence[Amount]) -> bool:
     )
 
 
-def _first_near(places: Sequence[int], amount: Amount) -> int:
+def _first_near(places: Sequence[int], amount: Item) -> int:
     return bisect_left(places, amount.start - _NEAR_CHARACTERS)
 
 
-def _last_near(places: Sequence[int], amount: Amount) -> int:
+def _last_near(places: Sequence[int], amount: Item) -> int:
     return bisect_right(places, amount.end + _NEAR_CHARACTERS)

@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from claimspan.judges.values.asked import Asked
-from claimspan.text.amounts import PERCENT, Amount, AmountKind
+from claimspan.text.amounts import Amount, AmountKind
+from claimspan.text.units import PERCENT, POUNDS
 
-__all__ = ["EXACT", "is_same_value"]
+__all__ = ["EXACT", "is_counted", "is_same_value", "plain_reading"]
 
 # "2 billion" may be 1.6 billion rounded, but that far off it does not support the value.
 _MAX_ROUNDING: Final = Decimal("0.05")
@@ -19,6 +20,9 @@ _THOUSANDS: Final = tuple(Decimal(f"1e{power}") for power in (3, 6, 9, -3, -6, -
 # Where the question leaves the scale open, only as many equal digits are no coincidence.
 _TELLING_DIGITS: Final = 3
 _HUNDRED: Final = Decimal(100)
+_POUND: Final = Decimal("0.45359237")
+# "5 offices" are counted, and no share of anything; "5 times" and "5 points" may be one.
+_NO_COUNTED: Final = frozenset({"time", "point", "plu", "versu", "le"})
 EXACT: Final[frozenset[AmountKind]] = frozenset({"day", "ordinal"})
 """Kinds that are never rounded, and are compared among themselves only."""
 
@@ -55,6 +59,8 @@ def is_same_value(
     """
     if claimed.kind in EXACT or given.kind in EXACT:
         return claimed.kind == given.kind and claimed.value == given.value
+    if is_counted(given) and claimed.unit and not asked.is_scaled:
+        return False
     if given.kind == "label" or not _signs_fit(claimed, given, asked, may_be_negative):
         return False
     # 0.3 rounds to 0, but who says 0 says that there is nothing. "0.0" is rounded on purpose.
@@ -67,8 +73,25 @@ def is_same_value(
         *(_readings(given, asked, given_scale) if given_scale and given.scale is None else ()),
     ]
     if any(_agree(one, other, asked) for one in ours for other in theirs):
-        return True
+        # 90 minutes are an hour and a half, but no two hours rounded.
+        return claimed.factor == given.factor or _is_near(claimed, given)
     return _is_scale_open(claimed, given, asked) and _agree_at_some_scale(claimed, given)
+
+
+def is_counted(amount: Amount) -> bool:
+    """Tells whether a number without a unit counts the noun behind it, which is in the plural.
+
+    Args:
+        amount: Any amount.
+    """
+    if amount.unit or amount.scale is not None or amount.noun in _NO_COUNTED:
+        return False
+    return amount.is_plural
+
+
+def _is_near(claimed: Amount, given: Amount) -> bool:
+    ours, theirs = plain_reading(claimed), plain_reading(given)
+    return abs(ours.value - theirs.value) <= _MAX_ROUNDING * max(ours.value, theirs.value)
 
 
 def _signs_fit(claimed: Amount, given: Amount, asked: Asked, may_be_negative: bool) -> bool:
@@ -94,6 +117,12 @@ def _is_measure(amount: Amount) -> bool:
 
 def _readings(amount: Amount, asked: Asked, scale: Decimal | None) -> Iterator[_Reading]:
     """The values that an amount may stand for, without their signs."""
+    if amount.alternate is not None:
+        other = amount._replace(value=amount.alternate, step=Decimal(1), alternate=None)
+        yield from _readings(other, asked, scale)
+    if amount.unit == POUNDS:
+        yield from _readings(amount._replace(unit="sterling"), asked, scale)
+        amount = amount._replace(unit="mass", factor=_POUND)
     value, step = abs(amount.value), _step(amount, asked)
     if amount.unit == PERCENT:
         factor = amount.factor / _HUNDRED
@@ -150,22 +179,31 @@ def _is_scale_open(claimed: Amount, given: Amount, asked: Asked) -> bool:
     """Tells whether neither the claim nor the question says in what scale the claim is."""
     if asked.scale is not None or PERCENT in (claimed.unit, given.unit):
         return False
-    if claimed.kind == "year" and given.kind == "year":
+    if given.kind == "year" or (claimed.kind == "year" and _digits(given) < _TELLING_DIGITS):
         return False
     if (claimed.scale is None) == (given.scale is None):
         return False
-    return not asked.is_known or len(claimed.value.normalize().as_tuple().digits) >= _TELLING_DIGITS
+    return not asked.is_known or _digits(claimed) >= _TELLING_DIGITS
+
+
+def _digits(amount: Amount) -> int:
+    return len(amount.value.normalize().as_tuple().digits)
 
 
 def _agree_at_some_scale(claimed: Amount, given: Amount) -> bool:
-    ours = _plain(claimed)
-    theirs = _plain(given)
+    ours = plain_reading(claimed)
+    theirs = plain_reading(given)
     return any(
         _agree(_Reading(ours.value * by, ours.step * by, ours.unit), theirs, Asked())
         for by in _THOUSANDS
     )
 
 
-def _plain(amount: Amount) -> _Reading:
+def plain_reading(amount: Amount) -> _Reading:
+    """Returns the one value that an amount has as written, without its sign.
+
+    Args:
+        amount: Any amount.
+    """
     factor = (amount.scale or 1) * amount.factor
     return _Reading(abs(amount.value) * factor, _step(amount, Asked()) * factor, amount.unit)

@@ -1,0 +1,237 @@
+"""Finds the value among a claim's words that a reference does not give, or gives otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from claimspan.judges.values.equality import has_other_unit, is_same_slot, relation
+from claimspan.judges.values.stated import Item, Sentence, StatedValues, items_of, start_of
+from claimspan.text.amounts import Amount
+from claimspan.text.dates import Date
+from claimspan.text.values import read_values
+from claimspan.verdicts import Label, Verdict
+
+__all__ = ["ValueConflict", "equal_values", "value_conflicts", "with_values"]
+
+ConflictKind = Literal["number", "date", "unit", "missing"]
+"""``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
+``missing``: it has the value in no form."""
+
+
+# The words of a claim that a sentence must have to be about the same thing, as a share.
+_SAME_TOPIC: Final = 0.5
+_SOME_TOPIC: Final = 0.3
+_SAME_NEGATION: Final = 0.9
+# Where the claim's value stands elsewhere, only a copy of a sentence shows that it was changed.
+_COPIED: Final = 0.9
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# The share of claims in the tune halves with such a value that people did not call entailed.
+_NOT_ENTAILED: Final = 0.82
+_SEASON: Final = re.compile(r"\b\d{4}\s?[-–/]\s?$")
+# A part of a claim with fewer content words is not known by them.
+_MIN_WORDS: Final = 4
+# Where it has nearly all of them it is the claim's own sentence, with another value in it.
+_SAME_SENTENCE: Final = 0.8
+
+
+class ValueConflict(NamedTuple):
+    """A value of a claim that a reference does not give."""
+
+    kind: ConflictKind
+    """What is wrong with it."""
+
+    start: int
+    """Where the value begins in the claim."""
+
+    end: int
+    """Where it ends."""
+
+
+def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConflict]:
+    """Yields the values of a claim that a reference does not give, or gives otherwise.
+
+    In a sentence that has nearly all words of the claim, another value is a change, whatever the
+    reference has elsewhere. Beyond that bounds, rough figures, "one" and numbers of notes are
+    passed over: other values may support them.
+
+    Args:
+        claim: The text of the claim.
+        reference: The values of the reference.
+    """
+    if reference.quotes(claim):
+        return
+    for part in _parts(claim):
+        sentences = [(each.share_of(part.words), each) for each in reference.sentences]
+        # The sentence of a negated claim may have another value, unless it has the negation too.
+        needed = _SAME_NEGATION if _NEGATION.search(part.text) else _SAME_SENTENCE
+        near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
+        for each in part.values:
+            is_elsewhere = any(relation(each, given) == "same" for given in reference.items)
+            copied = max(needed, _COPIED) if is_elsewhere else needed
+            own = [sentence for share, sentence in sentences if share >= copied]
+            kind = _changed(each, part.values, own, near)
+            if kind is None and needed == _SAME_SENTENCE and _is_telling(claim, each):
+                kind = _missing(each, reference, near)
+            if kind is not None and (kind != "missing" or _is_exact(claim, each)):
+                yield ValueConflict(kind, each.start, each.end)
+
+
+def _parts(claim: str) -> Iterator[Sentence]:
+    """Yields the sentences of a claim that have values, each with the words to know it by."""
+    whole = StatedValues(claim)
+    parts = whole.sentences
+    if len(parts) == 1 or any(len(part.words) < _MIN_WORDS for part in parts):
+        parts = [Sentence(claim, sorted(whole.items, key=start_of))] if parts else []
+    yield from parts
+
+
+def with_values(verdict: Verdict, claim: str, reference: StatedValues) -> Verdict:
+    """Lowers p(entailed) of a claim with a value that the reference does not give.
+
+    A model that reads words misses a changed digit. What it takes for entailed goes to contradicted
+    where the reference gives another value for the same thing, and to neutral where it gives none.
+
+    Args:
+        verdict: A verdict with probabilities.
+        claim: The text of the claim.
+        reference: The values of the reference.
+    """
+    kinds = {conflict.kind for conflict in value_conflicts(claim, reference)}
+    if not kinds:
+        return verdict
+    entailed = (verdict.entailed or 0.0) * (1 - _NOT_ENTAILED)
+    moved = (verdict.entailed or 0.0) - entailed
+    neutral, contradicted = verdict.neutral or 0.0, verdict.contradicted or 0.0
+    if kinds == {"missing"}:
+        neutral += moved
+    else:
+        contradicted += moved
+    by_label = {Label.ENTAILED: entailed, Label.NEUTRAL: neutral, Label.CONTRADICTED: contradicted}
+    label = max(by_label, key=by_label.__getitem__)
+    return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
+
+
+def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int]]:
+    """Yields where the values of a claim stand that a reference gives in any form.
+
+    Only sentences with some of the claim's other words count: a page has many numbers.
+
+    Args:
+        claim: The text of the claim.
+        reference: The values of the reference.
+    """
+    claimed = sorted(items_of(read_values(claim)), key=start_of)
+    if not claimed:
+        return
+    words = Sentence(claim, claimed).words
+    near = [
+        given
+        for sentence in reference.sentences
+        if sentence.share_of(words) >= _SOME_TOPIC
+        for given in sentence.values
+    ]
+    for each in claimed:
+        if any(relation(each, given) == "same" for given in near):
+            yield each.start, each.end
+
+
+def _changed(
+    value: Item,
+    claimed: Sequence[Item],
+    sentences: Sequence[Sentence],
+    near: Sequence[Sentence],
+) -> ConflictKind | None:
+    """What the claim's own sentence says against a value; None where it has that value.
+
+    Args:
+        value: The value of the claim.
+        claimed: All values of the claim.
+        sentences: The sentences that have nearly all of its words.
+        near: The sentences that have many of them.
+    """
+    if any(_is_the_one_changed(value, claimed, each.values) for each in sentences):
+        return _name(value)
+    given = [each for sentence in sentences for each in sentence.values]
+    if any(relation(value, each) in ("same", "open") for each in given):
+        return None
+    if any(relation(value, each) == "same" for sentence in near for each in sentence.values):
+        return None
+    others = [each for each in given if not any(relation(one, each) == "same" for one in claimed)]
+    if has_other_unit(value, others):
+        return "unit"
+    return _name(value) if any(is_same_slot(value, each) for each in others) else None
+
+
+def _is_the_one_changed(value: Item, claimed: Sequence[Item], given: Sequence[Item]) -> bool:
+    """Tells whether two sentences have the same values one by one, but for this one.
+
+    Its new value may stand in the sentence as well, for something else.
+    """
+    if len(claimed) != len(given) or len(given) == 1:
+        return False
+    pairs = zip(claimed, given, strict=True)
+    differing = [one for one, other in pairs if relation(one, other) != "same"]
+    return differing == [value]
+
+
+def _missing(
+    value: Item, reference: StatedValues, sentences: Sequence[Sentence]
+) -> ConflictKind | None:
+    """What is wrong with a value that the reference has in no form; None where it has it.
+
+    Args:
+        value: The value of the claim.
+        reference: The values of the reference.
+        sentences: The sentences that are about the same thing.
+    """
+    relations = {relation(value, given) for given in reference.items}
+    if "same" in relations:
+        return None
+    given = [each for sentence in sentences for each in sentence.values]
+    # "In 1767" leaves a day of that year open, but not beside another day.
+    is_open = "open" in relations
+    if any(
+        is_same_slot(value, each) and (not is_open or _as_precise(value, each)) for each in given
+    ):
+        return _name(value)
+    if is_open or (isinstance(value, Amount) and value.kind == "ordinal"):
+        return None
+    return "unit" if has_other_unit(value, reference.items) else "missing"
+
+
+def _as_precise(one: Item, other: Item) -> bool:
+    """Tells whether two dates have the same parts."""
+    if not isinstance(one, Date) or not isinstance(other, Date):
+        return False
+    return [part is None for part in one[:5]] == [part is None for part in other[:5]]
+
+
+def _is_telling(claim: str, value: Item) -> bool:
+    """Tells whether only the same value can support it."""
+    if isinstance(value, Date):
+        # A season of two years is often told by the first.
+        return _SEASON.search(claim[: value.start]) is None
+    if not isinstance(value, Amount):
+        return True
+    is_plain = value.kind in ("value", "ordinal") and not value.bound and not value.is_hedged
+    is_one = value.value == 1 and not value.unit and value.scale is None
+    return is_plain and not is_one
+
+
+def _is_exact(claim: str, value: Item) -> bool:
+    """Tells whether a writer would hardly name a value that stands nowhere.
+
+    Small numbers in words may have been counted ("two of them"), and a month may be told by a day.
+    """
+    if isinstance(value, Date):
+        return value.year is not None or value.day is not None
+    return claim[value.start : value.end].strip("(").replace(" ", "")[:1].isalpha() is False
+
+
+def _name(value: Item) -> ConflictKind:
+    return "number" if isinstance(value, Amount) else "date"

@@ -1,0 +1,91 @@
+"""Reads the words around a number that make it a bound, a range or a rough figure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+__all__ = ["BOUND_WORDS", "HEDGE_WORDS", "LEADING_WORDS", "Bound", "bound_of", "is_hedged"]
+
+Bound = Literal["", "<", "<=", ">", ">="]
+"""On which side of a number the value is, and whether the number itself may be it."""
+
+HEDGE_WORDS: Final = frozenset(
+    "about approximately approx around roughly nearly almost some circa c ca etwa ungefähr rund "
+    "knapp približno okoli okrog skoraj environ presque autour près".split()
+)
+"""Words in lower case by which a number is a rough figure."""
+_HEDGES: Final = re.compile(
+    rf"(?:~|≈|\b(?:{'|'.join(sorted(HEDGE_WORDS, key=len, reverse=True))})\.?(?:\sde)?)\s*$",
+    re.IGNORECASE,
+)
+_BEFORE: Final[tuple[tuple[Bound, str], ...]] = (
+    (">=", r"(?:no|not) (?:less|fewer) than|nicht weniger als|pas moins de|ne manj kot"),
+    ("<=", r"(?:no|not) more than|nicht mehr als|pas plus de|ne več kot"),
+    (
+        ">",
+        r">|over|above|more than|greater than|exceed(?:s|ed|ing)?|beyond|über|mehr als|več kot|nad|"
+        r"plus de|au-delà de",
+    ),
+    (
+        ">=",
+        r"≥|>=|at least|(?:a )?minimum(?: of)?|from at least|mindestens|wenigstens|vsaj|najmanj|"
+        r"au moins",
+    ),
+    (
+        "<",
+        r"<|under|below|less than|fewer than|weniger als|unter|manj kot|pod|moins de",
+    ),
+    (
+        "<=",
+        r"≤|<=|up to|at most|(?:a )?maximum(?: of)?|within|bis zu|höchstens|maximal|do|največ|"
+        r"jusqu['’]à|au plus|au maximum",
+    ),
+)
+_AFTER: Final[tuple[tuple[Bound, str], ...]] = (
+    (
+        ">=",
+        r"\s?\+|\sor (?:more|older|over|above)|\sand (?:over|above)|\soder mehr"
+        r"|\sali več|\sou plus",
+    ),
+    ("<=", r"\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins"),
+)
+_BEFORE_PATTERNS: Final[tuple[tuple[Bound, re.Pattern[str]], ...]] = tuple(
+    (bound, re.compile(rf"(?<!\w)(?:{words})\s*$", re.IGNORECASE)) for bound, words in _BEFORE
+)
+_AFTER_PATTERNS: Final[tuple[tuple[Bound, re.Pattern[str]], ...]] = tuple(
+    (bound, re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)) for bound, words in _AFTER
+)
+BOUND_WORDS: Final = frozenset(
+    word.casefold()
+    for _, pattern in (*_BEFORE, *_AFTER)
+    for word in re.findall(r"[^\W\d_]+", re.sub(r"\\s", " ", pattern))
+)
+"""Words in lower case that bounds are made of."""
+LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
+"""Words in lower case, one of which is the last before a bound or a rough figure."""
+
+
+def is_hedged(before: str) -> bool:
+    """Tells whether what stands before a number makes it a rough figure.
+
+    Args:
+        before: The end of the text before the number and its currency.
+    """
+    return bool(_HEDGES.search(before))
+
+
+def bound_of(before: str, after: str) -> Bound:
+    """Returns what kind of bound a number is.
+
+    Args:
+        before: The end of the text before the number and its currency.
+        after: The beginning of the text behind its unit.
+    """
+    for bound, pattern in _BEFORE_PATTERNS:
+        if pattern.search(before):
+            return bound
+    for bound, pattern in _AFTER_PATTERNS:
+        if pattern.match(after):
+            return bound
+    return ""

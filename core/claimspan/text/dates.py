@@ -1,0 +1,140 @@
+"""Finds the dates of a text, in words and in numbers: ``12. 6. 2023``, ``June 2023``, ``Q3``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+from claimspan.text.digit_windows import matches_near_digits
+
+__all__ = ["MONTHS", "Date", "dates"]
+
+MONTHS: Final = {
+    spelling: name[:3]
+    for name in "january february march april may june july august september october november "
+    "december".split()
+    for spelling in (name, name[:3], name[:4])
+}
+"""The first three letters of a month by each of its spellings, in lower case."""
+_MONTH_NUMBERS: Final = {
+    name: number for number, name in enumerate(dict.fromkeys(MONTHS.values()), 1)
+}
+# With a capital, since "may" and "march" are verbs; the others may be typed without.
+_NAMES: Final = "|".join(
+    sorted(
+        {spelling.capitalize() for spelling in MONTHS}
+        | {each for each in MONTHS if len(each) > 5 or each in ("june", "july", "april")},
+        key=len,
+        reverse=True,
+    )
+)
+_MONTH: Final = rf"(?:{_NAMES})(?![^\W\d_])\.?"
+_YEAR: Final = r"(?:1[0-9]|20|21)\d\d(?![\d%]|[.,]\d)"
+_DAY: Final = r"(?:[12]\d|3[01]|0?[1-9])"
+_QUARTERS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+_PATTERNS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?<![\d.])(?P<year>(?:1[0-9]|20|21)\d\d)(?P<sep>[-/.])(?P<month>0?[1-9]|1[0-2])(?P=sep)"
+        rf"(?P<day>{_DAY})(?!\d)",
+        rf"(?<![\d.,/])(?P<day>{_DAY})\.\s?(?P<month>0?[1-9]|1[0-2])\.\s?(?P<year>{_YEAR})",
+        rf"(?<![\d.,/])(?P<first>{_DAY})(?P<sep>[-/])(?P<second>{_DAY})(?P=sep)(?P<year>{_YEAR})",
+        rf"(?<![\d.,/:])(?P<day>{_DAY})(?:st|nd|rd|th|er)?\.?\s(?:of\s|de\s)?(?P<name>{_MONTH})"
+        rf"(?:\s?,?\s(?P<year>{_YEAR}))?",
+        rf"\b(?P<name>{_MONTH})\s(?:the\s)?(?P<day>{_DAY})(?:st|nd|rd|th)?(?![\d%]|[.,:/]\d)"
+        rf"(?:\s?,?\s(?P<year>{_YEAR}))?",
+        rf"\b(?P<name>{_MONTH}),?\s(?:of\s)?(?P<year>{_YEAR})",
+        r"\b(?:Q(?P<quarter>[1-4])|(?P<place>[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[1-4](?:st|nd|rd|"
+        rf"th|\.))[\s-](?:fiscal\s)?[Qq]uarter)(?:,?\s(?:of\s)?(?:fiscal\s)?(?:FY\s?)?(?P<year>{_YEAR}))?",
+        r"(?<!\d)(?P<decade>(?:1[0-9]|20)\d)0['’]?s\b",
+        rf"\b(?:[Ii]n|of|[Ss]ince|by|until|till|[Dd]uring|[Ff]rom|[Bb]etween|and|through|before|after|to|early|late|mid|next|last|every|im|"
+        rf"seit|v|en|depuis)[\s-](?P<name>{_MONTH})",
+        rf"^\W*(?P<name>{_MONTH})\W*$",
+        # Names of people are "April" and "May" more often than "June" is.
+        r"\b(?P<name>(?:January|February|June|July|August|September|October|November|December))\b",
+    )
+)
+# How many of them need a digit.
+_NUMBERED: Final = 6
+
+
+class Date(NamedTuple):
+    """A date as far as it is written; None for what is left open."""
+
+    year: int | None = None
+    """The year."""
+
+    quarter: int | None = None
+    """The quarter, 1 to 4."""
+
+    month: int | None = None
+    """The month, 1 to 12."""
+
+    day: int | None = None
+    """The day of the month."""
+
+    decade: int | None = None
+    """The year without its last digit, where only the decade is written: 199 for the 1990s."""
+
+    is_open_order: bool = False
+    """Whether day and month may also be the other way round: ``5/6/2023``."""
+
+    start: int = 0
+    """Where it begins in the text."""
+
+    end: int = 0
+    """Where it ends in the text."""
+
+
+def dates(text: str) -> Iterator[Date]:
+    """Yields the dates of a text, by kind of notation; a year alone is a number, not a date.
+
+    Args:
+        text: A text whose months are in English; see ``value_words.with_digits``.
+    """
+    taken: set[int] = set()
+    numbered = matches_near_digits(text, _PATTERNS[:_NUMBERED])
+    worded = (match for each in _PATTERNS[_NUMBERED:] for match in each.finditer(text))
+    for match in chain(numbered, worded):
+        date = _date(match)
+        if date and taken.isdisjoint((date.start, date.end - 1)):
+            taken.update(range(date.start, date.end))
+            yield date
+
+
+def _date(match: re.Match[str]) -> Date | None:
+    part = match.groupdict()
+    year = int(part["year"]) if part.get("year") else None
+    # "In June" is the month alone: the word before it is no part of the date.
+    start = match.start("name") if not part.get("day") and part.get("name") else match.start()
+    end = match.end()
+    if part.get("first"):
+        return _slashed(match, int(match["year"]))._replace(start=start, end=end)
+    if part.get("decade"):
+        return Date(decade=int(match["decade"]), start=start, end=end)
+    if part.get("quarter") or part.get("place"):
+        return Date(year=year, quarter=_quarter(match), start=start, end=end)
+    month = int(part["month"]) if part.get("month") else _month(match["name"])
+    day = int(part["day"]) if part.get("day") else None
+    return Date(year=year, month=month, day=day, start=start, end=end)
+
+
+def _slashed(match: re.Match[str], year: int) -> Date:
+    """``12/6/2023`` is read as day and month where it can be only one of them, else as either."""
+    first, second = int(match["first"]), int(match["second"])
+    if second > 12:
+        return Date(year=year, month=first, day=second)
+    return Date(year=year, month=second, day=first, is_open_order=first <= 12 and first != second)
+
+
+def _month(name: str) -> int:
+    return _MONTH_NUMBERS[MONTHS[name.rstrip(".").casefold()]]
+
+
+def _quarter(match: re.Match[str]) -> int:
+    if match["quarter"]:
+        return int(match["quarter"])
+    place = match["place"].casefold()
+    return _QUARTERS.get(place) or int(place[0])

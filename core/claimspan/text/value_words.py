@@ -1,0 +1,208 @@
+"""Writes number words as digits, and the words beside numbers in English.
+
+What reads values knows digits and English then: ``vingt-cinq jours`` is read as ``25 days``. Words
+that stand beside no number stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from claimspan.text.number_words import AMBIGUOUS, NUMBER_WORDS, SCALE_WORDS, joined_value
+from claimspan.text.rewriting import Edit, Rewritten, rewrite
+from claimspan.text.value_vocabulary import LANGUAGE_WORDS, MONTH_WORDS, PART_WORDS, UNIT_WORDS
+
+__all__ = ["with_digits"]
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+# What may stand between the words of one number: "twenty-five", "two hundred and fifty".
+_JOINT: Final = re.compile(r"-|\s(?:(?:and|et|und|in)\s)?|-et-")
+_HALF: Final = re.compile(r"\s(?:and\sa\shalf|et\sdemie?)\b")
+_SCALES: Final = frozenset("hundred thousand million billion trillion dozen".split())
+_COUNTED: Final = _SCALES | {"dutzend", "ducat", "douzaine", "tausend", "hundert"}
+# "A million" is one, "half a million" the half of one; "a few thousand" is neither.
+_ARTICLE: Final = re.compile(r"(?:\b(half)\s)?\b(?:a|an|eine?|un|une|en|ena)\s$", re.IGNORECASE)
+_ARTICLE_WIDTH: Final = 10
+_HALVES: Final = {"eineinhalb": "1.5", "anderthalb": "1.5", "zweieinhalb": "2.5"}
+_SYMBOLS: Final = re.compile(
+    r"(?<=\d)(?:"
+    r"\s?(?:[°º]\s?|deg(?:rees?|rés?)?\.?\s|Grad\s|stopinj\w?\s|degrés?\s)(?:"
+    r"(?P<celsius>C\b|Celsius|Celzija)|(?P<fahrenheit>F\b|Fahrenheit\w?))"
+    r"|\s?(?P<speed>km/h|kph|km/uro)\b"
+    r"|\s(?P<percent>pour[\s-]cent)\b"
+    r")",
+    re.IGNORECASE,
+)
+# "12 500" is one number, but a row of a table is several.
+_SPACED: Final = re.compile(r"(?<![\d.,/:])(?<!\d\s)\d{1,3}(?:\s\d{3})+(?![\d/:]|[.,]\d{3}|\s\d)")
+_HALF_UNIT: Final = re.compile(
+    r"\bhalf\san?\s(?=hour|year|day|mile|kilo|decade|century|gram|lit|met|inch|gallon|pound|percent)"
+    r"|\b(?P<hours>(?:eine\s)?halbe\sStunde|pol\sure|(?:une\s)?demi[\s-]heure)\b"
+)
+_BESIDE: Final = re.compile(r"[\d.][\s-]?$")
+_DAY_AFTER: Final = re.compile(r"\s\d")
+_BEFORE_MONTH: Final = re.compile(
+    r"(?:\d[.\s]*|\b(?:im|seit|bis|ab|anfang|mitte|ende|en|depuis|début|fin|mois de|v|od|do|konec|"
+    r"začetek|meseca))\s$",
+    re.IGNORECASE,
+)
+_BEFORE_WIDTH: Final = 12
+_LANGUAGE_SAMPLE: Final = 5_000
+
+
+def with_digits(text: str) -> Rewritten:
+    """Returns a text with its number words in digits, and units, months and parts in English.
+
+    Args:
+        text: A text in English, German, Slovenian or French.
+    """
+    return rewrite(text, _apart(sorted((*_symbol_edits(text), *_Words(text).edits()))))
+
+
+def _apart(edits: Sequence[Edit]) -> Iterator[Edit]:
+    """Drops edits that overlap an earlier one."""
+    end = 0
+    for edit in edits:
+        if edit.start >= end:
+            yield edit
+            end = edit.end
+
+
+def _symbol_edits(text: str) -> Iterator[Edit]:
+    for match in _SYMBOLS.finditer(text):
+        name = {"speed": "kmh"}.get(match.lastgroup or "", match.lastgroup)
+        yield Edit(match.start(), match.end(), f" {name}")
+    for match in _HALF_UNIT.finditer(text):
+        yield Edit(match.start(), match.end(), "0.5 hours" if match["hours"] else "0.5 ")
+    for match in _SPACED.finditer(text):
+        yield Edit(match.start(), match.end(), re.sub(r"\s", "\u202f", match.group()))
+
+
+class _Words:
+    """The edits of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._language: str | None = None
+
+    def edits(self) -> Iterator[Edit]:
+        """Yields the edits in order."""
+        hits = [
+            (match, folded)
+            for match in _WORD.finditer(self._text)
+            if (folded := match.group().casefold()) in _VOCABULARY
+        ]
+        place = number_end = 0
+        while place < len(hits):
+            match, word = hits[place]
+            if word in NUMBER_WORDS and not self._is_beside(match, number_end, word):
+                edit, used = self._number(hits[place:])
+                place += max(used, 1)
+            else:
+                edit, place = self._other(match, word, number_end), place + 1
+            if edit:
+                yield edit
+                number_end = edit.end
+
+    def _is_beside(self, match: re.Match[str], number_end: int, word: str) -> bool:
+        """Tells whether a scale word follows its number: the thousand of ``5 thousand``."""
+        return (word in _SCALES or word in SCALE_WORDS) and self._follows(match, number_end)
+
+    def _follows(self, match: re.Match[str], number_end: int) -> bool:
+        """Tells whether a word stands directly behind a number."""
+        start = match.start()
+        if number_end and start - number_end <= 1:
+            return True
+        return bool(_BESIDE.search(self._text[max(start - 2, 0) : start]))
+
+    def _number(self, hits: Sequence[tuple[re.Match[str], str]]) -> tuple[Edit | None, int]:
+        """The edit of a number word with those that go on with it, and how many they are."""
+        match, word = hits[0]
+        if not self._is_number(word):
+            return None, 1
+        if article := self._article(match):
+            start, factor = article
+            value = NUMBER_WORDS[word] * factor
+            return Edit(start, match.end(), f"{value:g}"), 1
+        run = self._run(hits)
+        value, used = joined_value([NUMBER_WORDS[each] for _, each in run])
+        end = run[used - 1][0].end()
+        if half := _HALF.match(self._text, end):
+            return Edit(match.start(), half.end(), f"{value}.5"), used
+        return Edit(match.start(), end, str(value)), used
+
+    def _run(
+        self, hits: Sequence[tuple[re.Match[str], str]]
+    ) -> Sequence[tuple[re.Match[str], str]]:
+        count = 1
+        while (
+            count < len(hits)
+            and hits[count][1] in NUMBER_WORDS
+            and NUMBER_WORDS[hits[count][1]] < 1000
+            and _JOINT.fullmatch(self._text, hits[count - 1][0].end(), hits[count][0].start())
+        ):
+            count += 1
+        return hits[:count]
+
+    def _article(self, match: re.Match[str]) -> tuple[int, float] | None:
+        """Where ``a`` or ``half a`` begins before a scale word, and the factor that it means."""
+        if match.group().casefold() not in _COUNTED:
+            return None
+        start = max(match.start() - _ARTICLE_WIDTH, 0)
+        article = _ARTICLE.search(self._text[start : match.start()])
+        return (start + article.start(), 0.5 if article[1] else 1.0) if article else None
+
+    def _other(self, match: re.Match[str], word: str, number_end: int) -> Edit | None:
+        """The edit of a scale word, a unit, a month or a part."""
+        if word in _HALVES:
+            return Edit(match.start(), match.end(), _HALVES[word])
+        if word in _SCALES or word in SCALE_WORDS:
+            return self._scale(match, word, number_end)
+        before = self._text[max(match.start() - _BEFORE_WIDTH, 0) : match.start()]
+        if word in MONTH_WORDS and (
+            _BEFORE_MONTH.search(before) or _DAY_AFTER.match(self._text, match.end())
+        ):
+            return Edit(match.start(), match.end(), MONTH_WORDS[word])
+        if word in UNIT_WORDS and self._follows(match, number_end) and not before.endswith(". "):
+            is_read = word != "an" or self._language_of_text() == "fr"
+            return Edit(match.start(), match.end(), UNIT_WORDS[word]) if is_read else None
+        part = PART_WORDS.get(word)
+        return Edit(match.start(), match.end(), part) if part else None
+
+    def _scale(self, match: re.Match[str], word: str, number_end: int) -> Edit | None:
+        english = SCALE_WORDS.get(word, word)
+        if self._follows(match, number_end):
+            return None if word == english else Edit(match.start(), match.end(), english)
+        start = max(match.start() - _ARTICLE_WIDTH, 0)
+        if article := _ARTICLE.search(self._text[start : match.start()]):
+            number = "0.5" if article[1] else "1"
+            return Edit(start + article.start(), match.end(), f"{number} {english}")
+        return None
+
+    def _is_number(self, word: str) -> bool:
+        language = AMBIGUOUS.get(word)
+        return language is None or language == self._language_of_text()
+
+    def _language_of_text(self) -> str:
+        if self._language is None:
+            words = {
+                match.group().casefold()
+                for match in _WORD.finditer(self._text, 0, _LANGUAGE_SAMPLE)
+            }
+            counts = {name: len(words & known) for name, known in LANGUAGE_WORDS.items()}
+            best = max(counts, key=counts.__getitem__)
+            self._language = best if counts[best] else "en"
+        return self._language
+
+
+_VOCABULARY: Final = (
+    NUMBER_WORDS.keys()
+    | SCALE_WORDS.keys()
+    | _SCALES
+    | UNIT_WORDS.keys()
+    | MONTH_WORDS.keys()
+    | PART_WORDS.keys()
+    | _HALVES.keys()
+)

@@ -1,0 +1,183 @@
+"""Reads the values of a text: amounts, dates and times of day, each place of the text once.
+
+Every judge compares what this module reads, for a claim that is a bare value and for one that has
+values among its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Final, NamedTuple, TypeVar
+
+from claimspan.text.amounts import Amount, AmountKind, amounts_in_digits
+from claimspan.text.clock_times import ClockTime, clock_times
+from claimspan.text.dates import Date, dates
+from claimspan.text.rewriting import Rewritten
+from claimspan.text.shares import Share, shares
+from claimspan.text.units import PERCENT
+from claimspan.text.value_words import with_digits
+from claimspan.text.words import stem
+
+__all__ = ["Values", "read_values"]
+
+# Two thousand take 80 ms, in which an event loop stands still.
+_MAX_AMOUNTS: Final = 2_000
+_RANGE: Final = re.compile(r"\s?(?:-|–|—)\s?|\s(?:to|bis|do|à|through)\s", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"\b(?:between|zwischen|med|entre)\s\W?$", re.IGNORECASE)
+_AND: Final = re.compile(r"\s(?:and|und|in|et)\s\W?", re.IGNORECASE)
+# "Rose from 5 to 7" is a change, and has two values.
+_CHANGE: Final = re.compile(
+    r"\b(?:ros|rais|grew|grow|increas|improv|expand|went|go|chang|mov|up|climb|jump)\w*\s"
+    r"(?:\w+\s){0,3}from\s\W?$",
+    re.IGNORECASE,
+)
+_BEFORE: Final = 40
+_PARTS: Final = re.compile(r",?\s(?:(?:and|und|in|et)\s)?")
+_PLACES: Final = {
+    word: place
+    for place, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
+        1,
+    )
+}
+_PLACE: Final = re.compile(rf"\b({'|'.join(_PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
+# A share is exact, however many digits it takes in hundredths.
+_SHARE_STEP: Final = Decimal("1e-9")
+
+_Placed = TypeVar("_Placed", Amount, Date, ClockTime)
+
+
+class Values(NamedTuple):
+    """What a text gives in numbers."""
+
+    amounts: Sequence[Amount] = ()
+    """Amounts that are no part of a date or a time, and shares as percentages."""
+
+    dates: Sequence[Date] = ()
+    """Dates with at least a month, a quarter or a decade; a year alone is an amount."""
+
+    times: Sequence[ClockTime] = ()
+    """Times of day."""
+
+    def __bool__(self) -> bool:
+        """Whether there is any value."""
+        return bool(self.amounts or self.dates or self.times)
+
+
+def read_values(text: str) -> Values:
+    """Reads the values of a text.
+
+    Args:
+        text: Any text; words are read in English, German, Slovenian and French.
+
+    Returns:
+        Its values, with their places in the text; of a dump of numbers the first two thousand.
+    """
+    written = with_digits(text)
+    readable = written.text
+    found_dates = tuple(dates(readable))
+    times = tuple(_outside(clock_times(readable), found_dates))
+    parts = tuple(
+        _percentage(each) for each in shares(readable) if not _overlaps(each, found_dates)
+    )
+    numbers = islice(amounts_in_digits(readable), _MAX_AMOUNTS)
+    plain = _outside(numbers, (*found_dates, *times, *parts))
+    joined = _with_ranges(readable, _with_durations(readable, list(plain)))
+    places = _outside(_places(readable), (*found_dates, *parts, *joined))
+    every = sorted((*joined, *parts, *places), key=lambda each: each.start)
+    return Values(
+        tuple(_in_original(every, written)),
+        tuple(_in_original(found_dates, written)),
+        tuple(_in_original(times, written)),
+    )
+
+
+def _in_original(found: Iterable[_Placed], written: Rewritten) -> Iterator[_Placed]:
+    for each in found:
+        yield each._replace(start=written.start(each.start), end=written.end(each.end))
+
+
+def _outside(
+    found: Iterable[_Placed], taken: Sequence[Amount | Date | ClockTime]
+) -> Iterator[_Placed]:
+    """Yields what stands in none of the places that are taken."""
+    places = {place for each in taken for place in range(each.start, each.end)}
+    for each in found:
+        if places.isdisjoint(range(each.start, each.end)):
+            yield each
+
+
+def _overlaps(share: Share, taken: Sequence[Date]) -> bool:
+    return any(share.start < each.end and each.start < share.end for each in taken)
+
+
+def _percentage(share: Share) -> Amount:
+    """A share as the percentage that it is."""
+    value = Decimal(100 * share.some) / share.of
+    return _amount(value, _SHARE_STEP, PERCENT, "value", share.start, share.end)
+
+
+def _places(text: str) -> Iterator[Amount]:
+    """Places in a list that are words: ``first`` as ``1st``."""
+    for match in _PLACE.finditer(text):
+        value = Decimal(_PLACES[match[1].casefold()])
+        place = _amount(value, Decimal(1), "", "ordinal", match.start(1), match.end(1))
+        yield place._replace(noun=stem(match[2] or ""))
+
+
+def _amount(
+    value: Decimal, step: Decimal, unit: str, kind: AmountKind, start: int, end: int
+) -> Amount:
+    one = Decimal(1)
+    return Amount(value, step, None, unit, one, kind, "", False, start, end)
+
+
+def _with_durations(text: str, found: Sequence[Amount]) -> list[Amount]:
+    """Joins the parts of a duration: ``1 hour 30 minutes`` is 90 minutes."""
+    joined: list[Amount] = []
+    for each in found:
+        before = joined[-1] if joined else None
+        if before and _goes_on(text, before, each):
+            hours = before.value * before.factor / each.factor
+            each = each._replace(value=hours + each.value, start=before.start)
+            joined.pop()
+        joined.append(each)
+    return joined
+
+
+def _goes_on(text: str, before: Amount, after: Amount) -> bool:
+    return (
+        before.unit == after.unit == "time"
+        and before.factor > after.factor
+        and _PARTS.fullmatch(text, before.end, after.start) is not None
+    )
+
+
+def _with_ranges(text: str, found: Sequence[Amount]) -> list[Amount]:
+    """Joins the ends of ranges: ``5 to 7 days``, ``between 5 and 7``."""
+    joined: list[Amount] = []
+    for each in found:
+        before = joined[-1] if joined else None
+        if before and _is_range(text, before, each):
+            joined[-1] = each._replace(
+                value=before.value, until=each.value, start=before.start, bound=""
+            )
+        else:
+            joined.append(each)
+    return joined
+
+
+def _is_range(text: str, low: Amount, high: Amount) -> bool:
+    if low.kind != "value" or high.kind != "value" or low.until is not None:
+        return False
+    if low.unit not in ("", high.unit) or low.factor not in (1, high.factor):
+        return False
+    if low.value >= high.value and low.scale == high.scale:
+        return False
+    lead = text[max(low.start - _BEFORE, 0) : low.start]
+    if _BETWEEN.search(lead):
+        return _AND.fullmatch(text, low.end, high.start) is not None
+    return _RANGE.fullmatch(text, low.end, high.start) is not None and _CHANGE.search(lead) is None
