@@ -10,12 +10,13 @@ import re
 from typing import Final
 
 from claimspan.text.declaratives import closed_statement, open_statement
+from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, third_person
 from claimspan.text.phrases import is_apology, normalise, starts_with_abstention
 from claimspan.text.questions import Posed, posed
 from claimspan.text.subjects import AUXILIARIES
 from claimspan.text.words import FUNCTION_WORDS
 
-__all__ = ["as_statement", "is_short_answer", "polarity"]
+__all__ = ["as_statement", "asks_yes_or_no", "is_short_answer", "polarity"]
 
 # A longer text says something by itself, with verbs or without.
 _MAX_WORDS: Final = 14
@@ -52,6 +53,11 @@ _FINITE: Final = re.compile(
 )
 # "US sales increased 3.0%", but not "the increased sales", "Beats, acquired in 2014".
 _PAST: Final = re.compile(r"(?<=[^\W_])\s+(?:\w+ly\s+)?[a-z]{2,}[^\We]ed\b")
+_FINITE_FORMS: Final = frozenset({third_person(verb) for verb in BASE_VERBS - NOUN_LIKE_VERBS}) - {
+    "means",
+    "uses",
+    "reports",
+}
 _PRONOUN_AND_VERB: Final = re.compile(
     r"(?:[Ii]t|[Hh]e|[Ss]he|[Tt]hey|[Ww]e|[Yy]ou|I|[Tt]his|[Tt]here)\s+[a-z]"
 )
@@ -149,6 +155,9 @@ def _has_finite_verb(text: str) -> bool:
         not match[0].istitle() for match in _FINITE.finditer(text)
     ):
         return True
+    words = text.split()[1:-1]  # "Customer deposits" ends in no verb
+    if any(word in _FINITE_FORMS for word in words):
+        return True
     return any(
         not _NO_VERB.search(text[max(match.start() - 12, 0) : match.start()])
         for match in _PAST.finditer(text)
@@ -179,6 +188,19 @@ def _asks_yes_or_no(asked: Posed) -> bool:
         return True
     # "You offer refunds?" asks by its mark alone; "What ...?" does not ask for yes or no.
     return asked.has_mark and not re.match(r"wh|how\b|kaj|kdo|kj|ka", asked.clause, re.I)
+
+
+def asks_yes_or_no(question: str | None) -> bool:
+    """Tells whether a question asks for yes or no, and denies nothing itself.
+
+    Args:
+        question: The question; None where unknown.
+    """
+    if not question:
+        return False
+    asked = posed(question)
+    negated = re.search(r"\b(?:not|never|no|or)\b|n['’]t\b", asked.clause, re.I)
+    return bool(asked.clause) and not negated and _asks_yes_or_no(asked)
 
 
 def _opens_with_auxiliary(asked: Posed) -> bool:

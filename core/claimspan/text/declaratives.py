@@ -181,7 +181,7 @@ def _with_object(auxiliary: str, rest: str, answer: str) -> str | None:
 
 
 def _with_adverbial(auxiliary: str, rest: str, adverbial: str) -> str | None:
-    """``was X founded`` and ``in 1889``: ``X was founded in 1889``; a noun phrase: ``X is in A``."""
+    """``was X founded`` and ``in 1889``: ``X was founded in 1889``; of a noun: ``X is in A``."""
     if auxiliary in BE:
         parts = split_complement(rest)
         if parts is None:
@@ -225,9 +225,9 @@ def _what(rest: str, answer: str) -> str | None:
 def _is(auxiliary: str, noun: str, answer: str) -> str | None:
     """``What is X``: ``X is A``, or ``A is included in X``."""
     words = noun.split()
-    if not words or words[-1].casefold().endswith("ing") and len(words) > 1 and (
+    if not words or (words[-1].casefold().endswith("ing") and len(words) > 1 and (
         words[-2].casefold() not in DETERMINERS | PREPOSITIONS
-    ):  # fmt: skip
+    )):  # fmt: skip
         return None
     if begins_predicate(words[0].casefold()):
         return f"{answer} {auxiliary} {noun}"
@@ -375,7 +375,7 @@ def _counted(rest: str, answer: str) -> str | None:
     amount = _counting(answer, noun)
     if behind.casefold().split()[0] == "there":
         return f"there {auxiliary} {amount}{behind[5:]}"
-    if auxiliary in BE and not split_complement(behind) or _continues_subject(auxiliary, behind):
+    if (auxiliary in BE and not split_complement(behind)) or _continues_subject(auxiliary, behind):
         return f"{amount} {auxiliary} {behind}"
     return _with_object(auxiliary, behind, amount)
 

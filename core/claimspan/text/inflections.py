@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BASE_VERBS", "IRREGULAR_PARTICIPLES", "NOUN_LIKE_VERBS", "past", "third_person"]
+__all__ = [
+    "BASE_VERBS",
+    "IRREGULAR_PARTICIPLES",
+    "NOUN_LIKE_VERBS",
+    "base_form",
+    "past",
+    "third_person",
+]
 
 _IRREGULAR_PAST: Final = dict(
     pair.split(":")
@@ -72,11 +79,34 @@ BASE_VERBS: Final = (
 )
 """Verbs in the form that stands after ``do``, ``did`` or ``can``."""
 
+# Participles that are not the past tense as well.
+_BASE_OF_PARTICIPLE: Final = dict(
+    pair.split(":")
+    for pair in (
+        "begun:begin broken:break chosen:choose done:do drawn:draw driven:drive eaten:eat "
+        "fallen:fall flown:fly forgotten:forget frozen:freeze given:give gone:go grown:grow "
+        "hidden:hide known:know ridden:ride risen:rise seen:see shown:show spoken:speak "
+        "stolen:steal struck:strike sung:sing sunk:sink taken:take thrown:throw worn:wear "
+        "written:write"
+    ).split()
+)
+_BASE_OF_IRREGULAR: Final = {form: base for base, form in _IRREGULAR_PAST.items()} | (
+    _BASE_OF_PARTICIPLE
+)
 _VOWELS: Final = "aeiou"
 # Stressed on their last syllable, so that the consonant is doubled: "admitted", "dropped".
 _DOUBLING: Final = frozenset(
     "admit commit drop emit fit incur occur permit plan prefer refer ship stop submit".split()
 )
+
+
+def base_form(word: str) -> str:
+    """Returns the base form of an irregular past or participle: ``write`` for ``wrote``.
+
+    Args:
+        word: A word in lower case; any other one is returned as it is.
+    """
+    return _BASE_OF_IRREGULAR.get(word, word)
 
 
 def past(verb: str) -> str:

@@ -16,7 +16,7 @@ _LABEL: Final = re.compile(
 )
 _POLITE: Final = re.compile(
     r"(?:(?:hi|hello|hey|please|so|and|ok|okay|well)\b[,!.]?\s+"
-    r"|(?:can|could|would|will) you (?:please |kindly )?(?:tell|inform|remind|explain to) (?:me|us) "
+    r"|(?:can|could|would|will) you (?:please |kindly )?(?:tell|inform|remind) (?:me|us) "
     r"|do you (?:happen to )?know |(?:please )?(?:tell|remind) me |i(?:'d| would) like to know "
     r"|i (?:want|need) to know |i(?:'m| am) wondering |(?:here's|here is) (?:the|my) question: )",
     re.I,

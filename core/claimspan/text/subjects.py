@@ -79,7 +79,7 @@ _MAX_SHORT_REST: Final = 5
 # "the employee travel policy covers": a noun-like verb is none where a plain verb follows so soon.
 _MAX_COMPOUND: Final = 3
 # Rather verbs than nouns where a noun-like verb follows: "the app support export to CSV".
-_TAKING_NOUNS: Final = frozenset({"support", "offer", "require", "limit", "include"})
+_TAKING_NOUNS: Final = frozenset({"support", "offer", "limit"})
 
 
 class Clause(NamedTuple):
@@ -191,10 +191,10 @@ def _end_before_verb(lowered: Sequence[str]) -> int | None:
 
 
 def _is_part_of_compound(lowered: Sequence[str], at: int) -> bool:
-    if lowered[at] not in NOUN_LIKE_VERBS:
+    if lowered[at] not in NOUN_LIKE_VERBS - _TAKING_NOUNS:
         return False
     following = lowered[at + 1] if at + 1 < len(lowered) else ""
-    if following in BASE_VERBS and lowered[at] not in _TAKING_NOUNS:
+    if following in BASE_VERBS:
         return True
     for word in lowered[at + 1 : at + 1 + _MAX_COMPOUND]:
         if word in PREPOSITIONS | DETERMINERS:

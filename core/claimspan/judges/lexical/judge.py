@@ -9,10 +9,25 @@ from typing import Final
 
 from claimspan.judges.lexical.conflicts import find_conflicts
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support
+from claimspan.judges.lexical.negation_conflicts import has_negation
 from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
+from claimspan.judges.lexical.short_answers import (
+    Asking,
+    Fit,
+    ShortAnswer,
+    as_read,
+    fit,
+    fit_of_short_claim,
+    own_words,
+    short_answer,
+    value_or_polarity,
+    written,
+)
+from claimspan.judges.references import AnswerText
 from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
-from claimspan.text.clauses import assertions
+from claimspan.text.answers import as_statement, is_short_answer, polarity
+from claimspan.text.clauses import assertions, asserts_something
 from claimspan.text.markdown import content_sentences
 from claimspan.text.pronouns import resolve_pronouns
 from claimspan.text.words import Token, tokenize
@@ -44,6 +59,9 @@ _CONFLICT_PROBABILITY: Final = {
     "nationality": 0.92,
     "entity": 0.85,
 }
+
+# Likewise for a claim that answers the question of a short reference otherwise. Set by hand.
+_OTHER_ANSWER: Final = 0.85
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
@@ -114,28 +132,39 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"3+values.{VALUES_VERSION}"
+        return f"4+values.{VALUES_VERSION}"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
 
-        A pronoun that opens an English sentence is replaced by its subject where that is safe.
+        A pronoun that opens an English sentence is replaced by its subject where that is safe. A
+        short answer, as the whole text or as its first sentence, becomes the statement that it
+        makes, given the question: ``Paris``, ``Yes``, ``1889``.
 
         Args:
             text: A response or a ground truth.
-            question: Ignored.
+            question: The question that the text answers; None where unknown.
 
         Returns:
             Claims, each with the sentence it came from; empty where the text asserts nothing.
         """
+        statement = as_statement(question, text)
+        if statement != text:
+            return [Claim(text=statement, sentence=text.strip())]
         sentences = list(content_sentences(text, self._language))
         standalone = [sentence.standalone for sentence in sentences]
-        resolved = resolve_pronouns(standalone) if self._language == "en" else standalone
-        return [
+        resolved = list(resolve_pronouns(standalone) if self._language == "en" else standalone)
+        claims: list[Claim] = []
+        if standalone and (answered := _answered(question, standalone[0])):
+            claims.append(Claim(text=answered, sentence=sentences[0].written))
+            if is_short_answer(standalone[0]):
+                sentences, resolved = sentences[1:], resolved[1:]
+        claims += [
             Claim(text=clause, sentence=sentence.written)
             for sentence, readable in zip(sentences, resolved, strict=True)
             for clause in assertions(readable)
         ]
+        return claims
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -145,7 +174,8 @@ class LexicalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known; only claims that are bare values are read by it.
+            question: The query, where known. A reference of a few words is read as its answer, and
+                a claim that is a bare value by the scale and the unit that it asks for.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))`` in which every cell is decided.
@@ -154,15 +184,18 @@ class LexicalJudge:
         # interpreter: each reference and each cell, of a millisecond or so, is a step of its own.
         read: list[Reference] = []
         factors: list[float] = []
+        shorts: list[ShortAnswer | None] = []
+        asking = Asking.of(question)
         for text in references:
             await asyncio.sleep(0)
-            read.append(Reference(text, self._language))
+            read.append(Reference(as_read(text, question), self._language))
             factors.append(abstention_discount(text))
+            shorts.append(short_answer(text, asking))
         corpus = Corpus(read)
         rows: list[list[Verdict]] = []
         for claim in claims:
             row: list[Verdict] = []
-            verdicts = _row(claim.text, corpus, references, question)
+            verdicts = _row(claim, corpus, references, shorts, asking)
             for verdict, factor in zip(verdicts, factors, strict=True):
                 await asyncio.sleep(0)
                 row.append(discounted(verdict, factor))
@@ -173,12 +206,16 @@ class LexicalJudge:
 def abstention_discount(reference: str) -> float:
     """Returns the factor on verdicts of a reference: 1 unless it declines to answer, then less.
 
+    Only an answer can decline. A passage that says ``We cannot offer refunds`` says just that.
+
     Args:
-        reference: A text that claims are checked against.
+        reference: A text that claims are checked against; an ``AnswerText`` may decline.
 
     Returns:
         1.0, 0.3 or 0.03, by how clearly the reference declines; see ``abstention_strength``.
     """
+    if not isinstance(reference, AnswerText):
+        return 1.0
     return _ABSTENTION_DISCOUNTS[abstention_strength(reference)]
 
 
@@ -210,19 +247,50 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
     )
 
 
+def _answered(question: str | None, sentence: str) -> str | None:
+    """Returns the statement that the first sentence of a text makes as an answer."""
+    says = polarity(sentence)
+    if question and says is not None:
+        short = "Yes" if says else "No"
+        statement = as_statement(question, short)
+        return statement if statement != short else None
+    if not (sentence.endswith(".") and is_short_answer(sentence) and asserts_something(sentence)):
+        return None
+    statement = as_statement(question, sentence)
+    return statement if statement != sentence else None
+
+
 def _row(
-    claim: str, corpus: Corpus, references: Sequence[str], question: str | None
+    claim: Claim,
+    corpus: Corpus,
+    references: Sequence[str],
+    shorts: Sequence[ShortAnswer | None],
+    asking: Asking,
 ) -> Iterator[Verdict]:
     """Yields the verdicts on one claim, one for each reference; each is made when asked for."""
-    if is_bare_value(claim):
-        yield from (check_value(claim, text, question) or _NO_VALUE for text in references)
+    value = written(claim, asking.question)
+    if is_bare_value(value):
+        for text in references:
+            yield check_value(value, text, asking.question) or _NO_VALUE
         return
-    tokens = tokenize(claim)
+    tokens = tokenize(claim.text)
     weights = corpus.weights(tokens)
-    yield from (_verdict(tokens, weights, each) for each in corpus.references)
+    own = own_words(claim, asking)
+    for reference, short in zip(corpus.references, shorts, strict=True):
+        decided = value_or_polarity(claim, short, asking) if short else None
+        if decided:
+            yield decided
+        elif short and not (own and short.is_text):
+            yield _verdict(tokens, fit(tokens, weights, short, asking, reference), reference)
+        elif own:
+            support = reference.support(weights)
+            yield _verdict(tokens, fit_of_short_claim(own, weights, support, asking), reference)
+        else:
+            yield _verdict(tokens, Fit(weights, 1.0, is_other=False), reference)
 
 
-def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:
+def _verdict(claim: Sequence[Token], fitted: Fit, reference: Reference) -> Verdict:
+    weights = fitted.weights
     support = reference.support(weights)
     equal = equal_quantity_stems(claim, support)
     coverage = support.coverage + _missing_share(equal, weights, support)
@@ -235,9 +303,12 @@ def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Re
         for conflict in conflicts
         if topic_coverage >= _MIN_COVERAGE
     ]
+    if fitted.is_other and not has_negation(claim):
+        probabilities.append(_OTHER_ANSWER)
+        topic_coverage = 1.0
     conflict = 1 - math.prod(1 - probability for probability in probabilities)
     return _verdict_of(
-        _entailment_probability(coverage) * (1 - conflict),
+        _entailment_probability(coverage) * (1 - conflict) * fitted.factor,
         _entailment_probability(topic_coverage) * conflict,
     )
 
