@@ -7,17 +7,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
+from claimspan.judges.lexical.answer_fit import (
+    Fit,
+    fit_of_claim,
+    fit_of_polar_claim,
+    fit_of_short_claim,
+)
 from claimspan.judges.lexical.conflicts import find_conflicts
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support
-from claimspan.judges.lexical.negation_conflicts import has_negation
 from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
 from claimspan.judges.lexical.short_answers import (
     Asking,
-    Fit,
     ShortAnswer,
     as_read,
-    fit,
-    fit_of_short_claim,
+    claimed_polarity,
     own_words,
     short_answer,
     value_or_polarity,
@@ -62,6 +65,9 @@ _CONFLICT_PROBABILITY: Final = {
 
 # Likewise for a claim that answers the question of a short reference otherwise. Set by hand.
 _OTHER_ANSWER: Final = 0.85
+
+# What a question says of numbers, dates and names holds for its answers as well.
+_GIVEN_KINDS: Final = frozenset({"number", "date", "unit", "nationality", "entity"})
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
@@ -276,17 +282,22 @@ def _row(
     tokens = tokenize(claim.text)
     weights = corpus.weights(tokens)
     own = own_words(claim, asking)
+    says = claimed_polarity(claim, asking)
     for reference, short in zip(corpus.references, shorts, strict=True):
         decided = value_or_polarity(claim, short, asking) if short else None
         if decided:
             yield decided
-        elif short and not (own and short.is_text):
-            yield _verdict(tokens, fit(tokens, weights, short, asking, reference), reference)
-        elif own:
+            continue
+        fitted = Fit(weights)
+        if own and (short is None or short.is_text):
             support = reference.support(weights)
-            yield _verdict(tokens, fit_of_short_claim(own, weights, support, asking), reference)
-        else:
-            yield _verdict(tokens, Fit(weights, 1.0, is_other=False), reference)
+            is_answer = short is not None
+            fitted = fit_of_short_claim(own, weights, support, asking, is_answer=is_answer)
+        elif short:
+            fitted = fit_of_claim(tokens, weights, short, asking, reference)
+            if says is not None and short.is_text:
+                fitted = fit_of_polar_claim(says, fitted, reference.support(weights), asking)
+        yield _verdict(tokens, fitted, reference)
 
 
 def _verdict(claim: Sequence[Token], fitted: Fit, reference: Reference) -> Verdict:
@@ -294,7 +305,11 @@ def _verdict(claim: Sequence[Token], fitted: Fit, reference: Reference) -> Verdi
     support = reference.support(weights)
     equal = equal_quantity_stems(claim, support)
     coverage = support.coverage + _missing_share(equal, weights, support)
-    conflicts = find_conflicts(claim, support)
+    conflicts = [
+        each
+        for each in find_conflicts(claim, support)
+        if each.claim_stem not in fitted.given or each.kind not in _GIVEN_KINDS
+    ]
     # A slot with another filling is about the same topic, so it counts as covered here.
     in_conflict = {conflict.claim_stem for conflict in conflicts}
     topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
@@ -303,7 +318,7 @@ def _verdict(claim: Sequence[Token], fitted: Fit, reference: Reference) -> Verdi
         for conflict in conflicts
         if topic_coverage >= _MIN_COVERAGE
     ]
-    if fitted.is_other and not has_negation(claim):
+    if fitted.is_other:
         probabilities.append(_OTHER_ANSWER)
         topic_coverage = 1.0
     conflict = 1 - math.prod(1 - probability for probability in probabilities)
