@@ -24,11 +24,17 @@ from claimspan.text.subjects import (
     split_complement,
     split_subject,
 )
+from claimspan.text.word_order import (
+    addressed,
+    chosen,
+    denied,
+    ordered,
+    with_adverbial,
+    with_object,
+)
 
 __all__ = ["closed_statement", "open_statement"]
 
-_PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself"}
-_YOURS: Final = {"am": "are", "was": "were"}
 _AUXILIARY: Final = "|".join(sorted(AUXILIARIES))
 _PREPOSITION: Final = "|".join(sorted(PREPOSITIONS))
 _COUNTED: Final = re.compile(rf"(.+?)\s+({_AUXILIARY})\s+(.+)", re.I)
@@ -50,7 +56,6 @@ _ATTRIBUTES: Final = frozenset(
     "color colour size shape age height length width weight price language currency nationality "
     "religion gender flavour flavor temperature distance speed type kind status version".split()
 )
-_PARTICLES: Final = frozenset({"out", "up", "off", "down", "back", "away"})
 _BOUND_ANSWER: Final = re.compile(
     rf"(?:{_PREPOSITION}|of|every|each|once|twice|daily|weekly|monthly|annually|never|always|today|"
     r"tomorrow|yesterday|now|immediately|online|everywhere|nowhere|here|there|because|due|later|"
@@ -104,91 +109,8 @@ def closed_statement(clause: str, answer: str | None, *, is_true: bool = True) -
     if auxiliary not in AUXILIARIES or parts is None:
         return None
     if answer is not None:
-        return _chosen(auxiliary, parts, answer)
-    return _ordered(auxiliary, parts) if is_true else _denied(auxiliary, parts)
-
-
-# --- word order ---
-
-
-def _ordered(auxiliary: str, parts: Clause) -> str:
-    """Returns subject, auxiliary and predicate; ``did acquire`` becomes ``acquired``."""
-    subject, predicate = _told(parts)
-    if auxiliary not in DO:
-        return f"{subject} {_agreeing(auxiliary, subject)} {predicate}"
-    words = predicate.split()
-    at = next((at for at, word in enumerate(words) if word.casefold() in BASE_VERBS), None)
-    if at is None or at > 1:
-        return f"{subject} {auxiliary} {predicate}"
-    verb = words[at].casefold()
-    if auxiliary != "do":
-        words[at] = past(verb) if auxiliary == "did" else third_person(verb)
-    return f"{subject} {' '.join(words)}"
-
-
-def _denied(auxiliary: str, parts: Clause) -> str:
-    subject, predicate = _told(parts)
-    negated = "cannot" if auxiliary == "can" else f"{_agreeing(auxiliary, subject)} not"
-    return f"{subject} {negated} {predicate}"
-
-
-def _told(parts: Clause) -> Clause:
-    """Returns what a user asks of himself as it is told to him: ``my card`` as ``your card``."""
-    subject, predicate = (
-        " ".join(_PERSON.get(word.casefold(), word) for word in part.split()) for part in parts
-    )
-    return Clause(subject, predicate)
-
-
-def _agreeing(auxiliary: str, subject: str) -> str:
-    return _YOURS.get(auxiliary, auxiliary) if subject.casefold() == "you" else auxiliary
-
-
-def _chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
-    """Returns the alternative of the predicate that the answer names; None where it names none."""
-    if not re.search(r"\bor\b", parts.predicate):
-        return None
-    known = set(re.findall(r"\w+", parts.predicate.casefold()))
-    words = re.findall(r"\w+", answer.casefold())
-    if not known.issuperset(words):
-        return None
-    verb = re.match(r"\w+", parts.predicate)
-    head = f"{verb[0]} " if verb and auxiliary in DO and verb[0].casefold() not in words else ""
-    return _ordered(auxiliary, Clause(parts.subject, f"{head}{answer}"))
-
-
-def _placed(told: str, verb_end: int, answer: str) -> str:
-    """Puts an object behind its verb where a preposition follows, otherwise at the end."""
-    words = told.split()
-    while verb_end < len(words) and words[verb_end].casefold() in _PARTICLES:
-        verb_end += 1
-    following = words[verb_end].casefold() if verb_end < len(words) else ""
-    takes_it = following in PREPOSITIONS or following == "per"
-    # "GDPR stands for": a preposition at the end has the object behind it.
-    at = verb_end if takes_it and verb_end + 1 < len(words) else len(words)
-    return " ".join([*words[:at], answer, *words[at:]])
-
-
-def _with_object(auxiliary: str, rest: str, answer: str) -> str | None:
-    """``did Apple acquire in 2014`` and an answer: ``Apple acquired Beats in 2014``."""
-    parts = split_subject(auxiliary, rest)
-    if parts is None:
-        return None
-    told = _ordered(auxiliary, parts)
-    # The verb is the first word of the predicate, behind an auxiliary that has stayed.
-    stayed = auxiliary not in DO or f" {auxiliary} " in f" {told} "
-    return _placed(told, len(parts.subject.split()) + 1 + stayed, answer)
-
-
-def _with_adverbial(auxiliary: str, rest: str, adverbial: str) -> str | None:
-    """``was X founded`` and ``in 1889``: ``X was founded in 1889``; of a noun: ``X is in A``."""
-    if auxiliary in BE:
-        parts = split_complement(rest)
-        if parts is None:
-            return f"{' '.join(_told(Clause(rest, '')))}{auxiliary} {adverbial}"
-    else:
-        parts = split_subject(auxiliary, rest)
-    return f"{_ordered(auxiliary, parts)} {adverbial}" if parts else None
+        return chosen(auxiliary, parts, answer)
+    return ordered(auxiliary, parts) if is_true else denied(auxiliary, parts)
 
 
 # --- forms by question word ---
@@ -204,8 +126,8 @@ def _at(asked: re.Match[str], answer: str) -> str | None:
     else:
         told = f"{answer} {noun}"
     if _BOUND_ANSWER.match(answer):
-        return _with_adverbial(auxiliary.casefold(), rest, told)
-    return _with_adverbial(auxiliary.casefold(), rest, f"{preposition.casefold()} {told}")
+        return with_adverbial(auxiliary.casefold(), rest, told)
+    return with_adverbial(auxiliary.casefold(), rest, f"{preposition.casefold()} {told}")
 
 
 def _what(rest: str, answer: str) -> str | None:
@@ -216,7 +138,7 @@ def _what(rest: str, answer: str) -> str | None:
     if auxiliary in AUXILIARIES:
         if auxiliary in HAVE and is_participle(behind.split(" ")[0].casefold()):
             return f"{answer} {rest}"
-        return _with_object(auxiliary, behind, answer)
+        return with_object(auxiliary, behind, answer)
     if _is_finite(auxiliary) and auxiliary not in _TIMES:
         return f"{answer} {rest}"
     return _which(rest, answer)
@@ -233,8 +155,8 @@ def _is(auxiliary: str, noun: str, answer: str) -> str | None:
         return f"{answer} {auxiliary} {noun}"
     if words[-1].casefold() in PREPOSITIONS or words[-1].casefold() in ("called", "named"):
         parts = split_complement(noun)
-        return f"{_ordered(auxiliary, parts)} {answer}" if parts else None
-    subject, _ = _told(Clause(noun, ""))
+        return f"{ordered(auxiliary, parts)} {answer}" if parts else None
+    subject, _ = addressed(Clause(noun, ""))
     return f"{subject} {auxiliary} {answer}"
 
 
@@ -249,7 +171,7 @@ def _which(phrase: str, answer: str) -> str | None:
         adverbial = f"{_TIMES[head]} the {noun} {answer}"
         if _BOUND_ANSWER.match(answer):
             adverbial = answer
-        told = _with_adverbial(auxiliary, rest, adverbial)
+        told = with_adverbial(auxiliary, rest, adverbial)
         if told:
             return told
     if noun.casefold().startswith("percentage of "):
@@ -257,13 +179,13 @@ def _which(phrase: str, answer: str) -> str | None:
         return f"{share} of {noun[14:]} {auxiliary} {rest}"
     if auxiliary in BE and rest.split()[-1].casefold() in PREPOSITIONS:
         parts = split_complement(rest)
-        return f"{_ordered(auxiliary, parts)} the {noun} {answer}" if parts else None
+        return f"{ordered(auxiliary, parts)} the {noun} {answer}" if parts else None
     if head in _ATTRIBUTES and auxiliary in BE and not split_complement(rest):
         return f"the {noun} of {rest} {auxiliary} {answer}"
     if auxiliary in BE or _continues_subject(auxiliary, rest):
         return _named(noun, head, answer, f"{auxiliary} {rest}")
     parts = split_subject(auxiliary, rest)
-    return _named(noun, head, answer, _ordered(auxiliary, parts)) if parts else None
+    return _named(noun, head, answer, ordered(auxiliary, parts)) if parts else None
 
 
 def _continues_subject(auxiliary: str, rest: str) -> bool:
@@ -310,17 +232,17 @@ def _who(rest: str, answer: str) -> str | None:
     if auxiliary in AUXILIARIES and behind:
         if _continues_subject(auxiliary, behind):
             return f"{answer} {rest}"
-        return _with_object(auxiliary, behind, answer)
+        return with_object(auxiliary, behind, answer)
     return f"{answer} {rest}"
 
 
 def _when(rest: str, answer: str) -> str | None:
-    return _with_adverbial(*_auxiliary_and(rest), _dated(answer))
+    return with_adverbial(*_auxiliary_and(rest), _dated(answer))
 
 
 def _where(rest: str, answer: str) -> str | None:
     place = answer if _BOUND_ANSWER.match(answer) else f"in {answer}"
-    return _with_adverbial(*_auxiliary_and(rest), place)
+    return with_adverbial(*_auxiliary_and(rest), place)
 
 
 def _auxiliary_and(rest: str) -> tuple[str, str]:
@@ -343,7 +265,7 @@ def _why(rest: str, answer: str) -> str | None:
     else:
         reason = f"because of {answer}"
     parts = split_subject(*_auxiliary_and(rest))
-    return f"{_ordered(_auxiliary_and(rest)[0], parts)} {reason}" if parts else None
+    return f"{ordered(_auxiliary_and(rest)[0], parts)} {reason}" if parts else None
 
 
 def _how(rest: str, answer: str) -> str | None:
@@ -353,7 +275,7 @@ def _how(rest: str, answer: str) -> str | None:
     if asked := _ADJECTIVE.fullmatch(rest):
         return _measured(asked, answer)
     if re.match(r"by\b", answer, re.I):
-        return _with_adverbial(*_auxiliary_and(rest), answer)
+        return with_adverbial(*_auxiliary_and(rest), answer)
     return None
 
 
@@ -362,7 +284,7 @@ def _counted(rest: str, answer: str) -> str | None:
     first, _, behind = rest.partition(" ")
     if first.casefold() in AUXILIARIES:
         auxiliary = first.casefold()
-        return _is(auxiliary, behind, answer) if auxiliary in BE else _with_object(
+        return _is(auxiliary, behind, answer) if auxiliary in BE else with_object(
             auxiliary, behind, answer
         )  # fmt: skip
     found = _COUNTED.fullmatch(rest)
@@ -370,14 +292,14 @@ def _counted(rest: str, answer: str) -> str | None:
         return f"{_counting(answer, '')} {rest}" if len(rest.split()) > 1 else None
     noun, auxiliary, behind = found[1], found[2].casefold(), found[3]
     if noun.startswith("("):  # "How much (in USD billions) did X pay"
-        told = _with_object(auxiliary, behind, answer)
+        told = with_object(auxiliary, behind, answer)
         return f"{told} {noun}" if told else None
     amount = _counting(answer, noun)
     if behind.casefold().split()[0] == "there":
         return f"there {auxiliary} {amount}{behind[5:]}"
     if (auxiliary in BE and not split_complement(behind)) or _continues_subject(auxiliary, behind):
         return f"{amount} {auxiliary} {behind}"
-    return _with_object(auxiliary, behind, amount)
+    return with_object(auxiliary, behind, amount)
 
 
 def _counting(answer: str, noun: str) -> str:
@@ -388,9 +310,9 @@ def _counting(answer: str, noun: str) -> str:
 def _measured(asked: re.Match[str], answer: str) -> str | None:
     adjective, auxiliary, rest = asked[1].casefold(), asked[2].casefold(), asked[3]
     if auxiliary not in BE:
-        return _with_object(auxiliary, rest, answer)
+        return with_object(auxiliary, rest, answer)
     if split_complement(rest):
-        return _with_adverbial(auxiliary, rest, answer)
+        return with_adverbial(auxiliary, rest, answer)
     if adjective == "far" and " from " in rest:
         subject, _, origin = rest.partition(" from ")
         return f"{subject} {auxiliary} {answer} from {origin}"

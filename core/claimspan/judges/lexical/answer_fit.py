@@ -187,7 +187,7 @@ def _without_given(
     weights: Mapping[str, float], asking: Asking, reference: Reference
 ) -> Mapping[str, float]:
     """Returns weights in which the question's words count less where an answer lacks them."""
-    if asking.stems.issuperset(weights):
+    if weights.keys() <= asking.stems:
         return weights
     lacking = asking.stems - reference.stems
     return {s: w * _GIVEN_WEIGHT if s in lacking else w for s, w in weights.items()}

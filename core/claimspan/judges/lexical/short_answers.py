@@ -283,7 +283,7 @@ def decided_by_words(
     words: Sequence[Sequence[Verdict]],
     others: Sequence[Sequence[Verdict]],
 ) -> list[list[Verdict]]:
-    """Takes the verdicts that only words and values decide, and leaves the others.
+    """Takes the verdicts that words decide: all of some, and half of those on answers.
 
     Args:
         claims: The claims.
@@ -294,17 +294,45 @@ def decided_by_words(
 
     Returns:
         Verdicts of that shape: those of ``words`` where a reference is a bare value, or where both
-        sides say yes or no.
+        sides say yes or no. On an answer whose words support a claim more than reading it does,
+        the mean of both.
     """
     asking = Asking.of(question)
     shorts = [short_answer(reference, asking) for reference in references]
     return [
         [
-            by_words if short and value_or_polarity(claim, short, asking) else other
-            for short, by_words, other in zip(shorts, word_row, other_row, strict=True)
+            by_words
+            if short and value_or_polarity(claim, short, asking)
+            else _mixed(by_words, other)
+            if isinstance(reference, AnswerText)
+            else other
+            for reference, short, by_words, other in zip(
+                references, shorts, word_row, other_row, strict=True
+            )
         ]
         for claim, word_row, other_row in zip(claims, words, others, strict=True)
     ]
+
+
+def _mixed(words: Verdict, other: Verdict) -> Verdict:
+    """Returns the mean of two verdicts where words support the claim more, otherwise ``other``.
+
+    A judge that reads takes what the question gives for an addition. On the tune half of
+    FinanceBench the AUROC of ``alignment`` is .916 with the mean, and .899 without.
+    """
+    if (words.entailed or 0.0) <= (other.entailed or 0.0):
+        return other
+    entailed, neutral, contradicted = (
+        ((getattr(words, label.value) or 0.0) + (getattr(other, label.value) or 0.0)) / 2
+        for label in Label
+    )
+    by_label = dict(zip(Label, (entailed, neutral, contradicted), strict=True))
+    return Verdict(
+        label=max(by_label, key=by_label.__getitem__),
+        entailed=by_label[Label.ENTAILED],
+        neutral=by_label[Label.NEUTRAL],
+        contradicted=by_label[Label.CONTRADICTED],
+    )
 
 
 # --- words ---
