@@ -10,7 +10,8 @@ from claimspan.text.subjects import BE, DO, PREPOSITIONS, Clause, split_compleme
 
 __all__ = ["addressed", "chosen", "denied", "ordered", "with_adverbial", "with_object"]
 
-_PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself"}
+_PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself",
+           "you": "we", "your": "our", "yours": "ours"}  # fmt: skip
 _YOURS: Final = {"am": "are", "was": "were"}
 _PARTICLES: Final = frozenset({"out", "up", "off", "down", "back", "away"})
 

@@ -56,6 +56,7 @@ _ASKING: Final = frozenset(
     stem(word)
     for word in "how why whose many much long old tall far often please name list give tell".split()
 )
+_NO_CONTENT: Final = FUNCTION_WORDS | {"mr", "mrs", "ms", "dr", "prof", "herr", "frau"}
 _NEGATORS: Final = frozenset({"not", "no", "never", "cannot"})
 
 _SAME: Final = Verdict(label=Label.ENTAILED, entailed=0.95, neutral=0.03, contradicted=0.02)
@@ -348,8 +349,8 @@ def content_weights(tokens: Sequence[Token]) -> dict[str, float]:
 
 
 def is_content(token: Token) -> bool:
-    """Tells whether a token is no function word."""
-    return token.text.casefold() not in FUNCTION_WORDS
+    """Tells whether a token is neither a function word nor a title of a person."""
+    return token.text.casefold() not in _NO_CONTENT
 
 
 def base_stem(token: Token) -> str:
