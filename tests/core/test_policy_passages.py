@@ -64,7 +64,7 @@ def test_an_evaluation_lets_the_response_decline_and_not_the_chunk() -> None:
         query="Can I get a refund?",
         response="I cannot find the answer. Please refer to the terms of the shop.",
         ground_truth="Items must be sent back in their original box.",
-        chunks=(Chunk(text=chunk),),
+        chunks=(Chunk(id="1", text=chunk),),
     )
     scores = evaluate(record, judge=LexicalJudge()).metrics
     assert scores["claim_recall"] == 1.0

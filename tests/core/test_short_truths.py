@@ -87,7 +87,7 @@ def test_a_right_short_answer_has_the_scores_that_a_person_expects(judge: Judge)
         query=CAPITAL,
         response="Paris",
         ground_truth="The capital of France is Paris.",
-        chunks=(Chunk(text="Paris is the capital of France."),),
+        chunks=(Chunk(id="1", text="Paris is the capital of France."),),
     )
     scores = evaluate(record, judge=judge).metrics
     assert (scores["precision"], scores["recall"], scores["f1"]) == (1.0, 1.0, 1.0)

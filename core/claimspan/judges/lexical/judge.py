@@ -29,7 +29,7 @@ from claimspan.judges.lexical.short_answers import (
 from claimspan.judges.references import AnswerText
 from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
-from claimspan.text.answers import as_statement, is_short_answer, polarity
+from claimspan.text.answers import as_statement, asks_yes_or_no, is_short_answer, polarity
 from claimspan.text.clauses import assertions, asserts_something
 from claimspan.text.markdown import content_sentences
 from claimspan.text.pronouns import resolve_pronouns
@@ -256,7 +256,9 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
 def _answered(question: str | None, sentence: str) -> str | None:
     """Returns the statement that the first sentence of a text makes as an answer."""
     says = polarity(sentence)
-    if question and says is not None:
+    if says is not None:
+        if not asks_yes_or_no(question):  # "Of course! Heat the oven to 190 °C."
+            return None
         short = "Yes" if says else "No"
         statement = as_statement(question, short)
         return statement if statement != short else None

@@ -220,8 +220,7 @@ def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdi
         A verdict; None where the words decide.
     """
     if short.polarity is not None:
-        says = claimed_polarity(claim, asking)
-        return None if says is None else _SAME if says is short.polarity else _OPPOSITE
+        return _polar_verdict(claim, short, asking)
     if not is_bare_value(short.text):
         return None
     found = check_value(short.text, claim.text, asking.question)
@@ -233,6 +232,19 @@ def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdi
     if found and found.label is Label.CONTRADICTED and relevance >= REPEATS_QUESTION:
         return _OTHER_VALUE
     return _NOT_ABOUT_IT
+
+
+def _polar_verdict(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdict | None:
+    """Compares yes and no of a claim and an answer; None where what they add has to be compared."""
+    says = whole = claimed_polarity(claim, asking)
+    if whole is None and claim.sentence and asks_yes_or_no(asking.question):
+        says = polarity(claim.sentence)  # "Yes, it rose by 13 %"
+    if says is None:
+        return None
+    if says is not short.polarity:
+        return _OPPOSITE
+    adds = short.is_text or len(short.stems) > 1
+    return None if whole is None and adds else _SAME
 
 
 def claimed_polarity(claim: Claim, asking: Asking) -> bool | None:
