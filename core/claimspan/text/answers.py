@@ -11,7 +11,7 @@ from typing import Final
 
 from claimspan.text.declaratives import closed_statement, open_statement
 from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, third_person
-from claimspan.text.phrases import is_apology, normalise, starts_with_abstention
+from claimspan.text.phrases import is_apology, is_filler, normalise, starts_with_abstention
 from claimspan.text.questions import Posed, posed
 from claimspan.text.subjects import AUXILIARIES
 from claimspan.text.words import FUNCTION_WORDS
@@ -111,6 +111,8 @@ def as_statement(question: str | None, answer: str) -> str:
     opening = _OPENING.match(told)
     if opening and _asks_yes_or_no(asked):
         return _sentence(asked, _resolved(asked, told, opening))
+    if is_filler(normalise(answer)):  # "Of course!" where no yes or no is asked
+        return answer
     return _sentence(asked, _turned(asked, told) or f"{asked.clause}: {told}")
 
 

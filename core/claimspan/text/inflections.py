@@ -13,8 +13,8 @@ __all__ = [
     "third_person",
 ]
 
-_IRREGULAR_PAST: Final = dict(
-    pair.split(":")
+_IRREGULAR_PAST: Final[dict[str, str]] = {
+    pair.partition(":")[0]: pair.partition(":")[2]
     for pair in (
         "be:was become:became begin:began break:broke bring:brought build:built buy:bought "
         "catch:caught choose:chose come:came cost:cost cut:cut deal:dealt do:did draw:drew "
@@ -28,7 +28,7 @@ _IRREGULAR_PAST: Final = dict(
         "take:took teach:taught tell:told think:thought throw:threw understand:understood "
         "wear:wore win:won write:wrote"
     ).split()
-)
+}
 IRREGULAR_PARTICIPLES: Final = frozenset(
     "become been begun born borne bought broken brought built caught chosen cut done drawn driven "
     "eaten fallen fed felt forbidden fought found frozen given gone grown held hidden hit kept "
@@ -80,8 +80,8 @@ BASE_VERBS: Final = (
 """Verbs in the form that stands after ``do``, ``did`` or ``can``."""
 
 # Participles that are not the past tense as well.
-_BASE_OF_PARTICIPLE: Final = dict(
-    pair.split(":")
+_BASE_OF_PARTICIPLE: Final[dict[str, str]] = {
+    pair.partition(":")[0]: pair.partition(":")[2]
     for pair in (
         "begun:begin broken:break chosen:choose done:do drawn:draw driven:drive eaten:eat "
         "fallen:fall flown:fly forgotten:forget frozen:freeze given:give gone:go grown:grow "
@@ -89,7 +89,7 @@ _BASE_OF_PARTICIPLE: Final = dict(
         "stolen:steal struck:strike sung:sing sunk:sink taken:take thrown:throw worn:wear "
         "written:write"
     ).split()
-)
+}
 _BASE_OF_IRREGULAR: Final = {form: base for base, form in _IRREGULAR_PAST.items()} | (
     _BASE_OF_PARTICIPLE
 )
