@@ -30,6 +30,7 @@ from lexical_agreement import auroc, balanced_accuracy, best_threshold, half_of
 
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import LocalJudge
+from claimspan.judges.references import AnswerText
 from claimspan.verdicts import Claim, Label, Verdict
 
 DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -76,7 +77,7 @@ async def verdicts(
     judge: Judge, claims: Sequence[Claim], reference: str, question: str
 ) -> list[Verdict]:
     """The verdict of every claim by one text."""
-    matrix = await judge.check(claims, [reference], question=question)
+    matrix = await judge.check(claims, [AnswerText(reference)], question=question)
     return [verdict for verdict in matrix.verdicts() if verdict]
 
 

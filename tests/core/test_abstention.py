@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from claimspan.judges import LexicalJudge
+from claimspan.judges.references import AnswerText
 from claimspan.text.abstention import abstains, abstention_strength
 from claimspan.verdicts import Claim, Label
 
@@ -70,7 +71,7 @@ async def test_a_response_that_declines_entails_nothing_though_it_repeats_the_qu
     claim = Claim(text="The operating margin of the company in 2022 was high")
     told = "The operating margin of the company in 2022 was high."
     declined = f"I cannot find the figures. {told} Please refer to the annual report."
-    matrix = await LexicalJudge().check([claim], [told, declined])
+    matrix = await LexicalJudge().check([claim], [told, AnswerText(declined)])
     assert matrix.labels[0] == [Label.ENTAILED, Label.NEUTRAL]
     entailed = [verdict.entailed or 0.0 for verdict in matrix.verdicts() if verdict]
     assert entailed[1] < 0.1 * entailed[0]

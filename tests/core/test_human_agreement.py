@@ -235,7 +235,9 @@ async def test_an_answer_is_evaluated_with_its_question_as_the_product_does(
 
 
 async def test_an_undefined_metric_is_counted_with_its_reason(tmp_path: Path) -> None:
-    answers = read_graded([graded_file(tmp_path, *(row(n, gold_answer="Yes") for n in range(4)))])
+    answers = read_graded(
+        [graded_file(tmp_path, *(row(n, gold_answer="I don't know.") for n in range(4)))]
+    )
 
     found = measure_human_agreement(await ajudge_graded(answers, LexicalJudge()), "lexical")
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import JudgeError
 from claimspan.judges.protocol import Cell, ContextJudge, Judge, SparseJudge
+from claimspan.judges.references import AnswerText
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
 
@@ -60,7 +61,7 @@ async def judge_matrices(
         areas = {"response_vs_chunks": _Area(range(len(claims)), range(len(chunks)))}
     else:
         claims = [*response_claims, *ground_truth_claims]
-        texts = [*chunks, ground_truth, record.response]
+        texts = [*chunks, AnswerText(ground_truth), AnswerText(record.response)]
         areas = _areas(len(response_claims), len(claims), len(chunks))
     reads_context = reads_together and isinstance(judge, ContextJudge)
     if reads_context and len(chunks) > 1:

@@ -12,6 +12,13 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``languages``: detects the language of a text.
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
 - ``abstention``: detects responses that decline to answer, and how strongly they do.
+- ``answers``: reads a short answer as the statement that it makes, given its question.
+- ``questions``: finds the sentence of a question that asks, without what is said around it.
+- ``declaratives``: turns a question and its answer into a statement, form by form.
+- ``word_order``: puts the words of a question into the order of a statement.
+- ``subjects``: finds where the subject of a question ends.
+- ``inflections``: inflects English verbs, and finds the base form of irregular ones.
+- ``languages``: detects the language of a text.
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.

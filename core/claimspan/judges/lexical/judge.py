@@ -7,12 +7,30 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
+from claimspan.judges.lexical.answer_fit import (
+    Fit,
+    fit_of_claim,
+    fit_of_polar_claim,
+    fit_of_short_claim,
+)
 from claimspan.judges.lexical.conflicts import find_conflicts
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support
-from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems, quantity_conflicts
-from claimspan.judges.values import VALUES_VERSION, StatedValues, check_value, is_bare_value
+from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
+from claimspan.judges.lexical.short_answers import (
+    Asking,
+    ShortAnswer,
+    as_read,
+    claimed_polarity,
+    own_words,
+    short_answer,
+    value_or_polarity,
+    written,
+)
+from claimspan.judges.references import AnswerText
+from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
-from claimspan.text.clauses import assertions
+from claimspan.text.answers import as_statement, asks_yes_or_no, is_short_answer, polarity
+from claimspan.text.clauses import assertions, asserts_something
 from claimspan.text.markdown import content_sentences
 from claimspan.text.pronouns import resolve_pronouns
 from claimspan.text.words import Token, tokenize
@@ -45,9 +63,11 @@ _CONFLICT_PROBABILITY: Final = {
     "entity": 0.85,
 }
 
-# Likewise, of a claim with a number, date or sum of money that the reference has in no form. It is
-# left open rather than contradicted: nothing else stands in its place.
-_MISSING_PROBABILITY: Final = 0.82
+# Likewise for a claim that answers the question of a short reference otherwise. Set by hand.
+_OTHER_ANSWER: Final = 0.85
+
+# What a question says of numbers, dates and names holds for its answers as well.
+_GIVEN_KINDS: Final = frozenset({"number", "date", "unit", "nationality", "entity"})
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
@@ -123,23 +143,34 @@ class LexicalJudge:
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
 
-        A pronoun that opens an English sentence is replaced by its subject where that is safe.
+        A pronoun that opens an English sentence is replaced by its subject where that is safe. A
+        short answer, as the whole text or as its first sentence, becomes the statement that it
+        makes, given the question: ``Paris``, ``Yes``, ``1889``.
 
         Args:
             text: A response or a ground truth.
-            question: Ignored.
+            question: The question that the text answers; None where unknown.
 
         Returns:
             Claims, each with the sentence it came from; empty where the text asserts nothing.
         """
+        statement = as_statement(question, text)
+        if statement != text:
+            return [Claim(text=statement, sentence=text.strip())]
         sentences = list(content_sentences(text, self._language))
         standalone = [sentence.standalone for sentence in sentences]
-        resolved = resolve_pronouns(standalone) if self._language == "en" else standalone
-        return [
+        resolved = list(resolve_pronouns(standalone) if self._language == "en" else standalone)
+        claims: list[Claim] = []
+        if standalone and (answered := _answered(question, standalone[0])):
+            claims.append(Claim(text=answered, sentence=sentences[0].written))
+            if is_short_answer(standalone[0]):
+                sentences, resolved = sentences[1:], resolved[1:]
+        claims += [
             Claim(text=clause, sentence=sentence.written)
             for sentence, readable in zip(sentences, resolved, strict=True)
             for clause in assertions(readable)
         ]
+        return claims
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -149,7 +180,8 @@ class LexicalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known; only claims that are bare values are read by it.
+            question: The query, where known. A reference of a few words is read as its answer, and
+                a claim that is a bare value by the scale and the unit that it asks for.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))`` in which every cell is decided.
@@ -158,16 +190,18 @@ class LexicalJudge:
         # interpreter: each reference and each cell, of a millisecond or so, is a step of its own.
         read: list[Reference] = []
         factors: list[float] = []
+        shorts: list[ShortAnswer | None] = []
+        asking = Asking.of(question)
         for text in references:
             await asyncio.sleep(0)
-            read.append(Reference(text, self._language))
+            read.append(Reference(as_read(text, question), self._language))
             factors.append(abstention_discount(text))
+            shorts.append(short_answer(text, asking))
         corpus = Corpus(read)
-        stated = [StatedValues(text) for text in references]
         rows: list[list[Verdict]] = []
         for claim in claims:
             row: list[Verdict] = []
-            verdicts = _row(claim.text, corpus, references, stated, question)
+            verdicts = _row(claim, corpus, references, shorts, asking)
             for verdict, factor in zip(verdicts, factors, strict=True):
                 await asyncio.sleep(0)
                 row.append(discounted(verdict, factor))
@@ -178,12 +212,16 @@ class LexicalJudge:
 def abstention_discount(reference: str) -> float:
     """Returns the factor on verdicts of a reference: 1 unless it declines to answer, then less.
 
+    Only an answer can decline. A passage that says ``We cannot offer refunds`` says just that.
+
     Args:
-        reference: A text that claims are checked against.
+        reference: A text that claims are checked against; an ``AnswerText`` may decline.
 
     Returns:
         1.0, 0.3 or 0.03, by how clearly the reference declines; see ``abstention_strength``.
     """
+    if not isinstance(reference, AnswerText):
+        return 1.0
     return _ABSTENTION_DISCOUNTS[abstention_strength(reference)]
 
 
@@ -215,45 +253,79 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
     )
 
 
+def _answered(question: str | None, sentence: str) -> str | None:
+    """Returns the statement that the first sentence of a text makes as an answer."""
+    says = polarity(sentence)
+    if says is not None:
+        if not asks_yes_or_no(question):  # "Of course! Heat the oven to 190 °C."
+            return None
+        short = "Yes" if says else "No"
+        statement = as_statement(question, short)
+        return statement if statement != short else None
+    if not (sentence.endswith(".") and is_short_answer(sentence) and asserts_something(sentence)):
+        return None
+    statement = as_statement(question, sentence)
+    return statement if statement != sentence else None
+
+
 def _row(
-    claim: str,
+    claim: Claim,
     corpus: Corpus,
     references: Sequence[str],
-    stated: Sequence[StatedValues],
-    question: str | None,
+    shorts: Sequence[ShortAnswer | None],
+    asking: Asking,
 ) -> Iterator[Verdict]:
     """Yields the verdicts on one claim, one for each reference; each is made when asked for."""
-    if is_bare_value(claim):
-        yield from (check_value(claim, text, question) or _NO_VALUE for text in references)
+    value = written(claim, asking.question)
+    if is_bare_value(value):
+        for text in references:
+            yield check_value(value, text, asking.question) or _NO_VALUE
         return
-    tokens = tokenize(claim)
+    tokens = tokenize(claim.text)
     weights = corpus.weights(tokens)
-    for reference, values in zip(corpus.references, stated, strict=True):
-        yield _verdict(claim, tokens, weights, reference, values)
+    own = own_words(claim, asking)
+    says = claimed_polarity(claim, asking)
+    for reference, short in zip(corpus.references, shorts, strict=True):
+        decided = value_or_polarity(claim, short, asking) if short else None
+        if decided:
+            yield decided
+            continue
+        fitted = Fit(weights)
+        if own and (short is None or short.is_text):
+            support = reference.support(weights)
+            is_answer = short is not None
+            fitted = fit_of_short_claim(own, weights, support, asking, is_answer=is_answer)
+        elif short:
+            fitted = fit_of_claim(tokens, weights, short, asking, reference)
+            if says is not None and short.is_text:
+                fitted = fit_of_polar_claim(says, fitted, reference.support(weights), asking)
+        yield _verdict(tokens, fitted, reference)
 
 
-def _verdict(
-    text: str,
-    claim: Sequence[Token],
-    weights: Mapping[str, float],
-    reference: Reference,
-    stated: StatedValues,
-) -> Verdict:
+def _verdict(claim: Sequence[Token], fitted: Fit, reference: Reference) -> Verdict:
+    weights = fitted.weights
     support = reference.support(weights)
-    equal = equal_quantity_stems(text, stated)
+    equal = equal_quantity_stems(claim, support)
     coverage = support.coverage + _missing_share(equal, weights, support)
-    conflicts = find_conflicts(claim, support)
+    conflicts = [
+        each
+        for each in find_conflicts(claim, support)
+        if each.claim_stem not in fitted.given or each.kind not in _GIVEN_KINDS
+    ]
     # A slot with another filling is about the same topic, so it counts as covered here.
-    values = {} if reference.quotes(claim) else quantity_conflicts(text, stated)
-    in_conflict = {conflict.claim_stem for conflict in conflicts}.union(*values.values())
+    in_conflict = {conflict.claim_stem for conflict in conflicts}
     topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
-    is_on_topic = topic_coverage >= _MIN_COVERAGE
-    kinds = [conflict.kind for conflict in conflicts] + [k for k in values if k != "missing"]
-    probabilities = [_CONFLICT_PROBABILITY[kind] for kind in kinds if is_on_topic]
-    given = 1 - _MISSING_PROBABILITY if "missing" in values and is_on_topic else 1.0
+    probabilities = [
+        _CONFLICT_PROBABILITY[conflict.kind]
+        for conflict in conflicts
+        if topic_coverage >= _MIN_COVERAGE
+    ]
+    if fitted.is_other:
+        probabilities.append(_OTHER_ANSWER)
+        topic_coverage = 1.0
     conflict = 1 - math.prod(1 - probability for probability in probabilities)
     return _verdict_of(
-        _entailment_probability(coverage) * (1 - conflict) * given,
+        _entailment_probability(coverage) * (1 - conflict) * fitted.factor,
         _entailment_probability(topic_coverage) * conflict,
     )
 

@@ -16,6 +16,7 @@ from weakref import WeakSet
 from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical.judge import LexicalJudge, abstention_discount, discounted
+from claimspan.judges.lexical.short_answers import as_read, decided_by_words, readable_claim
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
 from claimspan.judges.local.inherited import keep_forever
@@ -144,7 +145,7 @@ class LocalJudge:
 
         Args:
             text: A response or a ground truth.
-            question: Ignored.
+            question: The question, which short answers are read by.
         """
         return await self._lexical.extract_claims(text, question=question)
 
@@ -156,7 +157,7 @@ class LocalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known; only claims that are bare values are read by it.
+            question: The query, where known; as for ``LexicalJudge``.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell is None where its most
@@ -172,8 +173,10 @@ class LocalJudge:
         if not self._can_read(claims, references):
             add_note(OTHER_LANGUAGE, len(claims) * len(references))
             return self._sure_cells(lexical, len(references))
-        texts = [claim.text for claim in claims]
-        verdicts = await self._off_the_loop(texts, references, lexical)
+        texts = [readable_claim(claim, question) for claim in claims]
+        read = [as_read(reference, question) for reference in references]
+        verdicts = await self._off_the_loop(texts, read, lexical)
+        verdicts = decided_by_words(claims, references, question, words=lexical, others=verdicts)
         return self._sure_cells(verdicts, len(references))
 
     def _sure_cells(self, rows: DecidedRows, n_references: int) -> VerdictMatrix:
