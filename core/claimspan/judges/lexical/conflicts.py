@@ -12,20 +12,30 @@ from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.name_conflicts import name_conflict, nationality_conflict
+from claimspan.judges.lexical.near_copies import NearCopy, near_copy
 from claimspan.judges.lexical.negation_conflicts import (
     claim_negates,
     has_negation,
     reference_negates,
 )
 from claimspan.judges.lexical.opposite_conflicts import opposite_conflict
+from claimspan.judges.lexical.order_conflicts import exchanged_roles, turned_voice
 from claimspan.judges.lexical.quantity_conflicts import (
     date_conflict,
     number_conflict,
     unit_conflict,
 )
+from claimspan.judges.lexical.replacement_conflicts import (
+    replaced_name,
+    replaced_negation,
+    replaced_number,
+    replaced_opposite,
+    replaced_quantifier,
+    replaced_unit,
+)
 from claimspan.text.words import Token
 
-__all__ = ["DETECTORS", "Conflict", "find_conflicts"]
+__all__ = ["DETECTORS", "NEAR_COPY_DETECTORS", "Conflict", "find_conflicts"]
 
 Detector = Callable[[Sequence[Token], Support], str | None]
 """Takes a claim and its support; returns the stem of the claim's word in conflict, or None."""
@@ -41,6 +51,22 @@ DETECTORS: Final[dict[str, Detector]] = {
     "entity": name_conflict,
 }
 """Every detector by the kind of conflict that it finds, in the order in which they run."""
+
+ORDER_DETECTORS: Final[dict[str, Detector]] = {
+    "roles": exchanged_roles,
+    "voice": turned_voice,
+}
+"""Detectors of words in an order that says something else."""
+
+NEAR_COPY_DETECTORS: Final[dict[str, Callable[[NearCopy, Support], str | None]]] = {
+    "replaced name": replaced_name,
+    "replaced number": replaced_number,
+    "replaced unit": replaced_unit,
+    "replaced opposite": replaced_opposite,
+    "replaced negation": replaced_negation,
+    "replaced quantifier": replaced_quantifier,
+}
+"""Detectors of words in the place of others, for claims that nearly copy a sentence."""
 
 
 class Conflict(NamedTuple):
@@ -68,7 +94,10 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
         return []
     # A claim with a negation ("is not American") is supported by another value, not contradicted.
     detectors = {"negation": claim_negates} if has_negation(claim) else DETECTORS
-    found = ((kind, detector(claim, support)) for kind, detector in detectors.items())
+    detectors = detectors | ORDER_DETECTORS
+    found = [(kind, detector(claim, support)) for kind, detector in detectors.items()]
+    if copy := near_copy(claim, support.sentence):
+        found += [(kind, detect(copy, support)) for kind, detect in NEAR_COPY_DETECTORS.items()]
     conflicts = [Conflict(kind, stem) for kind, stem in found if stem is not None]
     # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
     # would be in conflict with each of its own.

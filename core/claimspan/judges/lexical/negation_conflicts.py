@@ -8,7 +8,7 @@ from typing import Final
 from claimspan.judges.lexical.coverage import Support
 from claimspan.text.words import FUNCTION_WORDS, Token
 
-__all__ = ["claim_negates", "has_negation", "is_content_word", "reference_negates"]
+__all__ = ["claim_negates", "has_negation", "is_content_word", "is_negator", "reference_negates"]
 
 _NEGATORS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot unable failed fails refused "
@@ -61,7 +61,7 @@ def has_negation(tokens: Sequence[Token]) -> bool:
 
 def is_content_word(token: Token) -> bool:
     """Tells whether a token is neither a function word nor a negator."""
-    return token.text.casefold() not in FUNCTION_WORDS and not _is_negator(token)
+    return token.text.casefold() not in FUNCTION_WORDS and not is_negator(token)
 
 
 def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
@@ -82,11 +82,12 @@ def _negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if _is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+        if is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
             scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
     return scopes
 
 
-def _is_negator(token: Token) -> bool:
+def is_negator(token: Token) -> bool:
+    """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``."""
     word = token.text.casefold().replace("’", "'")
     return word in _NEGATORS or word.endswith("n't")

@@ -1,0 +1,113 @@
+"""Detects who did it and whom it was done to, a comparison, or cause and effect turned round.
+
+A claim with all the words of a sentence in another order is mostly a paraphrase: a list that begins
+elsewhere, a date at the end. It is none where two parts have changed places around the same verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from claimspan.judges.lexical.coverage import Support
+from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.text.words import Token
+
+__all__ = ["exchanged_roles", "turned_voice"]
+
+# Around these both sides may change places.
+_SYMMETRIC: Final = frozenset(
+    "and or nor versus vs between both same equal equals equivalent similar different meet meets "
+    "met marry married marries resemble resembles resembled identical synonymous opposite".split()
+)
+# "Paris is the capital" and "the capital is Paris" say the same.
+_COPULAS: Final = frozenset("is are was were be been being also".split())
+_MAX_SIDE: Final = 4
+"""Content words on a side of a verb that may name who or what it is about."""
+
+
+def exchanged_roles(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects two parts of a sentence that changed places: ``B bought A`` for ``A bought B``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the first word that has moved; None where there is no conflict.
+    """
+    claimed, given = _different_middles(
+        [token.stem for token in claim], [token.stem for token in support.sentence]
+    )
+    if not claimed or len(claimed) != len(given):
+        return None
+    first = _longest_shared(claimed, given)
+    last = _longest_shared(given, claimed)
+    pivot = claimed[first : len(claimed) - last]
+    if not (first and last and pivot) or pivot != given[last : len(given) - first]:
+        return None
+    return None if _is_harmless(pivot) else claimed[0]
+
+
+def turned_voice(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects a passive with the roles of the active: ``A was bought by B`` for ``A bought B``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the verb; None where there is no conflict.
+    """
+    passive, active = _agents(claim), _agents(support.sentence)
+    if passive and not active:
+        return _turned(claim, passive, support.sentence)
+    return _turned(support.sentence, active, claim) if active and not passive else None
+
+
+def _agents(tokens: Sequence[Token]) -> list[int]:
+    """Returns the positions of the verbs that ``by`` follows."""
+    return [
+        i - 1
+        for i, token in enumerate(tokens)
+        if i and token.text == "by" and tokens[i - 1].text.endswith(("ed", "en", "t", "d", "wn"))
+    ]
+
+
+def _turned(passive: Sequence[Token], verbs: Sequence[int], active: Sequence[Token]) -> str | None:
+    """Returns the stem of a verb whose subject is the same in the passive and in the active."""
+    for verb in verbs:
+        stem = passive[verb].stem
+        places = [i for i, token in enumerate(active) if token.stem == stem]
+        if len(places) != 1:
+            continue
+        before, after = _side(passive[:verb], last=True), _side(passive[verb + 2 :])
+        doer, done_to = _side(active[: places[0]], last=True), _side(active[places[0] + 1 :])
+        if before & doer and after & done_to and not (before & done_to or after & doer):
+            return stem
+    return None
+
+
+def _side(tokens: Sequence[Token], *, last: bool = False) -> set[str]:
+    words = [token.stem for token in tokens if is_content_word(token)]
+    return set(words[-_MAX_SIDE:] if last else words[:_MAX_SIDE])
+
+
+def _different_middles(one: list[str], two: list[str]) -> tuple[list[str], list[str]]:
+    """Returns both lists without what they have in common at the beginning and at the end."""
+    shortest, start, end = min(len(one), len(two)), 0, 0
+    while start < shortest and one[start] == two[start]:
+        start += 1
+    while end < shortest - start and one[-1 - end] == two[-1 - end]:
+        end += 1
+    return one[start : len(one) - end], two[start : len(two) - end]
+
+
+def _longest_shared(first: list[str], last: list[str]) -> int:
+    """Returns the length of the longest beginning of a list that ends the other, not the whole."""
+    lengths = range(len(first) - 1, 0, -1)
+    return next((n for n in lengths if first[:n] == last[-n:]), 0)
+
+
+def _is_harmless(pivot: Sequence[str]) -> bool:
+    return not _SYMMETRIC.isdisjoint(pivot) or _COPULAS.issuperset(pivot)
