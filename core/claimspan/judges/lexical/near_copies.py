@@ -18,8 +18,14 @@ __all__ = ["NearCopy", "Replacement", "near_copy"]
 _MIN_COPIED: Final = 0.6
 # Below this number of copied tokens a sentence is like many others: "It is a".
 _MIN_COPIED_TOKENS: Final = 4
-# Longer parts are other clauses, not other words in the same place.
+# Longer parts, and parts of different length, are other clauses, not other words in one place.
 _MAX_REPLACED: Final = 5
+_MAX_LENGTH_DIFFERENCE: Final = 2
+# Apart from one replacement the claim and what it copies may differ in this share of their tokens.
+_MAX_OTHERS: Final = 0.15
+
+_Opcode = tuple[str, int, int, int, int]
+"""A tag of ``difflib``, with the range of tokens in the sentence and in the claim."""
 
 
 class Replacement(NamedTuple):
@@ -45,7 +51,8 @@ class NearCopy(NamedTuple):
     """The tokens of the sentence."""
 
     replacements: Sequence[Replacement]
-    """Where they differ, in the order of the claim; what is too long for one place is left out."""
+    """Where they differ, in the order of the claim; those beside which
+    there are many other differences are left out."""
 
 
 def near_copy(claim: Sequence[Token], sentence: Sequence[Token]) -> NearCopy | None:
@@ -68,9 +75,29 @@ def near_copy(claim: Sequence[Token], sentence: Sequence[Token]) -> NearCopy | N
     opcodes = matcher.get_opcodes()
     if sum(j2 - j1 for tag, _, _, j1, j2 in opcodes if tag == "equal") < required:
         return None
-    replacements = [
+    found = [
         Replacement(claim[j1:j2], sentence[i1:i2], i1 == j1 == 0)
-        for tag, i1, i2, j1, j2 in opcodes
-        if tag != "equal" and max(i2 - i1, j2 - j1) <= _MAX_REPLACED
+        for tag, i1, i2, j1, j2 in _within(opcodes)
+        if tag != "equal"
     ]
-    return NearCopy(claim, sentence, replacements)
+    return NearCopy(claim, sentence, _alone(found, len(claim)))
+
+
+def _within(opcodes: list[_Opcode]) -> list[_Opcode]:
+    """Leaves out what the sentence has before and after the part that the claim copies."""
+    outer = [code for code in (opcodes[0], opcodes[-1]) if code[0] == "delete"]
+    return [code for code in opcodes if code not in outer]
+
+
+def _alone(found: Sequence[Replacement], n_claimed: int) -> list[Replacement]:
+    """Returns the replacements beside which the claim and the sentence hardly differ."""
+    claimed, given = sum(len(part.claim) for part in found), sum(len(p.sentence) for p in found)
+    allowed = max(_MAX_OTHERS * n_claimed, 1)
+    return [
+        part
+        for part in found
+        if max(len(part.claim), len(part.sentence)) <= _MAX_REPLACED
+        and abs(len(part.claim) - len(part.sentence)) <= _MAX_LENGTH_DIFFERENCE
+        and claimed - len(part.claim) <= allowed
+        and given - len(part.sentence) <= allowed
+    ]

@@ -79,13 +79,18 @@ def _turned(passive: Sequence[Token], verbs: Sequence[int], active: Sequence[Tok
     for verb in verbs:
         stem = passive[verb].stem
         places = [i for i, token in enumerate(active) if token.stem == stem]
-        if len(places) != 1:
+        if len(places) != 1 or _is_passive(active, places[0]):
             continue
         before, after = _side(passive[:verb], last=True), _side(passive[verb + 2 :])
         doer, done_to = _side(active[: places[0]], last=True), _side(active[places[0] + 1 :])
         if before & doer and after & done_to and not (before & done_to or after & doer):
             return stem
     return None
+
+
+def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
+    """Tells whether a verb is a passive that does not say by whom."""
+    return any(token.text in _COPULAS for token in tokens[max(verb - 2, 0) : verb])
 
 
 def _side(tokens: Sequence[Token], *, last: bool = False) -> set[str]:

@@ -14,7 +14,7 @@ from claimspan.judges.lexical.near_copies import NearCopy, Replacement
 from claimspan.judges.lexical.negation_conflicts import is_negator
 from claimspan.judges.lexical.opposite_conflicts import are_opposites
 from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
-from claimspan.text.quantities import MONTHS, UNITS
+from claimspan.text.quantities import UNITS
 from claimspan.text.words import FUNCTION_WORDS, Token
 
 __all__ = [
@@ -35,7 +35,6 @@ _PARTIAL: Final = frozenset(
     "partly partially occasionally mainly largely half certain various commonly primarily "
     "nearly almost rarely someone something somebody".split()
 )
-# "Not", "never" and their like, in words that differ in nothing else: "may not" and "cannot".
 _SAME_NAME_LETTERS: Final = 4
 _NO_NAMES: Final = FUNCTION_WORDS | _UNIVERSAL | _PARTIAL
 
@@ -185,7 +184,7 @@ def _may_be_same(named: Sequence[Token], others: Sequence[Token], support: Suppo
 
 def _abbreviates(short: Sequence[Token], long: Sequence[Token]) -> bool:
     initials = "".join(token.text[0] for token in long)
-    return any(token.text.replace(".", "").upper() == initials.upper() for token in short)
-
-
-_ = MONTHS
+    if len(initials) < 2:
+        return False
+    letters = (token.text.replace(".", "") for token in short)
+    return any(each.isupper() and (each in initials or initials in each) for each in letters)
