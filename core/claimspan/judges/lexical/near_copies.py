@@ -48,7 +48,7 @@ class NearCopy(NamedTuple):
     """The tokens of the claim."""
 
     sentence: Sequence[Token]
-    """The tokens of the sentence."""
+    """The part of the sentence that the claim copies, from its first to its last copied token."""
 
     replacements: Sequence[Replacement]
     """Where they differ, in the order of the claim; those beside which
@@ -77,16 +77,12 @@ def near_copy(claim: Sequence[Token], sentence: Sequence[Token]) -> NearCopy | N
         return None
     found = [
         Replacement(claim[j1:j2], sentence[i1:i2], i1 == j1 == 0)
-        for tag, i1, i2, j1, j2 in _within(opcodes)
-        if tag != "equal"
+        for tag, i1, i2, j1, j2 in opcodes
+        if tag != "equal" and not (tag == "delete" and j1 in (0, len(claim)))
     ]
-    return NearCopy(claim, sentence, _alone(found, len(claim)))
-
-
-def _within(opcodes: list[_Opcode]) -> list[_Opcode]:
-    """Leaves out what the sentence has before and after the part that the claim copies."""
-    outer = [code for code in (opcodes[0], opcodes[-1]) if code[0] == "delete"]
-    return [code for code in opcodes if code not in outer]
+    start = opcodes[0][2] if opcodes[0][0] == "delete" else 0
+    end = opcodes[-1][1] if opcodes[-1][0] == "delete" else len(sentence)
+    return NearCopy(claim, sentence[start:end], _alone(found, len(claim)))
 
 
 def _alone(found: Sequence[Replacement], n_claimed: int) -> list[Replacement]:

@@ -35,7 +35,12 @@ def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the first denied word; None where there is no conflict.
     """
-    return None if has_negation(support.sentence) else _denied_stem(claim, support.sentence)
+    if has_negation(support.sentence):
+        return None
+    denied = _denied_stem(claim, support.sentence)
+    # A claim of two sentences may have its negation from the other one.
+    elsewhere = _negation_scopes(support.window) if denied else ()
+    return None if any(denied in scope for scope in elsewhere) else denied
 
 
 def reference_negates(claim: Sequence[Token], support: Support) -> str | None:

@@ -22,6 +22,8 @@ _SYMMETRIC: Final = frozenset(
 )
 # "Paris is the capital" and "the capital is Paris" say the same.
 _COPULAS: Final = frozenset("is are was were be been being also".split())
+# Parts that changed places are all there.
+_MIN_COVERAGE: Final = 0.9
 _MAX_SIDE: Final = 4
 """Content words on a side of a verb that may name who or what it is about."""
 
@@ -36,17 +38,13 @@ def exchanged_roles(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the first word that has moved; None where there is no conflict.
     """
-    claimed, given = _different_middles(
+    if support.coverage < _MIN_COVERAGE:
+        return None
+    claimed, given = _different_ends(
         [token.stem for token in claim], [token.stem for token in support.sentence]
     )
-    if not claimed or len(claimed) != len(given):
-        return None
-    first = _longest_shared(claimed, given)
-    last = _longest_shared(given, claimed)
-    pivot = claimed[first : len(claimed) - last]
-    if not (first and last and pivot) or pivot != given[last : len(given) - first]:
-        return None
-    return None if _is_harmless(pivot) else claimed[0]
+    pivot = _pivot(claimed, given) or _pivot(claimed[::-1], given[::-1])
+    return claimed[0] if pivot and not _is_harmless(pivot) else None
 
 
 def turned_voice(claim: Sequence[Token], support: Support) -> str | None:
@@ -98,7 +96,7 @@ def _side(tokens: Sequence[Token], *, last: bool = False) -> set[str]:
     return set(words[-_MAX_SIDE:] if last else words[:_MAX_SIDE])
 
 
-def _different_middles(one: list[str], two: list[str]) -> tuple[list[str], list[str]]:
+def _different_ends(one: list[str], two: list[str]) -> tuple[list[str], list[str]]:
     """Returns both lists without what they have in common at the beginning and at the end."""
     shortest, start, end = min(len(one), len(two)), 0, 0
     while start < shortest and one[start] == two[start]:
@@ -108,10 +106,17 @@ def _different_middles(one: list[str], two: list[str]) -> tuple[list[str], list[
     return one[start : len(one) - end], two[start : len(two) - end]
 
 
-def _longest_shared(first: list[str], last: list[str]) -> int:
-    """Returns the length of the longest beginning of a list that ends the other, not the whole."""
-    lengths = range(len(first) - 1, 0, -1)
-    return next((n for n in lengths if first[:n] == last[-n:]), 0)
+def _pivot(claimed: list[str], given: list[str]) -> list[str]:
+    """Returns what stands between two parts that changed places; empty where none did.
+
+    ``claimed`` is first, pivot, last; ``given`` ends with last, pivot, first.
+    """
+    lengths = range(len(claimed) - 2, 0, -1)
+    first = next((n for n in lengths if claimed[:n] == given[-n:]), 0)
+    rest = claimed[first:]
+    before = given[: len(given) - first][-len(rest) :]
+    turned = (n for n in range(1, len(rest)) if rest[n:] + rest[:n] == before)
+    return rest[: next(turned, 0)] if first else []
 
 
 def _is_harmless(pivot: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ units, opposites, negations and quantities such as ``all`` are not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,7 +16,7 @@ from claimspan.judges.lexical.negation_conflicts import is_negator
 from claimspan.judges.lexical.opposite_conflicts import are_opposites
 from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
 from claimspan.text.quantities import UNITS
-from claimspan.text.words import FUNCTION_WORDS, Token
+from claimspan.text.words import FUNCTION_WORDS, Token, stem
 
 __all__ = [
     "replaced_name",
@@ -36,6 +37,15 @@ _PARTIAL: Final = frozenset(
     "nearly almost rarely someone something somebody".split()
 )
 _SAME_NAME_LETTERS: Final = 4
+# Words of size beside those of ``UNITS``: one changes the other by a factor.
+_SIZES: Final = tuple(
+    frozenset(map(stem, words.split()))
+    for words in (
+        "bit byte kilobyte megabyte gigabyte terabyte kb mb gb tb kib mib gib",
+        "hundred thousand million billion trillion mn bn",
+        "acre hectare", "foot yard", "gallon litre liter",
+    )
+)  # fmt: skip
 _NO_NAMES: Final = FUNCTION_WORDS | _UNIVERSAL | _PARTIAL
 
 
@@ -49,12 +59,11 @@ def replaced_name(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the claim's name; None where there is no conflict.
     """
-    given = {token.stem for token in copy.sentence}
-    claimed = {token.stem for token in copy.claim}
+    added = _added(copy)
     for part in copy.replacements:
-        named = [token for token in _names(part.claim, part, support) if token.stem not in given]
-        others = [t for t in _names(part.sentence, part, support) if t.stem not in claimed]
-        if named and others and not _may_be_same(named, others, support):
+        named = [token for token in part.claim if token.stem in added and _is_name(token)]
+        others = _names(part, support)
+        if named and others and not _may_be_same(named, others):
             return named[0].stem
     return None
 
@@ -69,14 +78,13 @@ def replaced_number(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the claim's number; None where there is no conflict.
     """
-    equal: set[str] | None = None
+    added = _added(copy)
     for part in copy.replacements:
-        numbers = [token.stem for token in part.claim if token.stem[:1].isdigit()]
+        numbers = [t.stem for t in part.claim if t.stem[:1].isdigit() and t.stem in added]
         others = {token.stem for token in part.sentence if token.stem[:1].isdigit()}
         if numbers and others and others.isdisjoint(numbers):
-            equal = equal_quantity_stems(copy.claim, support) if equal is None else equal
-            if differing := [number for number in numbers if number not in equal]:
-                return differing[0]
+            equal = equal_quantity_stems(copy.claim, support) - {t.stem for t in copy.sentence}
+            return next((number for number in numbers if number not in equal), None)
     return None
 
 
@@ -93,6 +101,8 @@ def replaced_unit(copy: NearCopy, support: Support) -> str | None:
     for part in copy.replacements:
         if len(part.claim) == 1 == len(part.sentence):
             claimed, given = part.claim[0].stem, part.sentence[0].stem
+            if claimed != given and any(claimed in set_ and given in set_ for set_ in _SIZES):
+                return claimed
             unit, other = UNITS.get(claimed), UNITS.get(given)
             if unit and other and unit != other:
                 return claimed
@@ -127,14 +137,12 @@ def replaced_negation(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the negation, or of the word that the claim has in its place.
     """
-    added = removed = ""
-    balance = 0
-    for part in copy.replacements:
-        claimed = [token.stem for token in part.claim if is_negator(token)]
-        given = [token.stem for token in part.sentence if is_negator(token)]
-        balance += len(claimed) - len(given)
-        added, removed = added or next(iter(claimed), ""), removed or next(iter(given), "")
-    return (added or removed) if balance % 2 else None
+    balance = sum(map(is_negator, copy.claim)) - sum(map(is_negator, copy.sentence))
+    if not balance % 2:
+        return None
+    # "Shouldn't" has the stem of "should": a replacement may show one side alone.
+    changed = (t for part in copy.replacements for t in (*part.claim, *part.sentence))
+    return next((token.stem for token in changed if is_negator(token)), None)
 
 
 def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
@@ -155,15 +163,20 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
     return None
 
 
-def _names(tokens: Sequence[Token], part: Replacement, support: Support) -> list[Token]:
-    """Returns the names among the tokens of one side of a replacement."""
-    names = [token for token in tokens if _is_name(token)]
+def _added(copy: NearCopy) -> set[str]:
+    """Returns the stems that the claim has more often than the sentence: others only moved."""
+    claimed = Counter(token.stem for token in copy.claim)
+    return set(claimed - Counter(token.stem for token in copy.sentence))
+
+
+def _names(part: Replacement, support: Support) -> list[Token]:
+    """Returns the names among the tokens of the sentence's side of a replacement."""
+    names = [token for token in part.sentence if _is_name(token)]
     # At the beginning every word has a capital: there a word is a name only beside another one, or
     # where the reference has it with a capital elsewhere.
-    if part.is_first and names and names[0] is tokens[0] and len(names) == 1:
-        others = support.reference.tokens
-        inner = sum(token.text == names[0].text for token in others)
-        return names if inner > 1 else []
+    if part.is_first and len(names) == 1 and names[0] is part.sentence[0]:
+        seen = sum(token.text == names[0].text for token in support.reference.tokens)
+        return names if seen > 1 else []
     return names
 
 
@@ -172,7 +185,7 @@ def _is_name(token: Token) -> bool:
     return text[:1].isupper() and text.casefold() not in _NO_NAMES
 
 
-def _may_be_same(named: Sequence[Token], others: Sequence[Token], support: Support) -> bool:
+def _may_be_same(named: Sequence[Token], others: Sequence[Token]) -> bool:
     """Tells whether names may be spellings of one another: ``French``, ``France``; ``UK``."""
     for name in named:
         for other in others:
