@@ -10,7 +10,7 @@ from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.text.quantities import MONTHS
 from claimspan.text.words import Token
 
-__all__ = ["name_conflict", "nationality_conflict"]
+__all__ = ["is_nationality", "name_conflict", "nationality_conflict"]
 
 _NATIONALITIES: Final = frozenset(
     "american british english scottish welsh irish french german italian spanish portuguese dutch "
@@ -59,6 +59,11 @@ def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
         if has_other_name and support.reference.stems.isdisjoint(names):
             return names[0]
     return None
+
+
+def is_nationality(token: Token) -> bool:
+    """Tells whether a word says what country or continent somebody or something is from."""
+    return token.text.casefold() in _NATIONALITIES
 
 
 def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:

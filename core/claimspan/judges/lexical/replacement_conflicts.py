@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
+from claimspan.judges.lexical.name_conflicts import is_nationality
 from claimspan.judges.lexical.near_copies import NearCopy, Replacement
-from claimspan.judges.lexical.negation_conflicts import is_negator
+from claimspan.judges.lexical.negation_conflicts import is_negator, negation_scopes
 from claimspan.judges.lexical.opposite_conflicts import are_opposites
 from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
 from claimspan.text.quantities import UNITS
@@ -37,6 +38,10 @@ _PARTIAL: Final = frozenset(
     "nearly almost rarely someone something somebody".split()
 )
 _SAME_NAME_LETTERS: Final = 4
+# "No fires are allowed" and "fires are prohibited" say the same.
+_FORBIDDING: Final = frozenset(
+    map(stem, "prohibits disallows forbids forbidden bans banned prevents prohibited".split())
+)
 # Words of size beside those of ``UNITS``: one changes the other by a factor.
 _SIZES: Final = tuple(
     frozenset(map(stem, words.split()))
@@ -46,7 +51,20 @@ _SIZES: Final = tuple(
         "acre hectare", "foot yard", "gallon litre liter",
     )
 )  # fmt: skip
-_NO_NAMES: Final = FUNCTION_WORDS | _UNIVERSAL | _PARTIAL
+_OPENERS: Final = frozenset(
+    "additionally also although because besides both consequently despite during finally further "
+    "furthermore given hence however indeed initially instead later like meanwhile moreover "
+    "nevertheless not no note once originally other others overall please recently since similarly "
+    "since sometimes therefore though thus to today together two three until unlike when whenever "
+    "while yes yet passage document source section page according after before another".split()
+)
+_NO_NAMES: Final = FUNCTION_WORDS | _UNIVERSAL | _PARTIAL | _OPENERS
+# German writes every noun with a capital, so a capital shows no name there.
+_GERMAN: Final = frozenset(
+    "der die das und ist sind ein eine einen den dem des von mit für nicht auch sich wird im zum "
+    "zur auf".split()
+)
+_MIN_GERMAN: Final = 2
 
 
 def replaced_name(copy: NearCopy, support: Support) -> str | None:
@@ -59,11 +77,15 @@ def replaced_name(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the claim's name; None where there is no conflict.
     """
+    if len(_GERMAN & {token.text.casefold() for token in copy.claim}) >= _MIN_GERMAN:
+        return None
     added = _added(copy)
     for part in copy.replacements:
         named = [token for token in part.claim if token.stem in added and _is_name(token)]
         others = _names(part, support)
-        if named and others and not _may_be_same(named, others):
+        if not (named and others) or is_nationality(named[0]) != is_nationality(others[0]):
+            continue
+        if not _may_be_same(named, others):
             return named[0].stem
     return None
 
@@ -119,12 +141,8 @@ def replaced_opposite(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the claim's word; None where there is no conflict.
     """
-    given = {token.stem for token in copy.sentence}
-    for part in copy.replacements:
-        for token in part.claim:
-            if token.stem not in given and any(are_opposites(token, t) for t in part.sentence):
-                return token.stem
-    return None
+    # "Not easy" and "hard" say the same.
+    return None if _differ_in_negation(copy) else _opposite(copy)
 
 
 def replaced_negation(copy: NearCopy, support: Support) -> str | None:
@@ -137,8 +155,7 @@ def replaced_negation(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the negation, or of the word that the claim has in its place.
     """
-    balance = sum(map(is_negator, copy.claim)) - sum(map(is_negator, copy.sentence))
-    if not balance % 2:
+    if not _differ_in_negation(copy) or _opposite(copy):
         return None
     # "Shouldn't" has the stem of "should": a replacement may show one side alone.
     changed = (t for part in copy.replacements for t in (*part.claim, *part.sentence))
@@ -159,6 +176,25 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
         given = {token.text.casefold() for token in part.sentence}
         for token in part.claim:
             if token.text.casefold() in _UNIVERSAL and given & _PARTIAL and not given & _UNIVERSAL:
+                return token.stem
+    return None
+
+
+def _differ_in_negation(copy: NearCopy) -> bool:
+    """Tells whether one of both has a negation more: two of them cancel each other."""
+    return (_n_negations(copy.claim) + _n_negations(copy.sentence)) % 2 == 1
+
+
+def _n_negations(tokens: Sequence[Token]) -> int:
+    forbidding = sum(token.stem in _FORBIDDING for token in tokens)
+    return len(negation_scopes(tokens)) + forbidding
+
+
+def _opposite(copy: NearCopy) -> str | None:
+    added = _added(copy)
+    for part in copy.replacements:
+        for token in part.claim:
+            if token.stem in added and any(are_opposites(token, t) for t in part.sentence):
                 return token.stem
     return None
 
