@@ -7,7 +7,7 @@ else, and has the claim's filling nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
@@ -35,7 +35,12 @@ from claimspan.judges.lexical.replacement_conflicts import (
 )
 from claimspan.text.words import Token
 
-__all__ = ["DETECTORS", "NEAR_COPY_DETECTORS", "Conflict", "find_conflicts"]
+__all__ = ["DETECTORS", "NEAR_COPY_DETECTORS", "ORDER_DETECTORS", "Conflict", "find_conflicts"]
+
+# Below this coverage no sentence of the window is nearly the claim; looking would cost time.
+_MIN_COPY_COVERAGE: Final = 0.4
+# Longer ones are dumps, and an alignment takes quadratic time.
+_MAX_COPY_TOKENS: Final = 150
 
 Detector = Callable[[Sequence[Token], Support], str | None]
 """Takes a claim and its support; returns the stem of the claim's word in conflict, or None."""
@@ -94,11 +99,20 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
         return []
     # A claim with a negation ("is not American") is supported by another value, not contradicted.
     detectors = {"negation": claim_negates} if has_negation(claim) else DETECTORS
-    detectors = detectors | ORDER_DETECTORS
     found = [(kind, detector(claim, support)) for kind, detector in detectors.items()]
-    if copy := near_copy(claim, support.sentence):
-        found += [(kind, detect(copy, support)) for kind, detect in NEAR_COPY_DETECTORS.items()]
+    longest = max(len(claim), len(support.sentence))
+    if support.coverage >= _MIN_COPY_COVERAGE and longest <= _MAX_COPY_TOKENS:
+        found += _found_in_copy(claim, support)
     conflicts = [Conflict(kind, stem) for kind, stem in found if stem is not None]
     # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
     # would be in conflict with each of its own.
     return [] if conflicts and support.reference.quotes(claim) else conflicts
+
+
+def _found_in_copy(claim: Sequence[Token], support: Support) -> Iterator[tuple[str, str | None]]:
+    """Yields what the detectors find that need a sentence with nearly the same words."""
+    for kind, detector in ORDER_DETECTORS.items():
+        yield kind, detector(claim, support)
+    if copy := near_copy(claim, support.sentence):
+        for kind, detect in NEAR_COPY_DETECTORS.items():
+            yield kind, detect(copy, support)

@@ -18,10 +18,15 @@ __all__ = ["exchanged_roles", "turned_voice"]
 # Around these both sides may change places.
 _SYMMETRIC: Final = frozenset(
     "and or nor versus vs between both same equal equals equivalent similar different meet meets "
-    "met marry married marries resemble resembles resembled identical synonymous opposite".split()
+    "met marry married marries resemble resembles resembled identical synonymous opposite und oder "
+    "et ou ter ali".split()
 )
-# "Paris is the capital" and "the capital is Paris" say the same.
-_COPULAS: Final = frozenset("is are was were be been being also".split())
+# "Paris is the capital" and "the capital is Paris" say the same, in other languages too. Slovenian
+# "in" is "and".
+_COPULAS: Final = frozenset(
+    "is are was were be been being also je so bil bila bilo bili ist sind war waren est sont était "
+    "es son era è sono in y e i o".split()
+)
 # Parts that changed places are all there.
 _MIN_COVERAGE: Final = 0.9
 _MAX_SIDE: Final = 4

@@ -38,6 +38,10 @@ _PARTIAL: Final = frozenset(
     "nearly almost rarely someone something somebody".split()
 )
 _SAME_NAME_LETTERS: Final = 4
+_BOUNDS: Final = frozenset(
+    "over under above below than least most about around approximately nearly almost roughly up "
+    "between exceed exceeds".split()
+)
 # "No fires are allowed" and "fires are prohibited" say the same.
 _FORBIDDING: Final = frozenset(
     map(stem, "prohibits disallows forbids forbidden bans banned prevents prohibited".split())
@@ -104,7 +108,9 @@ def replaced_number(copy: NearCopy, support: Support) -> str | None:
     for part in copy.replacements:
         numbers = [t.stem for t in part.claim if t.stem[:1].isdigit() and t.stem in added]
         others = {token.stem for token in part.sentence if token.stem[:1].isdigit()}
-        if numbers and others and others.isdisjoint(numbers):
+        # "Over 40" is true of 52.
+        is_bound = not _BOUNDS.isdisjoint(t.text.casefold() for t in part.claim)
+        if numbers and others and others.isdisjoint(numbers) and not is_bound:
             equal = equal_quantity_stems(copy.claim, support) - {t.stem for t in copy.sentence}
             return next((number for number in numbers if number not in equal), None)
     return None
