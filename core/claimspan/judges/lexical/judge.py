@@ -46,14 +46,14 @@ _CONFLICT_PROBABILITY: Final = {
     "opposite": 0.75,
     "nationality": 0.92,
     "entity": 0.85,
-    "roles": 0.8,
+    "roles": 0.97,
     "voice": 0.8,
-    "replaced name": 0.85,
-    "replaced number": 0.85,
-    "replaced unit": 0.85,
-    "replaced opposite": 0.8,
-    "replaced negation": 0.85,
-    "replaced quantifier": 0.7,
+    "replaced name": 0.97,
+    "replaced number": 0.97,
+    "replaced unit": 0.97,
+    "replaced opposite": 0.97,
+    "replaced negation": 0.97,
+    "replaced quantifier": 0.97,
 }
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
