@@ -3,8 +3,8 @@
     python tests/benchmarks/opposites_table.py WORDNET > core/claimspan/judges/lexical/opposites.txt
 
 ``WORDNET`` is a folder with WordNet's database files: ``data.noun`` and so on, and ``cntlist.rev``.
-The licence comes from the head of ``data.noun``. Words that never occur in its tagged texts are left out,
-and so are pairs that are synonyms in another sense, such as ``ravel`` and ``unravel``.
+The licence comes from the head of ``data.noun``. Words that never occur in its tagged texts are
+left out, and so are pairs that are synonyms in another sense, such as ``ravel`` and ``unravel``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _LEFT_OUT: Final = frozenset(
     "one other out over same she so then there this two under up us use user well will yes "
     "employment physical set service used".split()
 )
+
+_Synset = tuple[tuple[str, ...], list[tuple[int, str, int]]]
 
 
 def main() -> None:
@@ -73,7 +75,7 @@ def _counts(path: Path) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _synsets(path: Path) -> Iterator[tuple[str, tuple[tuple[str, ...], list[tuple[int, str, int]]]]]:
+def _synsets(path: Path) -> Iterator[tuple[str, _Synset]]:
     """The words of every synset by its offset, with the pointers to opposites of its words."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith(" "):

@@ -34,11 +34,11 @@ def test_another_name_in_the_same_place_is_a_contradiction(claim: str, reference
 @pytest.mark.parametrize(
     ("claim", "reference"),
     [
-        ("The EU has filed a complaint in Geneva.", "The European Union has filed a complaint in Geneva."),
+        ("The EU complained again in Geneva.", "The European Union complained again in Geneva."),
         ("The plan is not possible.", "The plan is impossible."),
         ("The battle was lost in World War II.", "The battle was lost in WWII."),
         ("The French company bought the plant.", "The France company bought the plant."),
-        ("Der Wagen steht vor der Schule und ist rot.", "Das Auto steht vor der Schule und ist rot."),
+        ("Der Wagen steht vor der Tür und ist rot.", "Das Auto steht vor der Tür und ist rot."),
     ],
 )  # fmt: skip
 def test_another_spelling_of_the_same_is_no_contradiction(claim: str, reference: str) -> None:

@@ -35,10 +35,10 @@ _NUMBER_WORDS: Final = "two three four five six seven eight nine ten eleven twel
 _YEAR: Final = re.compile(r"(?<![\d.,$€£-])(?:1[2-9]|20)\d\d(?![\d,%-]|\.\d| (?:km|m|people)\b)")
 _NUMBER: Final = re.compile(r"(?<![\w.,:/-])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?![\w:/-]|[.,]\d)")
 _NUMBERED: Final = re.compile(
-    r"(?:(?!January|February|March|April|May|June|July|August|September|October|November|December)\b[A-Z]\w*|ersion|chapter|section) $|\($"
+    rf"(?:(?!{'|'.join(_MONTHS)})\b[A-Z]\w*|ersion|chapter|section) $|\($"
 )
 _DATE: Final = re.compile(
-    r"(?<!\d)\d{1,2} (?:%s)|(?:%s) \d{1,2}(?!\d)" % ("|".join(_MONTHS), "|".join(_MONTHS))
+    rf"(?<!\d)\d{{1,2}} (?:{'|'.join(_MONTHS)})|(?:{'|'.join(_MONTHS)}) \d{{1,2}}(?!\d)"
 )
 _NUMBER_WORD: Final = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b(?!-)", re.IGNORECASE)
 _MONTH: Final = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\b(?= \d|,| of |\.)")
@@ -55,22 +55,19 @@ _MEASURE: Final = re.compile(
     rf"(?P<unit>{'|'.join(_UNITS)})\b"
 )
 _AUXILIARY: Final = re.compile(
-    r"\b(?:is|are|was|were|can|could|will|would|should|must|has been|have been)\b(?! not\b| never\b|[,.])"
+    r"\b(?:is|are|was|were|can|could|will|would|should|must|has been|have been)\b"
+    r"(?! not\b| never\b|[,.])"
 )
 _NEGATION: Final = re.compile(
     r"\b(?P<verb>is|are|was|were|can|could|will|would|should|must) ?not\b(?! only)"
 )
 NAME: Final = re.compile(r"\b[A-Z]\w*[a-z](?:(?: (?:of|de|van|von|of the))? [A-Z]\w*[a-z])*\b(?!-)")
 _INSIDE: Final = re.compile(r"[a-z\d,)] $")
-_NO_NAMES: Final = (
-    frozenset(_MONTHS)
-    | frozenset(_DAYS)
-    | frozenset(
-        "The A An In On At It He She They This These That Those There If When While For From To With By As "
-        "And But Or After Before During Since However Although Though Because Its His Her Their Some Many "
-        "Most All Each Every One Two Three Note See Also Other Another Such Not No Both I We You Our Your "
-        "What Which Who Where Why How Then Thus So Any".split()
-    )
+_NO_NAMES: Final = frozenset(_MONTHS + _DAYS) | frozenset(
+    "The A An In On At It He She They This These That Those There If When While For From To With "
+    "By As And But Or After Before During Since However Although Though Because Its His Her Their "
+    "Some Many Most All Each Every One Two Three Note See Also Other Another Such Not No Both I We "
+    "You Our Your What Which Who Where Why How Then Thus So Any".split()
 )
 _QUANTIFIERS: Final = {
     "some": "all", "many": "all", "most": "all", "several": "all", "some of the": "all of the",
@@ -79,9 +76,9 @@ _QUANTIFIERS: Final = {
     "frequently": "always", "mostly": "entirely", "partly": "entirely", "occasionally": "always",
 }  # fmt: skip
 _QUANTIFIER: Final = re.compile(
-    rf"(?<!at )(?<!the )(?<!as )(?<!one of )\b(?:{'|'.join(sorted(_QUANTIFIERS, key=len, reverse=True))})\b"
-    r"(?! (?:recent|recently|likely|famous|notable|notably|popular|important|commonly|other|as|the)\b)"
-    r"(?!,)(?! \w+ly\b)",
+    r"(?<!at )(?<!the )(?<!as )(?<!one of )"
+    rf"\b(?:{'|'.join(sorted(_QUANTIFIERS, key=len, reverse=True))})\b"
+    r"(?! (?:recent|likely|famous|notable|popular|important|other|as|the)\b)(?!,)(?! \w+ly\b)",
     re.IGNORECASE,
 )
 _COMPARATIVES: Final = {
@@ -96,29 +93,48 @@ _COMPARISON: Final = re.compile(
     rf"\b(?:{'|'.join(_COMPARATIVES)})\b(?=(?: [\w-]+){{0,3}} than\b)(?! than (?:one|once|a)\b)"
 )
 _SIDES: Final = re.compile(
-    r"(?P<left>[A-Z][^,;:]{2,60}?) (?P<verb>is|are|was|were) (?P<how>(?:\w+ )?(?:\w+er|(?:more|less) \w+))"
+    r"(?P<left>[A-Z][^,;:]{2,60}?) (?P<verb>is|are|was|were) "
+    r"(?P<how>(?:\w+ )?(?:\w+er|(?:more|less) \w+))"
     r" than (?P<right>(?:the |a |an )?[^,;:.]{2,50})(?P<end>[.,].*)"
 )
 _BECAUSE: Final = re.compile(
-    r"(?P<effect>(?!Not\b|If\b|When\b|This is\b)[A-Z][^,;:()]{12,120}?)(?<! just)(?<! only)(?<! simply)(?<! partly),? because (?P<cause>(?!of\b)[^,;:()]{12,120})\."
+    r"(?P<effect>(?!Not\b|If\b|When\b|This is\b)[A-Z][^,;:()]{12,120}?)"
+    r"(?<! just)(?<! only)(?<! simply)(?<! partly),? because (?P<cause>(?!of\b)[^,;:()]{12,120})\."
 )
 _CAUSES: Final = re.compile(
-    r"(?P<left>(?!If\b|When\b|Any other\b)[A-Z][^,;:()]{2,60}?) (?P<verb>(?:can |may |will |would )?(?:causes?|caused|leads? to|led to"
-    r"|results? in|resulted in|produces?|produced|triggers?|triggered)) (?P<right>[^,;:()]{3,60})(?P<end>[.,].*)"
+    r"(?P<left>(?!If\b|When\b|Any other\b)[A-Z][^,;:()]{2,60}?) "
+    r"(?P<verb>(?:can |may |will |would )?(?:causes?|caused|leads? to|led to|results? in"
+    r"|resulted in|produces?|produced|triggers?|triggered)) "
+    r"(?P<right>[^,;:()]{3,60})(?P<end>[.,].*)"
 )
 _ARTICLES: Final = r"(?:The|the|A|a|An|an|This|this|Each|each)"
 _NOUN_PHRASE: Final = rf"(?:{_ARTICLES} (?:[a-z-]+ )?[a-z-]+|(?:the )?{NAME.pattern})"
+_PHRASE_END: Final = r"(?=[.,;]| (?:in|on|at|for|from|during|after|before|when|until|who|which)\b)"
 _BY: Final = re.compile(
-    rf"(?P<left>(?:{_NOUN_PHRASE}))(?P<verb> (?:is|are|was|were|has been|have been) (?:\w+ly )?\w+(?:ed|en|wn|lt|nt) by )"
-    rf"(?P<right>{_NOUN_PHRASE})(?=[.,;]| (?:in|on|at|for|from|during|after|before|when|until|who|which)\b)"
+    rf"(?P<left>(?:{_NOUN_PHRASE}))(?P<verb> (?:is|are|was|were|has been|have been) "
+    rf"(?:\w+ly )?\w+(?:ed|en|wn|lt|nt) by )(?P<right>{_NOUN_PHRASE}){_PHRASE_END}"
 )
 _TRANSITIVE: Final = re.compile(
-    rf"(?P<left>{_NOUN_PHRASE})(?P<verb> (?:\w+ly )?(?P<action>[a-z]{{3,}}(?:ed|es|s)|wrote|won|beat|bought|sold|built|led|"
-    rf"founded|left|met|gave|made|took|sent|saw|taught|fought|chose|held) )(?P<right>{_NOUN_PHRASE})"
-    r"(?=[.,;]| (?:in|on|at|for|from|during|after|before|when|until|who|which)\b)"
+    rf"(?P<left>{_NOUN_PHRASE})(?P<verb> (?:\w+ly )?(?P<action>[a-z]{{3,}}(?:ed|es|s)|wrote|"
+    r"won|beat|bought|sold|built|led|founded|left|met|gave|made|took|sent|saw|taught|fought|chose|"
+    r"held) )"
+    rf"(?P<right>{_NOUN_PHRASE}){_PHRASE_END}"
 )
 _NO_ACTIONS: Final = frozenset(
-    "met fought married equals equaled resembles resembled was is has as says this its looks looked called calls describes explains needs remains remained becomes became means joined".split()
+    "met fought married equals equaled resembles resembled was is has as says this its looks "
+    "looked called calls describes explains needs remains remained becomes became means "
+    "joined".split()
+)
+_NO_NOUNS: Final = frozenset(
+    "is are was also always following same first last next only previous above latter "
+    "former".split()
+)
+_CLAUSE: Final = re.compile(
+    r"\b(?:that|which|who|it|this|to|they|he|she|you|we|and|is|are|was|were|so|or)\b", re.IGNORECASE
+)
+_REFERRING: Final = re.compile(r"\b(?:that|which|who|it|they|he|she|this)\b", re.IGNORECASE)
+_SUBORDINATE: Final = re.compile(
+    r"\b(?:if|when|that|which|who|while|where|whether|as|because)\b", re.IGNORECASE
 )
 
 
@@ -133,10 +149,8 @@ def _is_name(name: str, common: frozenset[str]) -> bool:
     words = name.split()
     if any(word in _NO_NAMES for word in words):
         return False
-    return (
-        len(words) > 1
-        or (name.casefold() not in common
-        and name.casefold().removesuffix("s") not in common)
+    return len(words) > 1 or (
+        name.casefold() not in common and name.casefold().removesuffix("s") not in common
     )
 
 
@@ -210,11 +224,7 @@ def change_negation(sentence: str, material: Material, chance: Random) -> str | 
         return None
     match = _AUXILIARY.search(sentence)
     # Inside of a condition or a relative clause the sentence would still be true.
-    if not match or re.search(
-        r"\b(?:if|when|that|which|who|while|where|whether|as|because)\b",
-        sentence[: match.start()],
-        re.I,
-    ):
+    if not match or _SUBORDINATE.search(sentence[: match.start()]):
         return None
     written = match.group()
     first, _, rest = written.partition(" ")
@@ -287,37 +297,11 @@ def swap_roles(sentence: str, material: Material, chance: Random) -> str | None:
 
 def _is_phrase(text: str) -> bool:
     """Whether a text can be who or what does something: a name, or an article and a noun."""
-    words = text.split()
-    if (
-        (words[0] in _NO_NAMES
-        and words[0] not in ("The", "A", "An", "This", "Each"))
-        or (len(words) == 1
-        and text.islower())
-    ):
-        return False
-    no_nouns = (
-        "is",
-        "are",
-        "was",
-        "also",
-        "always",
-        "following",
-        "same",
-        "first",
-        "last",
-        "next",
-        "only",
-        "previous",
-        "above",
-        "latter",
-        "former",
-    )
-    return (
-        (len(words) > 1
-        and words[-1] not in no_nouns)
-        or (text[0].isupper()
-        and words[0] not in _NO_NAMES)
-    )
+    first, *others = text.split()
+    if not others:
+        return text[0].isupper() and first not in _NO_NAMES
+    is_article = first in ("The", "A", "An", "This", "Each")
+    return others[-1] not in _NO_NOUNS and (is_article or first not in _NO_NAMES)
 
 
 def _is_verb(word: str, material: Material) -> bool:
@@ -337,31 +321,24 @@ def _starting(text: str) -> str:
 def _inside(text: str, material: Material) -> str:
     """A phrase in the middle of a sentence: lower case, unless it begins with a name."""
     first = text.split()[0]
-    if first in _NO_NAMES or first.casefold() in material.lexicon.common:
-        known = any(
-            first in name.split()[:-1]
-            for name in names_in(material.passage, material.lexicon.common)
-        )
-        known = known or bool(re.match(r"[A-Z]\w+ [A-Z][a-z]+$", text))
-        return (
-            text
-            if (known and first not in _NO_NAMES) or (len(first) > 1 and first.isupper())
-            else text[0].lower() + text[1:]
-        )
-    return text
+    names = names_in(material.passage, material.lexicon.common)
+    is_name = (
+        first.casefold() not in material.lexicon.common
+        or any(first in name.split()[:-1] for name in names)
+        or bool(re.match(r"[A-Z]\w+ [A-Z][a-z]+$", text))
+        or (len(first) > 1 and first.isupper())
+    )
+    return text if is_name and first not in _NO_NAMES else text[0].lower() + text[1:]
 
 
 def turn_comparison(sentence: str, material: Material, chance: Random) -> str | None:
     """The two sides of ``than`` swapped, or the comparative replaced by its opposite."""
-    if match := _SIDES.fullmatch(sentence):
-        if not re.search(
-            r"\b(?:that|which|who|it|they|he|she|this)\b", match["left"] + match["right"], re.I
-        ):
-            right, left = _starting(match["right"]), _inside(match["left"], material)
-            return f"{right} {match['verb']} {match['how']} than {left}{match['end']}"
-    if match := _COMPARISON.search(sentence):
-        return _put(sentence, match, _COMPARATIVES[match.group()])
-    return None
+    sides = _SIDES.fullmatch(sentence)
+    if sides and not _REFERRING.search(f"{sides['left']} {sides['right']}"):
+        right, left = _starting(sides["right"]), _inside(sides["left"], material)
+        return f"{right} {sides['verb']} {sides['how']} than {left}{sides['end']}"
+    match = _COMPARISON.search(sentence)
+    return _put(sentence, match, _COMPARATIVES[match.group()]) if match else None
 
 
 def all_for_some(sentence: str, material: Material, chance: Random) -> str | None:
@@ -379,13 +356,10 @@ def turn_cause(sentence: str, material: Material, chance: Random) -> str | None:
         effect = _inside(match["effect"], material)
         return f"{_starting(match['cause'])} because {effect}."
     match = _CAUSES.fullmatch(sentence)
-    if not match or re.search(
-        r"\b(?:that|which|who|it|this|to|they|he|she|you|we|and|is|are|was|were|so|or)\b",
-        match["left"] + " " + match["right"],
-        re.I,
-    ):
+    if not match or _CLAUSE.search(f"{match['left']} {match['right']}"):
         return None
-    return f"{_starting(match['right'])} {match['verb']} {_inside(match['left'], material)}{match['end']}"
+    left, right = _inside(match["left"], material), _starting(match["right"])
+    return f"{right} {match['verb']} {left}{match['end']}"
 
 
 def _put(sentence: str, match: re.Match[str], other: str) -> str:
@@ -395,11 +369,8 @@ def _put(sentence: str, match: re.Match[str], other: str) -> str:
 def _with_article(sentence: str, position: int) -> str:
     """Mends ``a`` and ``an`` before a word that was put in."""
     before, word = sentence[:position], sentence[position:]
-    article = "an" if word[:1] in "aeiou" else "a"
-    return (
-        re.sub(r"\b([aA])n? $", lambda m: ("A" if m[1] == "A" else "a") + article[1:] + " ", before)
-        + word
-    )
+    article = r"\1n " if word[:1] in "aeiou" else r"\1 "
+    return re.sub(r"\b([aA])n? $", article, before) + word
 
 
 CHANGES: Final[dict[str, Rule]] = {

@@ -20,9 +20,9 @@ _DOMINANT: Final = 0.75
 _NO_OPPOSITES: Final = frozenset(
     "be have do not in on up down out over under one two man woman men women here there first "
     "second now then off well ill yes no home away day night black white right left hand "
-    "back front come go give take get make know say see use some all any many few like use misuse service "
-    "physical known wide annual raise appearance other same follow following help free plain stay "
-    "set user".split()
+    "back front come go give take get make know say see use some all any many few like use "
+    "misuse service physical known wide annual raise appearance other same follow following "
+    "help free plain stay set user".split()
 )
 
 
@@ -94,7 +94,9 @@ def read_wordnet(folder: Path) -> Lexicon:
             past = database.forms(word.lemma, "v").get("ed") if pos == "v" else None
             if past:
                 participles[past] = word.lemma
-    common = frozenset().union(*(_common_words(folder / f"data.{_FILES[p]}", p) for p in _FILES))
+    common = frozenset(
+        word for pos, name in _FILES.items() for word in _common_words(folder / f"data.{name}", pos)
+    )
     return Lexicon(_sorted(synonyms), _sorted(opposites), participles, common)
 
 

@@ -20,26 +20,33 @@ _CONTRACTED: Final = (
     ("There is", "There's"), ("there is", "there's"), ("that is", "that's"), ("it will", "it'll"),
     ("you will", "you'll"), ("we have", "we've"), ("they have", "they've"), ("you have", "you've"),
 )  # fmt: skip
-_AGENT_END: Final = r"(?=\.$|,? (?:in|on|at|for|from|during|after|before|when|since|until|while)\b)"
+_AGENT_END: Final = (
+    r"(?=\.$|,? (?:in|on|at|for|from|during|after|before|when|since|until|while)\b)(?P<rest>.*)\."
+)
 _PASSIVE: Final = re.compile(
-    r"(?P<object>(?:[A-Z][\w’'-]*)(?: [\w’'-]+){0,5}?) (?P<be>is|are|was|were) (?P<verb>[a-z]+ed) by "
-    rf"(?P<agent>(?:the |a |an )?(?:[\w’'-]+ ){{0,4}}?[\w’'-]+){_AGENT_END}(?P<rest>.*)\."
+    r"(?P<object>(?:[A-Z][\w’'-]*)(?: [\w’'-]+){0,5}?) (?P<be>is|are|was|were) "
+    rf"(?P<verb>[a-z]+ed) by (?P<agent>(?:the |a |an )?(?:[\w’'-]+ ){{0,4}}?[\w’'-]+){_AGENT_END}"
 )
 _PRONOUNS: Final = {
     "It": "it", "He": "him", "She": "her", "They": "them", "This": "this", "These": "these",
 }  # fmt: skip
 _ACTIVE: Final = re.compile(
     rf"(?P<agent>(?:The |A |An )?(?:{NAME.pattern}|[a-z-]+(?: [a-z-]+)?)) (?P<verb>[a-z]+ed) "
-    rf"(?P<object>(?:the |a |an |his |her |its |their )?(?:[\w’'-]+ ){{0,3}}?[\w’'-]+){_AGENT_END}(?P<rest>.*)\."
+    r"(?P<object>(?:the |a |an |his |her |its |their )?(?:[\w’'-]+ ){0,3}?[\w’'-]+)"
+    rf"{_AGENT_END}"
 )
+_ITEM: Final = r"[\w’'-]+(?: [\w’'-]+)?"
 _LIST: Final = re.compile(
-    r"(?P<first>\b[\w’'-]+(?: [\w’'-]+)?), (?P<middle>(?:[\w’'-]+(?: [\w’'-]+)?, ){0,5})"
-    r"(?P<second>[\w’'-]+(?: [\w’'-]+)?),? (?P<word>and|or) (?P<last>[\w’'-]+(?: [\w’'-]+)?)(?=[.;]|$)"
+    r"(?:\b(?:are|is|includes?|including|as|by|of|with|like|were|for|in):? |: )"
+    rf"(?P<list>(?P<first>{_ITEM}), (?P<middle>(?:{_ITEM}, ){{0,5}})(?P<second>{_ITEM}),? "
+    rf"(?P<word>and|or) (?P<last>{_ITEM}))(?=[.;]|$)"
 )
+_VERB: Final = r"(?:is|are|was|were|has|had|have|can|will)"
+_PRONOUN: Final = r"(?:the|it|he|she|they|this|these)"
 _COORDINATED: Final = re.compile(
-    r"(?P<left>(?P<subject>[A-Z][^,;:()]{1,50}?) (?:is|are|was|were|has|had|have|can|will) [^;:()]{15,160}?)"
-    r"(?:,? and (?P<right>(?:is|are|was|were|has|had|have|can|will) [^;:()]{12,160})"
-    r"|(?:,|;) (?:and |but )?(?P<whole>(?:the|it|he|she|they|this|these) (?:\w+ ){0,3}(?:is|are|was|were|has|had|have|can|will) [^;:()]{12,160}))\."
+    rf"(?P<left>(?P<subject>[A-Z][^,;:()]{{1,50}}?) {_VERB} [^;:()]{{15,160}}?)"
+    rf"(?:,? and (?P<right>{_VERB} [^;:()]{{12,160}})|(?:,|;) (?:and |but )?"
+    rf"(?P<whole>{_PRONOUN} (?:\w+ ){{0,3}}{_VERB} [^;:()]{{12,160}}))\."
 )
 _DEPENDENT: Final = re.compile(
     r"\b(?:if|when|while|although|though|because|since|unless|until|whether|that|which|who|whose|"
@@ -153,18 +160,14 @@ def synonym(sentence: str, material: Material, chance: Random) -> str | None:
 def reorder_list(sentence: str, material: Material, chance: Random) -> str | None:
     """The first and the last item of a list, the other way round."""
     match = _LIST.search(sentence)
-    # Before the first item may stand more of it; one word after a verb or a colon is whole.
-    if not match or not re.search(
-        r"(?:\b(?:are|is|include|includes|including|as|by|of|with|like|were|for|in):?|:) $",
-        sentence[: match.start()],
-    ):
+    if not match:
         return None
     first, last = match["first"], match["last"]
     if first[0].isupper() != last[0].isupper() or _is_complex(first) or _is_complex(last):
         return None
-    comma = "," if f"{match['second']}, {match['word']}" in match.group() else ""
+    comma = "," if f"{match['second']}, {match['word']}" in match["list"] else ""
     turned = f"{last}, {match['middle']}{match['second']}{comma} {match['word']} {first}"
-    return sentence[: match.start()] + turned + sentence[match.end() :]
+    return sentence[: match.start("list")] + turned + sentence[match.end() :]
 
 
 def split(sentence: str, material: Material, chance: Random) -> str | None:
