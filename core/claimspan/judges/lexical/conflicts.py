@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.name_conflicts import name_conflict, nationality_conflict
+from claimspan.judges.lexical.name_conflicts import (
+    agent_conflict,
+    name_conflict,
+    nationality_conflict,
+)
 from claimspan.judges.lexical.near_copies import NearCopy, near_copy
 from claimspan.judges.lexical.negation_conflicts import (
     claim_negates,
@@ -19,7 +23,7 @@ from claimspan.judges.lexical.negation_conflicts import (
     reference_negates,
 )
 from claimspan.judges.lexical.opposite_conflicts import opposite_conflict
-from claimspan.judges.lexical.order_conflicts import exchanged_roles, turned_voice
+from claimspan.judges.lexical.order_conflicts import exchanged_roles, swapped_sides, turned_voice
 from claimspan.judges.lexical.quantity_conflicts import (
     date_conflict,
     number_conflict,
@@ -32,6 +36,8 @@ from claimspan.judges.lexical.replacement_conflicts import (
     replaced_opposite,
     replaced_quantifier,
     replaced_unit,
+    turned_degree,
+    unfounded_generalisation,
 )
 from claimspan.text.words import Token
 
@@ -54,12 +60,16 @@ DETECTORS: Final[dict[str, Detector]] = {
     "opposite": opposite_conflict,
     "nationality": nationality_conflict,
     "entity": name_conflict,
+    "agent": agent_conflict,
+    "degree": turned_degree,
+    "generalisation": unfounded_generalisation,
 }
 """Every detector by the kind of conflict that it finds, in the order in which they run."""
 
 ORDER_DETECTORS: Final[dict[str, Detector]] = {
     "roles": exchanged_roles,
     "voice": turned_voice,
+    "sides": swapped_sides,
 }
 """Detectors of words in an order that says something else."""
 

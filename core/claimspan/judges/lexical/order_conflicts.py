@@ -6,6 +6,7 @@ elsewhere, a date at the end. It is none where two parts have changed places aro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,7 +14,7 @@ from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.text.words import Token
 
-__all__ = ["exchanged_roles", "turned_voice"]
+__all__ = ["exchanged_roles", "swapped_sides", "turned_voice"]
 
 # Around these both sides may change places.
 _SYMMETRIC: Final = frozenset(
@@ -27,6 +28,11 @@ _COPULAS: Final = frozenset(
     "is are was were be been being also je so bil bila bilo bili ist sind war waren est sont était "
     "es son era è sono in y e i o".split()
 )
+_ACTIONS: Final = frozenset(
+    "beat bought built chose fought found gave held hit led left lost made owns paid sold sent "
+    "taught told took won wrote leads supplies employs sponsors funds".split()
+)
+_MIN_PAST_LENGTH: Final = 4
 # Parts that changed places are all there.
 _MIN_COVERAGE: Final = 0.9
 _MAX_SIDE: Final = 4
@@ -50,6 +56,33 @@ def exchanged_roles(claim: Sequence[Token], support: Support) -> str | None:
     )
     pivot = _pivot(claimed, given) or _pivot(claimed[::-1], given[::-1])
     return claimed[0] if pivot and not _is_harmless(pivot) else None
+
+
+def swapped_sides(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects a verb whose subject and object changed places in a sentence of other form.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the verb; None where there is no conflict.
+    """
+    sentence = support.sentence
+    if support.coverage < _MIN_COVERAGE or bool(_agents(claim)) != bool(_agents(sentence)):
+        return None
+    given = Counter(token.stem for token in sentence)
+    for place, token in enumerate(claim):
+        if given[token.stem] != 1 or not _is_action(token):
+            continue
+        there = next(i for i, other in enumerate(sentence) if other.stem == token.stem)
+        if not _is_action(sentence[there]) or _joins(claim, place) or _joins(sentence, there):
+            continue
+        doer, done_to = _side(claim[:place], last=True), _side(claim[place + 1 :])
+        before, after = _side(sentence[:there], last=True), _side(sentence[there + 1 :])
+        if doer & after and done_to & before and not (doer & before or done_to & after):
+            return token.stem
+    return None
 
 
 def turned_voice(claim: Sequence[Token], support: Support) -> str | None:
@@ -89,6 +122,18 @@ def _turned(passive: Sequence[Token], verbs: Sequence[int], active: Sequence[Tok
         if before & doer and after & done_to and not (before & done_to or after & doer):
             return stem
     return None
+
+
+def _is_action(token: Token) -> bool:
+    """Tells whether a word is a verb of one who does and one whom it is done to, by its ending."""
+    word = token.text
+    return word in _ACTIONS or (word.endswith("ed") and len(word) >= _MIN_PAST_LENGTH)
+
+
+def _joins(tokens: Sequence[Token], verb: int) -> bool:
+    """Tells whether the sides of a verb are joined beside it, as in "Ana and Ben married"."""
+    near = tokens[max(verb - _MAX_SIDE, 0) : verb + _MAX_SIDE]
+    return any(token.text.casefold() in _SYMMETRIC for token in near)
 
 
 def _is_passive(tokens: Sequence[Token], verb: int) -> bool:

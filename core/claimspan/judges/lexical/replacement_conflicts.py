@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
@@ -26,12 +27,18 @@ __all__ = [
     "replaced_opposite",
     "replaced_quantifier",
     "replaced_unit",
+    "turned_degree",
+    "unfounded_generalisation",
 ]
 
 _UNIVERSAL: Final = frozenset(
     "all every each always entirely completely wholly fully exclusively only everyone everything "
     "everybody any invariably universally totally".split()
 )
+_GENERAL: Final = frozenset("all every always everyone everything everybody".split())
+_NONE: Final = frozenset("no none never not nobody nothing both whole total throughout".split())
+_BEFORE_ALL: Final = frozenset("they we us them you have has are were at after above".split())
+_MIN_COMPARATIVE: Final = 4
 _PARTIAL: Final = frozenset(
     "some many most several few often usually sometimes generally typically frequently mostly "
     "partly partially occasionally mainly largely half certain various commonly primarily "
@@ -184,6 +191,60 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
             if token.text.casefold() in _UNIVERSAL and given & _PARTIAL and not given & _UNIVERSAL:
                 return token.stem
     return None
+
+
+def turned_degree(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects ``denser`` or ``more dense`` where the sentence says ``less dense``, or reversed.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's word; None where there is no conflict.
+    """
+    claimed = _degrees(claim)
+    found = _degrees(support.sentence) if claimed else set()
+    turned = {(base, not is_more) for base, is_more in claimed} & (found - claimed)
+    return min(turned)[0] if turned else None
+
+
+def unfounded_generalisation(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects ``all``, ``every`` or ``always`` in a claim where the reference limits nothing so.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's word; None where there is no conflict.
+    """
+    general = next((i for i, t in enumerate(claim) if t.text.casefold() in _GENERAL), None)
+    if general is None or _is_idiom(claim, general):
+        return None
+    known = any(token.text.casefold() in _UNIVERSAL | _NONE for token in support.window)
+    return None if known else claim[general].stem
+
+
+def _is_idiom(tokens: Sequence[Token], position: int) -> bool:
+    """Tells whether ``all`` says nothing about how many: ``all the time``, ``they all``."""
+    before = tokens[max(position - 1, 0) : position]
+    after = [token.text for token in tokens[position + 1 : position + 3]]
+    return after == ["the", "time"] or any(token.text in _BEFORE_ALL for token in before)
+
+
+def _degrees(tokens: Sequence[Token]) -> set[tuple[str, bool]]:
+    """Returns the stems of what is compared, each with whether there is more of it."""
+    found: set[tuple[str, bool]] = set()
+    if not any(token.text == "than" for token in tokens):
+        return found
+    for before, token in pairwise(tokens):
+        if before.text in ("more", "less"):
+            found.add((token.stem, before.text == "more"))
+    for token in tokens:
+        if token.text.endswith("er") and len(token.text) > _MIN_COMPARATIVE:
+            found |= {(stem(token.text[:-2]), True), (stem(token.text[:-1]), True)}
+    return found
 
 
 def _differ_in_negation(copy: NearCopy) -> bool:
