@@ -35,6 +35,7 @@ _ACTIONS: Final = frozenset(
 _MIN_PAST_LENGTH: Final = 4
 # Parts that changed places are all there.
 _MIN_COVERAGE: Final = 0.9
+_NEAREST: Final = 2
 _MAX_SIDE: Final = 4
 """Content words on a side of a verb that may name who or what it is about."""
 
@@ -51,10 +52,12 @@ def exchanged_roles(claim: Sequence[Token], support: Support) -> str | None:
     """
     if support.coverage < _MIN_COVERAGE:
         return None
-    claimed, given = _different_ends(
-        [token.stem for token in claim], [token.stem for token in support.sentence]
-    )
-    pivot = _pivot(claimed, given) or _pivot(claimed[::-1], given[::-1])
+    claimed = [token.stem for token in claim]
+    given = [token.stem for token in support.sentence]
+    pivot: list[str] = []
+    # Common ends are no part of what moved, unless a sentence that goes on ends like it by chance.
+    for one, two in (_different_ends(claimed, given), (claimed, given)):
+        pivot = pivot or _pivot(one, two) or _pivot(one[::-1], two[::-1])
     return claimed[0] if pivot and not _is_harmless(pivot) else None
 
 
@@ -78,8 +81,8 @@ def swapped_sides(claim: Sequence[Token], support: Support) -> str | None:
         there = next(i for i, other in enumerate(sentence) if other.stem == token.stem)
         if not _is_action(sentence[there]) or _joins(claim, place) or _joins(sentence, there):
             continue
-        doer, done_to = _side(claim[:place], last=True), _side(claim[place + 1 :])
-        before, after = _side(sentence[:there], last=True), _side(sentence[there + 1 :])
+        doer, done_to = _nearest(claim, place)
+        before, after = _nearest(sentence, there)
         if doer & after and done_to & before and not (doer & before or done_to & after):
             return token.stem
     return None
@@ -139,6 +142,14 @@ def _joins(tokens: Sequence[Token], verb: int) -> bool:
 def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
     """Tells whether a verb is a passive that does not say by whom."""
     return any(token.text in _COPULAS for token in tokens[max(verb - 2, 0) : verb])
+
+
+def _nearest(tokens: Sequence[Token], verb: int) -> tuple[set[str], set[str]]:
+    """Returns the stems of the two content words before a verb, and of the two after it."""
+    words = [(i, token.stem) for i, token in enumerate(tokens) if is_content_word(token)]
+    before = [stem for i, stem in words if i < verb]
+    after = [stem for i, stem in words if i > verb]
+    return set(before[-_NEAREST:]), set(after[:_NEAREST])
 
 
 def _side(tokens: Sequence[Token], *, last: bool = False) -> set[str]:
