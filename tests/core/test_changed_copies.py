@@ -113,6 +113,41 @@ def test_all_in_the_place_of_some_is_not_entailed(claim: str, reference: str) ->
     assert _label(reference, claim) is not Label.CONTRADICTED
 
 
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("Finch sued Delmar over a patent in 2020.", "Delmar sued Finch in 2020 over a patent."),
+        ("Marek defeated Brandt in the final.", "In the final, Brandt defeated Marek 6-4."),
+        ("The head reports to the officer.",
+         "The officer reports to the head, who reports to the chief officer."),
+        ("The drama was directed by Jonas Weil.",
+         "The drama, a 2016 film directed by Amina Farouk, has music by Jonas Weil."),
+        ("Steam is denser than liquid water.", "Steam is less dense than liquid water."),
+    ],
+)  # fmt: skip
+def test_roles_are_compared_in_sentences_of_another_form_too(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("All rooms of the hotel are accessible.", Label.NEUTRAL),
+        ("Ground-floor rooms of the hotel are accessible all the time.", Label.ENTAILED),
+    ],
+)
+def test_what_is_said_of_some_is_not_said_of_all(claim: str, label: Label) -> None:
+    reference = "The hotel has 64 rooms. Ground-floor rooms of the hotel are accessible."
+
+    assert _label(claim, reference) is label
+
+
+def test_a_very_long_copy_is_judged_in_reasonable_time() -> None:
+    words = " ".join(f"word{n % 700}" for n in range(20_000))
+
+    assert _label(f"{words} end.", f"Start {words}.") is Label.ENTAILED
+
+
 def test_two_joined_sentences_are_entailed_where_one_of_them_denies() -> None:
     reference = "If there is no source, return None. This could happen if it is defined in C."
     claim = "If there is no source, return None, and this could happen if it is defined in C."

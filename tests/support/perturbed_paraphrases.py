@@ -45,7 +45,8 @@ _VERB: Final = r"(?:is|are|was|were|has|had|have|can|will)"
 _PRONOUN: Final = r"(?:the|it|he|she|they|this|these)"
 _COORDINATED: Final = re.compile(
     rf"(?P<left>(?P<subject>[A-Z][^,;:()]{{1,50}}?) {_VERB} [^;:()]{{15,160}}?)"
-    rf"(?:,? and (?P<right>(?:is|are|was|were|has|can|will) [^;:()]{{12,160}})|(?:,|;) (?:and |but )?"
+    r"(?:,? and (?P<right>(?:is|are|was|were|has|can|will) [^;:()]{12,160})"
+    r"|(?:,|;) (?:and |but )?"
     rf"(?P<whole>{_PRONOUN} (?:\w+ ){{0,3}}{_VERB} [^;:()]{{12,160}}))\."
 )
 _DEPENDENT: Final = re.compile(
@@ -126,7 +127,10 @@ def _to_passive(sentence: str, material: Material) -> str | None:
 
 def _is_complex(phrase: str) -> bool:
     return bool(_DEPENDENT.search(phrase)) or bool(
-        re.search(r"\b(?:and|or|to|is|are|was|were|of|in|by|that|as|on|may|might|must|should|\w+ly|\w+ing)\b|,", phrase)
+        re.search(
+            r"\b(?:and|or|to|is|are|was|were|of|in|by|that|as|on|may|might|must|should|\w+ly|\w+ing)\b|,",
+            phrase,
+        )
     )
 
 

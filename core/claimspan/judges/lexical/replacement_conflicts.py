@@ -204,7 +204,9 @@ def turned_degree(claim: Sequence[Token], support: Support) -> str | None:
         The stem of the claim's word; None where there is no conflict.
     """
     claimed = _degrees(claim)
-    found = _degrees(support.sentence) if claimed else set()
+    if not claimed:
+        return None
+    found = _degrees(support.sentence)
     turned = {(base, not is_more) for base, is_more in claimed} & (found - claimed)
     return min(turned)[0] if turned else None
 
