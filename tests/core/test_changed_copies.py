@@ -9,6 +9,8 @@ from typing import Final
 import pytest
 
 from claimspan.judges import LexicalJudge
+from claimspan.judges.lexical.conflicts import DETECTORS, NEAR_COPY_DETECTORS, ORDER_DETECTORS
+from claimspan.judges.lexical.judge import CONFLICT_PROBABILITY
 from claimspan.verdicts import Claim, Label
 
 JUDGE: Final = LexicalJudge()
@@ -163,3 +165,10 @@ def test_the_table_of_opposites_names_its_source_and_licence() -> None:
     assert "WordNet 3.0 Copyright 2006 by Princeton University" in "\n".join(head)
     assert len(rows) > 1000
     assert all(len(row) > 1 and row[0] not in row[1:] for row in rows)
+
+
+def test_every_kind_of_conflict_has_its_weight() -> None:
+    kinds = [*DETECTORS, *ORDER_DETECTORS, *NEAR_COPY_DETECTORS]
+
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) == set(CONFLICT_PROBABILITY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
@@ -93,7 +93,7 @@ def _bases(word: str, degree: str) -> set[str]:
 def _table() -> Mapping[str, frozenset[str]]:
     """Reads WordNet's opposites, by stem."""
     opposites: dict[str, set[str]] = defaultdict(set)
-    table = files("claimspan.judges.lexical").joinpath("opposites.txt").read_text(encoding="utf-8")
+    table = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
     for line in table.splitlines():
         if line[:1] != "#":
             word, *others = map(stem, line.split())
