@@ -7,20 +7,41 @@ else, and has the claim's filling nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.name_conflicts import name_conflict, nationality_conflict
+from claimspan.judges.lexical.name_conflicts import (
+    agent_conflict,
+    name_conflict,
+    nationality_conflict,
+)
+from claimspan.judges.lexical.near_copies import NearCopy, near_copy
 from claimspan.judges.lexical.negation_conflicts import (
     claim_negates,
     has_negation,
     reference_negates,
 )
 from claimspan.judges.lexical.opposite_conflicts import opposite_conflict
+from claimspan.judges.lexical.order_conflicts import exchanged_roles, swapped_sides, turned_voice
+from claimspan.judges.lexical.replacement_conflicts import (
+    replaced_name,
+    replaced_negation,
+    replaced_number,
+    replaced_opposite,
+    replaced_quantifier,
+    replaced_unit,
+    turned_degree,
+    unfounded_generalisation,
+)
 from claimspan.text.words import Token
 
-__all__ = ["DETECTORS", "Conflict", "find_conflicts"]
+__all__ = ["DETECTORS", "NEAR_COPY_DETECTORS", "ORDER_DETECTORS", "Conflict", "find_conflicts"]
+
+# Below this coverage no sentence of the window is nearly the claim; looking would cost time.
+_MIN_COPY_COVERAGE: Final = 0.4
+# Longer ones are dumps, and an alignment takes quadratic time.
+_MAX_COPY_TOKENS: Final = 150
 
 Detector = Callable[[Sequence[Token], Support], str | None]
 """Takes a claim and its support; returns the stem of the claim's word in conflict, or None."""
@@ -31,8 +52,28 @@ DETECTORS: Final[dict[str, Detector]] = {
     "opposite": opposite_conflict,
     "nationality": nationality_conflict,
     "entity": name_conflict,
+    "agent": agent_conflict,
+    "degree": turned_degree,
+    "generalisation": unfounded_generalisation,
 }
 """Every detector by the kind of conflict that it finds, in the order in which they run."""
+
+ORDER_DETECTORS: Final[dict[str, Detector]] = {
+    "roles": exchanged_roles,
+    "voice": turned_voice,
+    "sides": swapped_sides,
+}
+"""Detectors of words in an order that says something else."""
+
+NEAR_COPY_DETECTORS: Final[dict[str, Callable[[NearCopy, Support], str | None]]] = {
+    "replaced name": replaced_name,
+    "replaced number": replaced_number,
+    "replaced unit": replaced_unit,
+    "replaced opposite": replaced_opposite,
+    "replaced negation": replaced_negation,
+    "replaced quantifier": replaced_quantifier,
+}
+"""Detectors of words in the place of others, for claims that nearly copy a sentence."""
 
 
 class Conflict(NamedTuple):
@@ -60,8 +101,20 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
         return []
     # A claim with a negation ("is not American") is supported by another value, not contradicted.
     detectors = {"negation": claim_negates} if has_negation(claim) else DETECTORS
-    found = ((kind, detector(claim, support)) for kind, detector in detectors.items())
+    found = [(kind, detector(claim, support)) for kind, detector in detectors.items()]
+    longest = max(len(claim), len(support.sentence))
+    if support.coverage >= _MIN_COPY_COVERAGE and longest <= _MAX_COPY_TOKENS:
+        found += _found_in_copy(claim, support)
     conflicts = [Conflict(kind, stem) for kind, stem in found if stem is not None]
     # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
     # would be in conflict with each of its own.
     return [] if conflicts and support.reference.quotes(claim) else conflicts
+
+
+def _found_in_copy(claim: Sequence[Token], support: Support) -> Iterator[tuple[str, str | None]]:
+    """Yields what the detectors find that need a sentence with nearly the same words."""
+    for kind, detector in ORDER_DETECTORS.items():
+        yield kind, detector(claim, support)
+    if copy := near_copy(claim, support.sentence):
+        for kind, detect in NEAR_COPY_DETECTORS.items():
+            yield kind, detect(copy, support)

@@ -10,7 +10,7 @@ from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.text.dates import MONTHS
 from claimspan.text.words import Token
 
-__all__ = ["name_conflict", "nationality_conflict"]
+__all__ = ["agent_conflict", "is_nationality", "name_conflict", "nationality_conflict"]
 
 _NATIONALITIES: Final = frozenset(
     "american british english scottish welsh irish french german italian spanish portuguese dutch "
@@ -24,6 +24,9 @@ _NATIONALITIES: Final = frozenset(
 # A name is looked for up to three words after its preposition: "by the young architect Ana".
 _MAX_PHRASE_WORDS: Final = 3
 _PREPOSITIONS: Final = frozenset("in at by from on near for to as with during starring".split())
+
+# As many tokens after "by" may be names: "by Ana Kolman, Ben Dorvin and the Royal Society".
+_MAX_AGENT_TOKENS: Final = 10
 
 
 def nationality_conflict(claim: Sequence[Token], support: Support) -> str | None:
@@ -61,6 +64,32 @@ def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
     return None
 
 
+def agent_conflict(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects another name of who did something: ``directed by Ana`` for ``directed by Ben``.
+
+    Unlike ``name_conflict`` it counts a name that the reference has elsewhere.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's name; None where there is no conflict.
+    """
+    claimed = _agents(claim)
+    found = _agents(support.window) if claimed else {}
+    for verb, names in claimed.items():
+        others = found.get(verb)
+        if others and not set(names) & set(others):
+            return names[0]
+    return None
+
+
+def is_nationality(token: Token) -> bool:
+    """Tells whether a word says what country or continent somebody or something is from."""
+    return token.text.casefold() in _NATIONALITIES
+
+
 def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:
     """Returns the stems of the first words of names, by the phrase from a preposition to them."""
     names: dict[str, list[str]] = {}
@@ -75,6 +104,23 @@ def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:
         elif phrase and is_content_word(token) and word not in _NATIONALITIES:
             phrase = [*phrase, token.stem] if len(phrase) < _MAX_PHRASE_WORDS else []
     return names
+
+
+def _agents(tokens: Sequence[Token]) -> dict[str, list[str]]:
+    """Returns the stems of the names that follow ``by``, by the stem of the participle before."""
+    names: dict[str, list[str]] = {}
+    for i, token in enumerate(tokens[1:], 1):
+        verb = tokens[i - 1]
+        if token.text == "by" and verb.text.endswith(("ed", "en")):
+            after = tokens[i + 1 : i + 1 + _MAX_AGENT_TOKENS]
+            end = next((n for n, t in enumerate(after) if _ends_names(t)), len(after))
+            if found := [other.stem for other in after[:end] if _is_name(other)]:
+                names.setdefault(verb.stem, []).extend(found)
+    return names
+
+
+def _ends_names(token: Token) -> bool:
+    return is_content_word(token) and not token.text[:1].isupper()
 
 
 def _is_name(token: Token) -> bool:

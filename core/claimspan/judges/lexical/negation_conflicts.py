@@ -8,14 +8,21 @@ from typing import Final
 from claimspan.judges.lexical.coverage import Support
 from claimspan.text.words import FUNCTION_WORDS, Token
 
-__all__ = ["claim_negates", "has_negation", "is_content_word", "reference_negates"]
+__all__ = [
+    "claim_negates",
+    "has_negation",
+    "is_content_word",
+    "is_negator",
+    "negation_scopes",
+    "reference_negates",
+]
 
 _NEGATORS: Final = frozenset(
     "not no never none nobody nothing neither nor without cannot unable failed fails refused "
     "refuses denied denies lacks lacked hardly zero".split()
 )
 # "Not only" and "no doubt" deny nothing.
-_AFFIRMING: Final = frozenset("only just merely doubt matter longer less more later".split())
+_AFFIRMING: Final = frozenset("only just merely doubt wonder matter longer less more later".split())
 # The scope of a negator is the next two content words within five tokens: a short phrase.
 _SCOPE_TOKENS: Final = 5
 _SCOPE_WORDS: Final = 2
@@ -35,7 +42,12 @@ def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the first denied word; None where there is no conflict.
     """
-    return None if has_negation(support.sentence) else _denied_stem(claim, support.sentence)
+    if has_negation(support.sentence):
+        return None
+    denied = _denied_stem(claim, support.sentence)
+    # A claim of two sentences may have its negation from the other one.
+    elsewhere = negation_scopes(support.window) if denied else ()
+    return None if any(denied in scope for scope in elsewhere) else denied
 
 
 def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
@@ -56,12 +68,12 @@ def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
 
 def has_negation(tokens: Sequence[Token]) -> bool:
     """Tells whether a claim or a sentence denies anything."""
-    return bool(_negation_scopes(tokens))
+    return bool(negation_scopes(tokens))
 
 
 def is_content_word(token: Token) -> bool:
     """Tells whether a token is neither a function word nor a negator."""
-    return token.text.casefold() not in FUNCTION_WORDS and not _is_negator(token)
+    return token.text.casefold() not in FUNCTION_WORDS and not is_negator(token)
 
 
 def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
@@ -73,20 +85,21 @@ def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
 def _denied_stem(denying: Sequence[Token], affirming: Sequence[Token]) -> str | None:
     """Returns the first stem of a negation scope whose words ``affirming`` has all."""
     stems = {token.stem for token in affirming}
-    scopes = _negation_scopes(denying)
+    scopes = negation_scopes(denying)
     return next((scope[0] for scope in scopes if scope and stems.issuperset(scope)), None)
 
 
-def _negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
+def negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     """Returns for every negator the stems of the content words that it denies."""
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if _is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+        if is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
             scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
     return scopes
 
 
-def _is_negator(token: Token) -> bool:
+def is_negator(token: Token) -> bool:
+    """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``."""
     word = token.text.casefold().replace("’", "'")
     return word in _NEGATORS or word.endswith("n't")

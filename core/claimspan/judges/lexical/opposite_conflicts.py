@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.text.words import Token, stem
 
-__all__ = ["opposite_conflict"]
+__all__ = ["are_opposites", "opposite_conflict"]
 
 _OPPOSITES: Final = {
     word: frozenset(against.split())
@@ -23,7 +26,11 @@ _OPPOSITES: Final = {
         ("higher", "lower"),
         ("highest", "lowest"),
         ("maximum", "minimum"),
-        ("larger bigger", "smaller"),
+        ("larger bigger greater", "smaller lesser"),
+        ("easier", "harder"),
+        ("easiest", "hardest"),
+        ("better", "worse"),
+        ("best", "worst"),
         ("largest biggest", "smallest"),
         ("longer", "shorter"),
         ("older", "younger"),
@@ -51,8 +58,49 @@ _OPPOSITES: Final = {
     for word in words.split()
 }
 # "Unsafe" is the opposite of "safe"; shorter words mostly start with these letters by chance.
-_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis")
+_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 _MIN_PREFIXED: Final = 5
+
+
+# "Longer" and "shorter" are opposites because "long" and "short" are.
+_DEGREES: Final = ("er", "est")
+
+
+def are_opposites(one: Token, other: Token) -> bool:
+    """Tells whether two words are opposites: ``longer`` and ``shorter``, ``able`` and ``unable``.
+
+    Args:
+        one: A word in any inflection.
+        other: Another one.
+    """
+    words = one.text.casefold(), other.text.casefold()
+    if _opposites(words[0], {words[1]}) or other.stem in _table().get(one.stem, ()):
+        return True
+    for degree in _DEGREES:
+        if all(word.endswith(degree) for word in words):
+            bases = [_bases(word, degree) for word in words]
+            return any(base in _table().get(b, ()) for b in bases[0] for base in bases[1])
+    return False
+
+
+def _bases(word: str, degree: str) -> set[str]:
+    """Returns the stems of what a comparative may come from: ``long``, ``large``, ``big``."""
+    base = word.removesuffix(degree)
+    return {stem(base), stem(base + "e"), stem(base[:-1])}
+
+
+@cache
+def _table() -> Mapping[str, frozenset[str]]:
+    """Reads WordNet's opposites, by stem."""
+    opposites: dict[str, set[str]] = defaultdict(set)
+    table = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
+    for line in table.splitlines():
+        if line[:1] != "#":
+            word, *others = map(stem, line.split())
+            opposites[word].update(others)
+            for other in others:
+                opposites[other].add(word)
+    return {word: frozenset(others - {word}) for word, others in opposites.items()}
 
 
 def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:

@@ -1,0 +1,174 @@
+"""What ``LexicalJudge`` says of a sentence of its reference after one change, or said otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from typing import Final
+
+import pytest
+
+from claimspan.judges import LexicalJudge
+from claimspan.judges.lexical.conflicts import DETECTORS, NEAR_COPY_DETECTORS, ORDER_DETECTORS
+from claimspan.judges.lexical.judge import CONFLICT_PROBABILITY
+from claimspan.verdicts import Claim, Label
+
+JUDGE: Final = LexicalJudge()
+
+
+def _label(claim: str, reference: str) -> Label | None:
+    matrix = asyncio.run(JUDGE.check([Claim(text=claim)], [reference]))
+    return matrix[0][0].label if matrix[0][0] else None
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("The singer signed with Apple Music.", "The singer signed with Decca Records."),
+        ("Romeo meets Rosaline at the ball.", "Juliet waits. Romeo meets Juliet at the ball."),
+        ("Hamlet was written by Marlowe.", "Hamlet was written by Shakespeare."),
+    ],
+)
+def test_another_name_in_the_same_place_is_a_contradiction(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("The EU complained again in Geneva.", "The European Union complained again in Geneva."),
+        ("The plan is not possible.", "The plan is impossible."),
+        ("The battle was lost in World War II.", "The battle was lost in WWII."),
+        ("The French company bought the plant.", "The France company bought the plant."),
+        ("Der Wagen steht vor der Tür und ist rot.", "Das Auto steht vor der Tür und ist rot."),
+    ],
+)  # fmt: skip
+def test_another_spelling_of_the_same_is_no_contradiction(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is not Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("Microsoft was acquired by GitHub in 2018.", "GitHub was acquired by Microsoft in 2018."),
+        ("GitHub acquired Microsoft in 2018.", "In short: Microsoft acquired GitHub in 2018."),
+        ("Microsoft was acquired by GitHub in 2018.", "Microsoft acquired GitHub in 2018."),
+        ("Canada is larger than Russia.", "Russia is larger than Canada."),
+        ("The road was closed because it rained.", "It rained because the road was closed."),
+        ("Smoking causes stress in adults.", "Stress causes smoking in adults."),
+        ("Rebecca urges Jack to come home.", "Jack urges Rebecca to come home."),
+    ],
+)
+def test_roles_a_comparison_or_a_cause_turned_round_contradict(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("GitHub was acquired by Microsoft in 2018.", "Microsoft acquired GitHub in 2018."),
+        ("Microsoft acquired GitHub in 2018.", "GitHub was acquired by Microsoft in 2018."),
+        ("In 2018 Microsoft acquired GitHub.", "Microsoft acquired GitHub in 2018."),
+        ("Paris is the capital of France.", "The capital of France is Paris."),
+        ("Red Hat, Debian and SuSE use it.", "SuSE, Debian and Red Hat use it."),
+        ("The rules are in RFC 6125, RFC 5280 and RFC 2818.",
+         "The rules are in RFC 2818, RFC 5280 and RFC 6125."),
+        ("Anna and Boris met in Rome.", "Boris and Anna met in Rome."),
+        ("Because it rained, the road was closed.", "The road was closed because it rained."),
+        ("Users shouldn't call this function.", "Users should not call this function."),
+    ],
+)  # fmt: skip
+def test_the_same_words_in_another_form_are_entailed(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.ENTAILED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("The guide lists reliable sources for it.", "The guide lists unreliable sources for it."),
+        (
+            "Shared memory is slower than a queue here.",
+            "Shared memory is faster than a queue here.",
+        ),
+        ("The longer path leads to the old castle.", "The shorter path leads to the old castle."),
+        ("The court acquitted the two brothers.", "The court convicted the two brothers."),
+        ("The file is not deleted after a day.", "The file is deleted after a day."),
+        ("The file is deleted after a day.", "The file is never deleted after a day."),
+        ("The header has 4 bits in all files.", "The header has 4 bytes in all files."),
+        ("Each visit lasts 30 minutes at most.", "Each visit lasts 30 hours at most."),
+        ("The tuple holds 1 or 1 items.", "The tuple holds 0 or 1 items."),
+    ],
+)
+def test_another_word_that_changes_the_sentence_contradicts(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("All patients recover within a week.", "Most patients recover within a week."),
+        ("The module is always built as a library.", "The module is often built as a library."),
+    ],
+)
+def test_all_in_the_place_of_some_is_not_entailed(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is not Label.ENTAILED
+    assert _label(reference, claim) is not Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("Finch sued Delmar over a patent in 2020.", "Delmar sued Finch in 2020 over a patent."),
+        ("Marek defeated Brandt in the final.", "In the final, Brandt defeated Marek 6-4."),
+        ("The head reports to the officer.",
+         "The officer reports to the head, who reports to the chief officer."),
+        ("The drama was directed by Jonas Weil.",
+         "The drama, a 2016 film directed by Amina Farouk, has music by Jonas Weil."),
+        ("Steam is denser than liquid water.", "Steam is less dense than liquid water."),
+    ],
+)  # fmt: skip
+def test_roles_are_compared_in_sentences_of_another_form_too(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("All rooms of the hotel are accessible.", Label.NEUTRAL),
+        ("Ground-floor rooms of the hotel are accessible all the time.", Label.ENTAILED),
+    ],
+)
+def test_what_is_said_of_some_is_not_said_of_all(claim: str, label: Label) -> None:
+    reference = "The hotel has 64 rooms. Ground-floor rooms of the hotel are accessible."
+
+    assert _label(claim, reference) is label
+
+
+def test_a_very_long_copy_is_judged_in_reasonable_time() -> None:
+    words = " ".join(f"word{n % 700}" for n in range(20_000))
+
+    assert _label(f"{words} end.", f"Start {words}.") is Label.ENTAILED
+
+
+def test_two_joined_sentences_are_entailed_where_one_of_them_denies() -> None:
+    reference = "If there is no source, return None. This could happen if it is defined in C."
+    claim = "If there is no source, return None, and this could happen if it is defined in C."
+
+    assert _label(claim, reference) is Label.ENTAILED
+
+
+def test_the_table_of_opposites_names_its_source_and_licence() -> None:
+    table = files("claimspan.judges.lexical").joinpath("opposites.txt").read_text(encoding="utf-8")
+    head = [line for line in table.splitlines() if line.startswith("#")]
+    rows = [line.split() for line in table.splitlines() if not line.startswith("#")]
+
+    assert "WordNet 3.0 Copyright 2006 by Princeton University" in "\n".join(head)
+    assert len(rows) > 1000
+    assert all(len(row) > 1 and row[0] not in row[1:] for row in rows)
+
+
+def test_every_kind_of_conflict_has_its_weight() -> None:
+    kinds = [*DETECTORS, *ORDER_DETECTORS, *NEAR_COPY_DETECTORS]
+
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) == set(CONFLICT_PROBABILITY)
