@@ -26,7 +26,9 @@ from claimspan.text.languages import detect_language, letter_runs, scored_words
 
 PROFILES: Final = Path(languages.__file__).with_name("language_profiles.json")
 
-LANGUAGES: Final = "en de nl da nb sv fr es it pt ro ca hr sl cs sk pl fi et hu tr lt lv is sq id vi"
+LANGUAGES: Final = (
+    "en de nl da nb sv fr es it pt ro ca hr sl cs sk pl fi et hu tr lt lv is sq id vi"
+)
 # Languages that are one for the rules of words and sentences.
 KIN: Final = {"hr": ("hr", "bs"), "id": ("id", "ms")}
 COUNTED: Final = slice(0, 700)

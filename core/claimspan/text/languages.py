@@ -19,7 +19,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["detect_language", "language_of_script", "letter_runs", "scored_words"]
+__all__ = [
+    "Scored",
+    "detect_language",
+    "language_of_script",
+    "languages_of",
+    "letter_runs",
+    "scored_words",
+]
 
 _SCRIPTS: Final = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
@@ -60,7 +67,7 @@ _MAX_RUN: Final = 4
 # the tune halves and on the sentences that ``language_detection.py`` sets aside for it.
 _MARGIN: Final = 6.0
 _WIDE_MARGIN: Final = 30.0
-_FEWEST_UNKNOWN: Final = 2
+_FEWEST_WORDS: Final = 2
 _OWN: Final = 1.5
 _DECIDED: Final = 40.0
 _WORDS_BETWEEN_LOOKS: Final = 12
@@ -98,6 +105,26 @@ def detect_language(text: str) -> str | None:
         Malay is ``id``, Norwegian is ``nb``.
     """
     return _detected(_excerpt(text))
+
+
+def languages_of(texts: Sequence[str]) -> list[str]:
+    """Returns the languages of texts that belong together, such as claims and chunks.
+
+    A text that is too short to tell has the language of the others. Where those have several, or
+    none can be told, it counts as English.
+
+    Args:
+        texts: The texts, in order.
+
+    Returns:
+        A code for each text.
+    """
+    found = [detect_language(text) for text in texts]
+    told = {language for language in found if language}
+    if not told and (joined := detect_language("\n".join(texts))):
+        told = {joined}
+    other = told.pop() if len(told) == 1 else "en"
+    return [language or other for language in found]
 
 
 def language_of_script(text: str) -> str | None:
@@ -177,10 +204,9 @@ def _best_language(words: Sequence[str]) -> str | None:
     best = max(range(len(languages)), key=scores.__getitem__)
     if not words or languages[best] == "en":
         return "en" if words and scores[best] > _MARGIN else None
-    margin = scores[best] - scores[languages.index("en")]
-    if _has_own_word(words, best):
-        return languages[best] if margin > _MARGIN else None
-    return languages[best] if len(words) >= _FEWEST_UNKNOWN and margin > _WIDE_MARGIN else None
+    needed = _MARGIN if _has_own_word(words, best) else _WIDE_MARGIN
+    is_clear = scores[best] - scores[languages.index("en")] > needed
+    return languages[best] if is_clear and len(words) >= _FEWEST_WORDS else None
 
 
 def _has_own_word(words: Sequence[str], language: int) -> bool:

@@ -13,6 +13,7 @@ from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
 from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
 from claimspan.text.clauses import assertions
+from claimspan.text.languages import detect_language, languages_of
 from claimspan.text.markdown import content_sentences
 from claimspan.text.pronouns import resolve_pronouns
 from claimspan.text.words import Token, tokenize
@@ -97,12 +98,13 @@ class LexicalJudge:
     order. Use it to compare versions of one system, never different models.
     """
 
-    def __init__(self, *, language: str = "en") -> None:
+    def __init__(self, *, language: str | None = None) -> None:
         """Creates a judge; nothing is loaded.
 
         Args:
-            language: Code of the language (``en``, ``sl``, ``de`` ...) for the sentence splitter's
-                abbreviations. Text in a script other than Latin is recognised by its script.
+            language: Code of the language (``en``, ``sl``, ``de`` ...) by whose rules sentences and
+                words are read. None: that of each text, as ``detect_language`` tells it, or that of
+                the texts beside it where one is too short to tell.
         """
         self._language = language
 
@@ -114,7 +116,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"3+values.{VALUES_VERSION}"
+        return f"4+values.{VALUES_VERSION}"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
@@ -128,13 +130,14 @@ class LexicalJudge:
         Returns:
             Claims, each with the sentence it came from; empty where the text asserts nothing.
         """
-        sentences = list(content_sentences(text, self._language))
+        language = self._language or detect_language(text) or "en"
+        sentences = list(content_sentences(text, language))
         standalone = [sentence.standalone for sentence in sentences]
-        resolved = resolve_pronouns(standalone) if self._language == "en" else standalone
+        resolved = resolve_pronouns(standalone) if language == "en" else standalone
         return [
             Claim(text=clause, sentence=sentence.written)
             for sentence, readable in zip(sentences, resolved, strict=True)
-            for clause in assertions(readable)
+            for clause in assertions(readable, language)
         ]
 
     async def check(
@@ -152,11 +155,12 @@ class LexicalJudge:
         """
         # Other records are evaluated on the same event loop, and other threads wait for the
         # interpreter: each reference and each cell, of a millisecond or so, is a step of its own.
+        languages = self._languages([*references, *(claim.text for claim in claims)])
         read: list[Reference] = []
         factors: list[float] = []
-        for text in references:
+        for text, language in zip(references, languages, strict=False):
             await asyncio.sleep(0)
-            read.append(Reference(text, self._language))
+            read.append(await Reference.read(text, language))
             factors.append(abstention_discount(text))
         corpus = Corpus(read)
         rows: list[list[Verdict]] = []
@@ -168,6 +172,10 @@ class LexicalJudge:
                 row.append(discounted(verdict, factor))
             rows.append(row)
         return VerdictMatrix.of(rows, len(references))
+
+    def _languages(self, texts: Sequence[str]) -> list[str]:
+        """Returns the language by whose rules each of these texts is read."""
+        return [self._language] * len(texts) if self._language else languages_of(texts)
 
 
 def abstention_discount(reference: str) -> float:
@@ -217,9 +225,9 @@ def _row(
     if is_bare_value(claim):
         yield from (check_value(claim, text, question) or _NO_VALUE for text in references)
         return
-    tokens = tokenize(claim)
-    weights = corpus.weights(tokens)
-    yield from (_verdict(tokens, weights, each) for each in corpus.references)
+    for reference in corpus.references:
+        tokens = tokenize(claim, reference.language)
+        yield _verdict(tokens, corpus.weights(tokens), reference)
 
 
 def _verdict(claim: Sequence[Token], weights: Mapping[str, float], reference: Reference) -> Verdict:

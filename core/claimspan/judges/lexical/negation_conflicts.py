@@ -6,16 +6,25 @@ from collections.abc import Sequence
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.text.words import FUNCTION_WORDS, Token
+from claimspan.text.words import Token, is_function_word, is_negation_word
 
-__all__ = ["claim_negates", "has_negation", "is_content_word", "reference_negates"]
+__all__ = ["claim_negates", "has_negation", "is_content_word", "is_negator", "reference_negates"]
 
-_NEGATORS: Final = frozenset(
-    "not no never none nobody nothing neither nor without cannot unable failed fails refused "
-    "refuses denied denies lacks lacked hardly zero".split()
-)
 # "Not only" and "no doubt" deny nothing.
-_AFFIRMING: Final = frozenset("only just merely doubt matter longer less more later".split())
+_AFFIRMING: Final = {
+    language: frozenset(words.split())
+    for language, words in {
+        "en": "only just merely doubt matter longer less more later",
+        "de": "nur zuletzt umsonst",
+        "nl": "alleen enkel",
+        "da": "kun bare",
+        "fr": "seulement que",
+        "es": "solo sólo solamente",
+        "it": "solo soltanto",
+        "sl": "samo le",
+        "hr": "samo",
+    }.items()
+}
 # The scope of a negator is the next two content words within five tokens: a short phrase.
 _SCOPE_TOKENS: Final = 5
 _SCOPE_WORDS: Final = 2
@@ -61,7 +70,7 @@ def has_negation(tokens: Sequence[Token]) -> bool:
 
 def is_content_word(token: Token) -> bool:
     """Tells whether a token is neither a function word nor a negator."""
-    return token.text.casefold() not in FUNCTION_WORDS and not _is_negator(token)
+    return not is_function_word(token) and not is_negator(token)
 
 
 def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
@@ -82,11 +91,24 @@ def _negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if _is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
-            scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
+        if is_negator(token) and not (after and _affirms(after[0])):
+            denied = [t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS]
+            scopes.append(denied or _denied_before(tokens[:i]))
     return scopes
 
 
-def _is_negator(token: Token) -> bool:
-    word = token.text.casefold().replace("’", "'")
-    return word in _NEGATORS or word.endswith("n't")
+def _denied_before(tokens: Sequence[Token]) -> list[str]:
+    """Returns the stem that a negator at the end denies: ``Das Gerät funktioniert nicht``."""
+    before = tokens[-_SCOPE_TOKENS:]
+    if not before or before[-1].language == "en":
+        return []
+    return [token.stem for token in before if is_content_word(token)][-1:]
+
+
+def _affirms(token: Token) -> bool:
+    return token.text.casefold() in _AFFIRMING.get(token.language, ())
+
+
+def is_negator(token: Token) -> bool:
+    """Tells whether a token denies what stands beside it, in its language."""
+    return is_negation_word(token)

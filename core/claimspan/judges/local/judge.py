@@ -19,11 +19,12 @@ from claimspan.judges.lexical.judge import LexicalJudge, abstention_discount, di
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
 from claimspan.judges.local.inherited import keep_forever
-from claimspan.judges.local.language import may_be_english
+from claimspan.judges.local.language import ReadableCells, readable_cells
 from claimspan.judges.local.pretrained import PretrainedModel, find_pretrained
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
 from claimspan.judges.local.windows import Passage
 from claimspan.judges.values import is_bare_value
+from claimspan.text.languages import detect_language
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["BUNDLED_MODEL", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]
@@ -84,7 +85,7 @@ class LocalJudge:
         self,
         model: str | Path | None = None,
         *,
-        language: str = "en",
+        language: str | None = None,
         threads: int = 1,
         sure_from: float = 0.0,
     ) -> None:
@@ -94,9 +95,9 @@ class LocalJudge:
             model: A cross-encoder for natural language inference to use instead of the bundled one:
                 a folder, or ``org/name`` on the Hugging Face hub, which is then downloaded. Its
                 probabilities are used as they are, not calibrated. None: the bundled model.
-            language: Code of the language for the sentence splitter's abbreviations. The bundled
-                model reads English only: for another code, or where the texts are not English,
-                verdicts are those of ``LexicalJudge``, and ``Evaluation.notes`` says so.
+            language: Code of the language of all texts; None to detect it for each of them. The
+                bundled model reads English only: where a claim or a reference is in another
+                language, the verdict is that of ``LexicalJudge``, and ``Evaluation.notes`` says so.
             threads: Threads of one inference; at least 1.
             sure_from: A cell whose most probable label has a lower probability than this is left
                 undecided, from 0 to 1; at 0 every cell is decided.
@@ -169,11 +170,20 @@ class LocalJudge:
         matrix = await self._lexical.check(claims, references, question=question)
         # The lexical judge decides every cell.
         lexical = cast("DecidedRows", matrix.rows)
-        if not self._can_read(claims, references):
-            add_note(OTHER_LANGUAGE, len(claims) * len(references))
-            return self._sure_cells(lexical, len(references))
         texts = [claim.text for claim in claims]
-        verdicts = await self._off_the_loop(texts, references, lexical)
+        cells = self._readable(texts, references)
+        if cells.unread:
+            add_note(OTHER_LANGUAGE, cells.unread)
+        verdicts = [list(row) for row in lexical]
+        if cells.rows and cells.columns:
+            read = await self._off_the_loop(
+                [texts[row] for row in cells.rows],
+                [references[column] for column in cells.columns],
+                [[lexical[row][column] for column in cells.columns] for row in cells.rows],
+            )
+            for row, cells_of_row in zip(cells.rows, read, strict=True):
+                for column, verdict in zip(cells.columns, cells_of_row, strict=True):
+                    verdicts[row][column] = verdict
         return self._sure_cells(verdicts, len(references))
 
     def _sure_cells(self, rows: DecidedRows, n_references: int) -> VerdictMatrix:
@@ -185,19 +195,18 @@ class LocalJudge:
 
     # --- language ---
 
-    def _can_read(self, claims: Sequence[Claim], references: Sequence[str]) -> bool:
-        """Tells whether the model knows the language of the texts; warns once where it does not."""
+    def _readable(self, claims: Sequence[str], references: Sequence[str]) -> ReadableCells:
+        """Returns the cells that the model can read; warns once where there are others."""
         if self._model is not None:
-            return True
-        texts = (*(claim.text for claim in claims), *references)
-        is_english = self._language == "en" and may_be_english(" ".join(texts))
-        if not is_english and not self._has_warned:
+            return ReadableCells(range(len(claims)), range(len(references)), 0)
+        cells = readable_cells(claims, references, self._language)
+        if cells.unread and not self._has_warned:
             self._has_warned = True
             _LOG.warning(
                 "the local judge knows English only: texts in other languages are judged by their "
                 "words, numbers and names alone"
             )
-        return is_english
+        return cells
 
     # --- inference ---
 
@@ -241,7 +250,7 @@ class LocalJudge:
         self, claims: Sequence[str], references: Sequence[str], lexical: DecidedRows
     ) -> list[_Cell]:
         """Returns the cells that may be entailed, each with the pairs that the model reads."""
-        passages = [Passage(reference, self._language) for reference in references]
+        passages = [Passage(reference, self._language or "en") for reference in references]
         is_long = [len(reference.split()) >= _LONG_REFERENCE_WORDS for reference in references]
         cells: list[_Cell] = []
         for row, claim in enumerate(claims):
@@ -258,7 +267,10 @@ class LocalJudge:
         self, claims: Sequence[str], references: Sequence[str], _lexical: DecidedRows
     ) -> DecidedRows:
         """Returns the verdicts of a model by others, in the best window of every reference."""
-        shown = [Passage(each, self._language).windows or [""] for each in references]
+        shown = [
+            Passage(each, self._language or detect_language(each) or "en").windows or [""]
+            for each in references
+        ]
         pairs = [(window, claim) for claim in claims for each in shown for window in each]
         logits = iter(self._encoder.logits(pairs))
         labels = self._pretrained.labels
