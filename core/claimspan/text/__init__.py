@@ -10,6 +10,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.
+- ``grammar_words``: the function words, negations, prepositions and small numbers by language.
 - ``quantities``: finds numbers with their units, dates and amounts of money among those tokens.
 - ``number_forms``: reads one number, in English and in continental form.
 - ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written.

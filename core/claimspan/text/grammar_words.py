@@ -22,7 +22,8 @@ _ENGLISH: Final = (
 
 _PREPOSITIONS: Final = {
     "en": "in at by from on near for to as with during starring",
-    "de": "in im an am auf aus bei beim von vom nach zu zum zur für mit um seit durch gegen während",
+    "de": "in im an am auf aus bei beim von vom nach zu zum zur für mit um seit durch gegen "
+    "während",
     "nl": "in aan op uit bij van naar voor met om sinds door tegen tijdens",
     "da": "i på af fra til ved for med om siden under gennem",
     "nb": "i på av fra til ved for med om siden under gjennom",
@@ -41,71 +42,71 @@ _PREPOSITIONS: Final = {
     "pl": "w we na u przy pod nad z ze o po za od do między przez dla",
 }
 _OTHER: Final = {
-    "de": "der die das den dem des ein eine einen einem einer eines und oder aber wenn als wie dass "
-    "ist sind war waren wird werden wurde wurden hat haben hatte hatten sein seine seinen seiner "
-    "ihr ihre ihren ihrer es er sie wir ich du man sich dieser diese dieses diesem diesen welche "
-    "welcher welches kann können konnte muss müssen soll sollen darf dürfen auch so sehr nur noch "
-    "schon über unter hier da dort dann denn was wer wo wann",
-    "nl": "de het een en of maar als dan dat die dit deze is zijn was waren wordt worden werd werden "
-    "heeft hebben had hadden hij zij ze wij we ik je u jij hun haar hem ons onze uw mijn er hier "
-    "daar dan ook zo zeer nog al te over onder kan kunnen moet moeten mag mogen zal zullen wat wie "
-    "waar wanneer welke",
-    "da": "den det de en et og eller men hvis som at er var være været bliver blev har havde han hun "
-    "vi jeg du man sig sin sit sine hans hendes deres vores dette denne disse der her så også meget "
-    "kun kan kunne skal skulle må vil ville over hvad hvem hvor når hvilken",
-    "nb": "den det de en et ei og eller men hvis som at er var være vært blir ble har hadde han hun "
-    "vi jeg du man seg sin sitt sine hans hennes deres vår dette denne disse der her så også veldig "
-    "bare kan kunne skal skulle må vil ville over hva hvem hvor når hvilken",
+    "de": "der die das den dem des ein eine einen einem einer eines und oder aber wenn als wie "
+    "dass ist sind war waren wird werden wurde wurden hat haben hatte hatten sein seine seinen "
+    "seiner ihr ihre ihren ihrer es er sie wir ich du man sich dieser diese dieses diesem diesen "
+    "welche welcher welches kann können konnte muss müssen soll sollen darf dürfen auch so sehr "
+    "nur noch schon über unter hier da dort dann denn was wer wo wann",
+    "nl": "de het een en of maar als dan dat die dit deze is zijn was waren wordt worden werd "
+    "werden heeft hebben had hadden hij zij ze wij we ik je u jij hun haar hem ons onze uw mijn er "
+    "hier daar dan ook zo zeer nog al te over onder kan kunnen moet moeten mag mogen zal zullen "
+    "wat wie waar wanneer welke",
+    "da": "den det de en et og eller men hvis som at er var være været bliver blev har havde han "
+    "hun vi jeg du man sig sin sit sine hans hendes deres vores dette denne disse der her så også "
+    "meget kun kan kunne skal skulle må vil ville over hvad hvem hvor når hvilken",
+    "nb": "den det de en et ei og eller men hvis som at er var være vært blir ble har hadde han "
+    "hun vi jeg du man seg sin sitt sine hans hennes deres vår dette denne disse der her så også "
+    "veldig bare kan kunne skal skulle må vil ville over hva hvem hvor når hvilken",
     "sv": "den det de en ett och eller men om som att är var vara varit blir blev har hade han hon "
-    "vi jag du man sig sin sitt sina hans hennes deras vår detta denna dessa där här så också mycket "
-    "bara kan kunde ska skulle måste vill ville över vad vem var när vilken",
-    "fr": "le la les l un une d et ou mais si que qui quoi dont où est sont était étaient être été a "
-    "ont avait avaient avoir eu il elle ils elles on nous vous je tu se s son sa ses leur leurs "
-    "notre votre ce cet cette ces c y qu aussi très peut peuvent doit doivent lui plus comme quand "
-    "fait",
-    "es": "el la los las un una unos unas lo y e o u pero si que quien cual cuyo es son era eran fue "
-    "fueron ser sido está están ha han había haber él ella ellos ellas nosotros yo tú usted se su "
-    "sus este esta estos estas ese esa esto eso como cuando donde también muy puede pueden debe "
+    "vi jag du man sig sin sitt sina hans hennes deras vår detta denna dessa där här så också "
+    "mycket bara kan kunde ska skulle måste vill ville över vad vem var när vilken",
+    "fr": "le la les l ne n un une d et ou mais si que qui quoi dont où est sont était étaient "
+    "être été a ont avait avaient avoir eu il elle ils elles on nous vous je tu se s son sa ses "
+    "leur leurs notre votre ce cet cette ces c y qu aussi très peut peuvent doit doivent lui plus "
+    "comme quand fait",
+    "es": "el la los las un una unos unas lo y e o u pero si que quien cual cuyo es son era eran "
+    "fue fueron ser sido está están ha han había haber él ella ellos ellas nosotros yo tú usted se "
+    "su sus este esta estos estas ese esa esto eso como cuando donde también muy puede pueden debe "
     "deben más ya hay le les",
     "it": "il lo la i gli le l un uno una un' e ed o ma se che chi cui è sono era erano fu essere "
     "stato stata ha hanno aveva avere lui lei loro noi voi io tu si suo sua suoi sue questo questa "
     "questi queste quello quella come quando dove anche molto può possono deve devono più già ci "
     "c dell all nell dall sull",
-    "pt": "o os as um uma uns umas e ou mas se que quem qual é são era eram foi foram ser sido está "
-    "estão tem têm tinha ter ele ela eles elas nós eu tu você seu sua seus suas este esta estes "
-    "estas isso isto como quando onde também muito pode podem deve devem mais já há lhe",
+    "pt": "o os as um uma uns umas e ou mas se que quem qual é são era eram foi foram ser sido "
+    "está estão tem têm tinha ter ele ela eles elas nós eu tu você seu sua seus suas este esta "
+    "estes estas isso isto como quando onde também muito pode podem deve devem mais já há lhe",
     "ca": "el la els les l un una uns unes i o però si que qui és són era eren va van ser estat ha "
     "han havia ell ella ells elles nosaltres jo tu es se s seu seva seus seves aquest aquesta com "
     "quan on també molt pot poden més ja hi",
     "ro": "un o unei unui și sau dar dacă că care ce este sunt era erau a fi fost au avea el ea ei "
     "ele noi eu tu se său sa săi sale acest această acești aceste ca când unde foarte poate pot "
     "trebuie mai lui",
-    "sl": "in ali pa ampak če ker da ki kot je so si sem smo ste sta sva bil bila bilo bili bile bo "
-    "bodo bi biti se ga jo jih mu ji jim mi ti on ona ono oni one vi jaz svoj svoja svoje svojo "
+    "sl": "in ali pa ampak če ker da ki kot je so si sem smo ste sta sva bil bila bilo bili bile "
+    "bo bodo bi biti se ga jo jih mu ji jim mi ti on ona ono oni one vi jaz svoj svoja svoje svojo "
     "njegov njegova njegovo njen njena njihov ta to te tem tega tej tisti tista kateri katera "
     "katero ter tudi zelo le samo še že lahko mora morajo kaj kdo kje kdaj tu tam sicer",
     "hr": "i ili a ali ako jer da koji koja koje kao je su si sam smo ste bio bila bilo bili bile "
     "biti bi će se ga ju ih mu joj im on ona ono oni one mi vi ja ti svoj svoja svoje njegov "
     "njegova njezin njen njihov ovaj ova ovo taj ta to te također vrlo samo još već može mogu mora "
     "moraju što tko gdje kada tu tamo",
-    "cs": "a i ale nebo jestli že který která které kterou jako je jsou byl byla bylo byli byly být "
-    "bude budou by si ho ji jej jich mu jí jim on ona ono oni my vy já ty svůj svá své jeho její "
-    "jejich ten ta to tento tato toto také velmi jen ještě už může mohou musí co kdo kde kdy tam "
-    "tu",
-    "sk": "a i ale alebo ak že ktorý ktorá ktoré ktorú ako je sú bol bola bolo boli byť bude budú by "
-    "si sa ho ju ich mu jej im on ona ono oni my vy ja ty svoj svoja svoje jeho jej ten tá to tento "
-    "táto toto tiež veľmi len ešte už môže môžu musí čo kto kde kedy tam tu",
+    "cs": "a i ale nebo jestli že který která které kterou jako je jsou byl byla bylo byli byly "
+    "být bude budou by si ho ji jej jich mu jí jim on ona ono oni my vy já ty svůj svá své jeho "
+    "její jejich ten ta to tento tato toto také velmi jen ještě už může mohou musí co kdo kde kdy "
+    "tam tu",
+    "sk": "a i ale alebo ak že ktorý ktorá ktoré ktorú ako je sú bol bola bolo boli byť bude budú "
+    "by si sa ho ju ich mu jej im on ona ono oni my vy ja ty svoj svoja svoje jeho jej ten tá to "
+    "tento táto toto tiež veľmi len ešte už môže môžu musí čo kto kde kedy tam tu",
     "pl": "i a ale lub albo jeśli że który która które którą jako jak jest są był była było byli "
-    "były być będzie będą by się go ją je ich mu jej im on ona ono oni my wy ja ty swój swoja swoje "
-    "jego ten ta to te tym tego też także bardzo tylko jeszcze już może mogą musi co kto gdzie "
-    "kiedy tam tu",
-    "fi": "ja tai mutta jos että joka jotka on ovat oli olivat olla ollut ollaan hän he se ne me te "
-    "minä sinä sen niiden hänen tämä tuo nämä kuin myös hyvin vain vielä jo voi voivat pitää mitä "
-    "kuka missä milloin",
-    "hu": "a az egy és vagy de ha hogy aki amely ami mint van vannak volt voltak lesz ez ezt azt ő ők "
-    "mi ti én te is nagyon csak még már lehet kell mit ki hol mikor",
-    "tr": "bir ve veya ama eğer ki bu şu o onlar biz siz ben sen ile için gibi daha çok da de mi ne "
-    "kim nerede olan olarak",
+    "były być będzie będą by się go ją je ich mu jej im on ona ono oni my wy ja ty swój swoja "
+    "swoje jego ten ta to te tym tego też także bardzo tylko jeszcze już może mogą musi co kto "
+    "gdzie kiedy tam tu",
+    "fi": "ja tai mutta jos että joka jotka on ovat oli olivat olla ollut ollaan hän he se ne me "
+    "te minä sinä sen niiden hänen tämä tuo nämä kuin myös hyvin vain vielä jo voi voivat pitää "
+    "mitä kuka missä milloin",
+    "hu": "a az egy és vagy de ha hogy aki amely ami mint van vannak volt voltak lesz ez ezt azt ő "
+    "ők mi ti én te is nagyon csak még már lehet kell mit ki hol mikor",
+    "tr": "bir ve veya ama eğer ki bu şu o onlar biz siz ben sen ile için gibi daha çok da de mi "
+    "ne kim nerede olan olarak",
 }
 
 FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = {"en": frozenset(_ENGLISH.split())} | {
@@ -124,8 +125,8 @@ NEGATORS: Final[Mapping[str, frozenset[str]]] = {
     for language, words in {
         "en": "not no never none nobody nothing neither nor without cannot unable failed fails "
         "refused refuses denied denies lacks lacked hardly zero",
-        "de": "nicht kein keine keinen keinem keiner keines nie niemals niemand niemanden niemandem "
-        "nichts nirgends weder ohne nein kaum",
+        "de": "nicht kein keine keinen keinem keiner keines nie niemals niemand niemanden "
+        "niemandem nichts nirgends weder ohne nein kaum",
         "nl": "niet geen nooit niemand niets nergens noch zonder nee nauwelijks",
         "da": "ikke ingen intet aldrig uden hverken ingenting nej næppe",
         "nb": "ikke ingen intet aldri uten verken ingenting nei neppe",
@@ -139,13 +140,13 @@ NEGATORS: Final[Mapping[str, frozenset[str]]] = {
         "sl": "ne ni nisem nisi nista nisva nismo niste niso nima nimam nimaš nimamo nimate nimata "
         "nimajo noče nočem nočejo nočemo nikoli nihče nič noben nobena nobeno nobene nobenega "
         "nobenemu nobenem nobenim nobenih nobeni nikjer nikomur nikogar brez niti",
-        "hr": "ne nije nisam nisi nismo niste nisu nema nemam nemaš nemamo nemate nemaju neće nećemo "
-        "nikada nikad nitko niko ništa nijedan nijedna nijedno nijednog nikakav nikakva nikakvo "
-        "nigdje nikoga bez niti",
+        "hr": "ne nije nisam nisi nismo niste nisu nema nemam nemaš nemamo nemate nemaju neće "
+        "nećemo nikada nikad nitko niko ništa nijedan nijedna nijedno nijednog nikakav nikakva "
+        "nikakvo nigdje nikoga bez niti",
         "cs": "ne není nejsou nebyl nebyla nebylo nebyli nebyly nemá nemají nemůže nemohou nesmí "
         "nikdy nikdo nic žádný žádná žádné žádného žádnou nikde bez ani",
-        "sk": "nie nebol nebola nebolo neboli nemá nemajú nemôže nemôžu nesmie nikdy nikto nič žiadny "
-        "žiadna žiadne žiadneho žiadnu nikde bez ani",
+        "sk": "nie nebol nebola nebolo neboli nemá nemajú nemôže nemôžu nesmie nikdy nikto nič "
+        "žiadny žiadna žiadne žiadneho žiadnu nikde bez ani",
         "pl": "nie nigdy nikt nic żaden żadna żadne żadnego żadnej nigdzie bez ani",
         "fi": "ei eivät en emme et ette eikä ilman koskaan",
         "hu": "nem nincs nincsenek ne soha sem nélkül",

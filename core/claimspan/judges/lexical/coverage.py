@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import Token, is_function_word, tokenize
+from claimspan.text.words import Token, is_function_word, is_negation_word, tokenize
 
 __all__ = ["Corpus", "Reference", "Support", "word_weight"]
 
@@ -162,7 +162,10 @@ def word_weight(token: Token) -> float:
     """Returns the weight of a word by its kind alone: 1.5 for numbers, 0.35 for function words."""
     if token.stem[:1].isdigit():
         return _NUMBER_WEIGHT
-    return _FUNCTION_WEIGHT if is_function_word(token) else 1.0
+    # Whether a negation is missing is for a detector to say; in English it counts here as well, as
+    # the weights were chosen so.
+    is_negation = token.language != "en" and is_negation_word(token)
+    return _FUNCTION_WEIGHT if is_negation or is_function_word(token) else 1.0
 
 
 def _tokenized(text: str, language: str) -> Iterator[list[Token]]:
