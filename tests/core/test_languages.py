@@ -24,8 +24,8 @@ SHORT: Final = {
     "Non si può restituire il libro.",
     "pt": "A capital é Lisboa. | A piscina está fechada à noite. | A entrega demora três dias. | "
     "Não é possível devolver o livro.",
-    "hr": "Glavni grad je Zagreb. | Bazen je zatvoren nedjeljom. | Dostava traje tri dana. | Knjigu "
-    "nije moguće vratiti.",
+    "hr": "Glavni grad je Zagreb. | Bazen je zatvoren nedjeljom. | Dostava traje tri dana. | "
+    "Knjigu nije moguće vratiti.",
     "sl": "Glavno mesto je Ljubljana. | Bazen je zvečer zaprt. | Dostava traja tri dni. | Knjige "
     "ni mogoče vrniti. | Donava izvira v Nemčiji.",
     "sv": "Huvudstaden är Stockholm. | Simhallen är stängd på kvällen. | Leveransen tar tre dagar. "

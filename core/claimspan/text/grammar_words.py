@@ -64,10 +64,10 @@ _OTHER: Final = {
     "être été a ont avait avaient avoir eu il elle ils elles on nous vous je tu se s son sa ses "
     "leur leurs notre votre ce cet cette ces c y qu aussi très peut peuvent doit doivent lui plus "
     "comme quand fait",
-    "es": "el la los las un una unos unas lo y e o u pero si que quien cual cuyo es son era eran "
-    "fue fueron ser sido está están ha han había haber él ella ellos ellas nosotros yo tú usted se "
-    "su sus este esta estos estas ese esa esto eso como cuando donde también muy puede pueden debe "
-    "deben más ya hay le les",
+    "es": "tiene tienen tenía tener el la los las un una unos unas lo y e o u pero si que quien "
+    "cual cuyo es son era eran fue fueron ser sido está están ha han había haber él ella ellos "
+    "ellas nosotros yo tú usted se su sus este esta estos estas ese esa esto eso como cuando donde "
+    "también muy puede pueden debe deben más ya hay le les",
     "it": "il lo la i gli le l un uno una un' e ed o ma se che chi cui è sono era erano fu essere "
     "stato stata ha hanno aveva avere lui lei loro noi voi io tu si suo sua suoi sue questo questa "
     "questi queste quello quella come quando dove anche molto può possono deve devono più già ci "
@@ -81,25 +81,27 @@ _OTHER: Final = {
     "ro": "un o unei unui și sau dar dacă că care ce este sunt era erau a fi fost au avea el ea ei "
     "ele noi eu tu se său sa săi sale acest această acești aceste ca când unde foarte poate pot "
     "trebuie mai lui",
-    "sl": "in ali pa ampak če ker da ki kot je so si sem smo ste sta sva bil bila bilo bili bile "
-    "bo bodo bi biti se ga jo jih mu ji jim mi ti on ona ono oni one vi jaz svoj svoja svoje svojo "
-    "njegov njegova njegovo njen njena njihov ta to te tem tega tej tisti tista kateri katera "
-    "katero ter tudi zelo le samo še že lahko mora morajo kaj kdo kje kdaj tu tam sicer",
-    "hr": "i ili a ali ako jer da koji koja koje kao je su si sam smo ste bio bila bilo bili bile "
-    "biti bi će se ga ju ih mu joj im on ona ono oni one mi vi ja ti svoj svoja svoje njegov "
-    "njegova njezin njen njihov ovaj ova ovo taj ta to te također vrlo samo još već može mogu mora "
-    "moraju što tko gdje kada tu tamo",
-    "cs": "a i ale nebo jestli že který která které kterou jako je jsou byl byla bylo byli byly "
-    "být bude budou by si ho ji jej jich mu jí jim on ona ono oni my vy já ty svůj svá své jeho "
-    "její jejich ten ta to tento tato toto také velmi jen ještě už může mohou musí co kdo kde kdy "
-    "tam tu",
-    "sk": "a i ale alebo ak že ktorý ktorá ktoré ktorú ako je sú bol bola bolo boli byť bude budú "
-    "by si sa ho ju ich mu jej im on ona ono oni my vy ja ty svoj svoja svoje jeho jej ten tá to "
-    "tento táto toto tiež veľmi len ešte už môže môžu musí čo kto kde kedy tam tu",
-    "pl": "i a ale lub albo jeśli że który która które którą jako jak jest są był była było byli "
-    "były być będzie będą by się go ją je ich mu jej im on ona ono oni my wy ja ty swój swoja "
-    "swoje jego ten ta to te tym tego też także bardzo tylko jeszcze już może mogą musi co kto "
-    "gdzie kiedy tam tu",
+    "sl": "ima imajo imata imamo imate imam imel imela imeli imelo imeti in ali pa ampak če ker da "
+    "ki kot je so si sem smo ste sta sva bil bila bilo bili bile bo bodo bi biti se ga jo jih mu "
+    "ji jim mi ti on ona ono oni one vi jaz svoj svoja svoje svojo njegov njegova njegovo njen "
+    "njena njihov ta to te tem tega tej tisti tista kateri katera katero ter tudi zelo le samo še "
+    "že lahko mora morajo kaj kdo kje kdaj tu tam sicer",
+    "hr": "ima imaju imamo imate imam imao imala imali imati i ili a ali ako jer da koji koja koje "
+    "kao je su si sam smo ste bio bila bilo bili bile biti bi će se ga ju ih mu joj im on ona ono "
+    "oni one mi vi ja ti svoj svoja svoje njegov njegova njezin njen njihov ovaj ova ovo taj ta to "
+    "te također vrlo samo još već može mogu mora moraju što tko gdje kada tu tamo",
+    "cs": "má mají měl měla měli mít a i ale nebo jestli že který která které kterou jako je jsou "
+    "byl byla bylo byli byly být bude budou by si ho ji jej jich mu jí jim on ona ono oni my vy já "
+    "ty svůj svá své jeho její jejich ten ta to tento tato toto také velmi jen ještě už může mohou "
+    "musí co kdo kde kdy tam tu",
+    "sk": "má majú mal mala mali mať a i ale alebo ak že ktorý ktorá ktoré ktorú ako je sú bol "
+    "bola bolo boli byť bude budú by si sa ho ju ich mu jej im on ona ono oni my vy ja ty svoj "
+    "svoja svoje jeho jej ten tá to tento táto toto tiež veľmi len ešte už môže môžu musí čo kto "
+    "kde kedy tam tu",
+    "pl": "ma mają miał miała mieli mieć i a ale lub albo jeśli że który która które którą jako "
+    "jak jest są był była było byli były być będzie będą by się go ją je ich mu jej im on ona ono "
+    "oni my wy ja ty swój swoja swoje jego ten ta to te tym tego też także bardzo tylko jeszcze "
+    "już może mogą musi co kto gdzie kiedy tam tu",
     "fi": "ja tai mutta jos että joka jotka on ovat oli olivat olla ollut ollaan hän he se ne me "
     "te minä sinä sen niiden hänen tämä tuo nämä kuin myös hyvin vain vielä jo voi voivat pitää "
     "mitä kuka missä milloin",

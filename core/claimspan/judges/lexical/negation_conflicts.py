@@ -6,25 +6,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
+from claimspan.judges.lexical.negation_by_language import denied_by_claim, denied_by_sentence
 from claimspan.text.words import Token, is_function_word, is_negation_word
 
-__all__ = ["claim_negates", "has_negation", "is_content_word", "is_negator", "reference_negates"]
+__all__ = [
+    "claim_negates",
+    "has_negation",
+    "is_content_word",
+    "is_negator",
+    "negation_scopes",
+    "reference_negates",
+]
 
 # "Not only" and "no doubt" deny nothing.
-_AFFIRMING: Final = {
-    language: frozenset(words.split())
-    for language, words in {
-        "en": "only just merely doubt matter longer less more later",
-        "de": "nur zuletzt umsonst",
-        "nl": "alleen enkel",
-        "da": "kun bare",
-        "fr": "seulement que",
-        "es": "solo sólo solamente",
-        "it": "solo soltanto",
-        "sl": "samo le",
-        "hr": "samo",
-    }.items()
-}
+_AFFIRMING: Final = frozenset("only just merely doubt wonder matter longer less more later".split())
 # The scope of a negator is the next two content words within five tokens: a short phrase.
 _SCOPE_TOKENS: Final = 5
 _SCOPE_WORDS: Final = 2
@@ -44,7 +39,14 @@ def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the first denied word; None where there is no conflict.
     """
-    return None if has_negation(support.sentence) else _denied_stem(claim, support.sentence)
+    if claim and claim[0].language != "en":
+        return denied_by_claim(claim, support.sentence)
+    if has_negation(support.sentence):
+        return None
+    denied = _denied_stem(claim, support.sentence)
+    # A claim of two sentences may have its negation from the other one.
+    elsewhere = negation_scopes(support.window) if denied else ()
+    return None if any(denied in scope for scope in elsewhere) else denied
 
 
 def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
@@ -58,6 +60,8 @@ def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
         The stem of the first denied word; None where there is no conflict.
     """
     sentence = support.sentence
+    if sentence and sentence[0].language != "en":
+        return denied_by_sentence(claim, sentence)
     if len(sentence) > _MAX_DENIAL_TOKENS or _shared_words(sentence, claim) < _MIN_SHARED_WORDS:
         return None
     return None if has_negation(claim) else _denied_stem(sentence, claim)
@@ -65,7 +69,7 @@ def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
 
 def has_negation(tokens: Sequence[Token]) -> bool:
     """Tells whether a claim or a sentence denies anything."""
-    return bool(_negation_scopes(tokens))
+    return bool(negation_scopes(tokens))
 
 
 def is_content_word(token: Token) -> bool:
@@ -82,33 +86,20 @@ def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
 def _denied_stem(denying: Sequence[Token], affirming: Sequence[Token]) -> str | None:
     """Returns the first stem of a negation scope whose words ``affirming`` has all."""
     stems = {token.stem for token in affirming}
-    scopes = _negation_scopes(denying)
+    scopes = negation_scopes(denying)
     return next((scope[0] for scope in scopes if scope and stems.issuperset(scope)), None)
 
 
-def _negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
+def negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     """Returns for every negator the stems of the content words that it denies."""
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if is_negator(token) and not (after and _affirms(after[0])):
-            denied = [t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS]
-            scopes.append(denied or _denied_before(tokens[:i]))
+        if is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+            scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
     return scopes
 
 
-def _denied_before(tokens: Sequence[Token]) -> list[str]:
-    """Returns the stem that a negator at the end denies: ``Das Gerät funktioniert nicht``."""
-    before = tokens[-_SCOPE_TOKENS:]
-    if not before or before[-1].language == "en":
-        return []
-    return [token.stem for token in before if is_content_word(token)][-1:]
-
-
-def _affirms(token: Token) -> bool:
-    return token.text.casefold() in _AFFIRMING.get(token.language, ())
-
-
 def is_negator(token: Token) -> bool:
-    """Tells whether a token denies what stands beside it, in its language."""
+    """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
     return is_negation_word(token)
