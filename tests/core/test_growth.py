@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable
 from typing import Final
@@ -30,8 +31,8 @@ TEXTS: Final = {
     "English": "The Danube rises in Germany. It flows through ten countries, e.g. Austria. ",
 }
 LENGTH: Final = 20_000
-# Four times the text: linear work gives 4, quadratic work 16. Best of several runs, since others use
-# the machine as well; its caches are not linear either.
+# Four times the text: linear work gives 4, quadratic work 16. Best of several runs, since others
+# use the machine as well; the memory's caches are not linear either.
 TIMES: Final = 4
 MOST: Final = 8.0
 
@@ -41,9 +42,13 @@ def _seconds(work: Callable[[str], object], text: str) -> float:
 
 
 def _timed(work: Callable[[str], object], text: str) -> float:
+    gc.collect()
+    gc.disable()  # it runs when it likes
     start = time.thread_time()
     work(text)
-    return time.thread_time() - start
+    spent = time.thread_time() - start
+    gc.enable()
+    return spent
 
 
 @pytest.mark.parametrize("kind", TEXTS)

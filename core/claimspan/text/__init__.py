@@ -2,6 +2,7 @@
 
 No module imports anything of claimspan from outside of this room, except ``claimspan.errors``.
 
+- ``languages``: detects the language of a text, also of one short sentence.
 - ``sentences``: splits prose into sentences, in any language.
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
 - ``phrases``: recognises fixed English phrases: filler, abstentions, apologies; and questions.

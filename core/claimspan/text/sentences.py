@@ -20,7 +20,7 @@ __all__ = ["split_prose"]
 
 # sentencex ends a sentence at the dot of "3. maja" and "npr. danes"; the lower case after it shows
 # that the sentence goes on.
-_FALSE_END: Final = re.compile(r"(?:\b\d{1,3}|\b[^\W\d_]{1,4})\.\s*$")
+_FALSE_END: Final = re.compile(r"(?:\b\d{1,4}|\b[^\W\d_]{1,4})\.\s*$")
 
 # Abbreviations that stand before a number or a name, whose upper case says nothing.
 _BEFORE_NAMES: Final = {
@@ -29,6 +29,7 @@ _BEFORE_NAMES: Final = {
         r"\b(?:Abs|Art|Bd|bzgl|bzw|ca|Dipl|evtl|ggf|Hbf|Hr|Hrn|Fr|inkl|Ing|Kap|max|min|Mio|Mrd|Nr|"
         r"Prof|S|St|Str|Tel|vgl|Ziff|zzgl|z\.\s?B|d\.\s?h|u\.\s?a)\.\s*$"
     ),
+    "fr": re.compile(r"\b(?:MM?|Mmes?|Mlles?|Ste?|av|bd|env|cf|pp?|art|chap|vol)\.\s*$"),
     "hr": re.compile(r"\b(?:str|čl|br|gđa|ul|sv|tel|prof|mr|tzv|npr)\.\s*$", re.IGNORECASE),
     "da": re.compile(r"\b(?:nr|kl|ca|bl\.\s?a|f\.\s?eks|tlf|hr|fr)\.\s*$", re.IGNORECASE),
 }

@@ -79,7 +79,7 @@ class LexicalJudge:
         lfqa_verification      632      0.883      0.887          -      0.812      0.811
         factcheckgpt_stance    925      0.772      0.772      0.550      0.696      0.709
         begin_dev              587      0.944      0.935          -      0.859      0.850
-        fever_sym_dev          348      0.700      0.784      0.784      0.687      0.670
+        fever_sym_dev          348      0.700      0.784      0.784      0.687      0.664
         fm2_dev                585      0.610      0.658      0.658      0.544      0.612
         healthver_dev          421      0.613      0.622      0.508      0.494      0.604
         wice_claim_dev         157      0.798      0.799          -      0.740      0.692
