@@ -130,7 +130,7 @@ def _row(folder: Path, language: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description="Accuracy of detect_language.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true", help="count the profiles, and write them")
     given = parser.parse_args()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, cast
 
 import snowballstemmer  # type: ignore[import-untyped]  # pure Python, without annotations
 
@@ -56,13 +56,12 @@ _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af
 _TOKEN: Final = re.compile(
     rf"(?P<cjk>[{_CJK}]+)"
     r"|(?P<label>(?<=[^\W\d_]-)\d{1,2}(?!\d))"
-    r"|(?P<ordinal>\d{1,9}(?:st|nd|rd|th)\b)"
+    r"|(?P<ordinal>\d{1,9}(?i:st|nd|rd|th)\b)"
     r"|(?P<number>(?<!\w)\.\d+|\d+(?:[.,]\d+)*)"
     r"|(?P<currency>[$€£])"
     r"|(?P<acronym>(?:[^\W\d_]\.){2,})"
-    r"|(?P<percent>%|\bper\s?cent\b)"
-    rf"|(?P<word>[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)*)",
-    re.IGNORECASE,
+    r"|(?P<percent>%|\b(?i:per\s?cent)\b)"
+    rf"|(?P<word>[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)*)"
 )
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
@@ -84,6 +83,12 @@ _ORDINALS: Final = {
         1,
     )
 }
+
+
+class _Stemmer(Protocol):
+    """What snowballstemmer makes for a language."""
+
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
 
 
 class Token(NamedTuple):
@@ -113,11 +118,18 @@ def tokenize(text: str, language: str = "en") -> list[Token]:
     """
     # A caron may be a character of its own, which is no part of a word.
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
-    return [
-        token
-        for match in _TOKEN.finditer(composed)
-        for token in _tokens(match.group(), match.lastgroup, language)
-    ]
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(composed):
+        kind, written = match.lastgroup, match.group()
+        if kind == "cjk":
+            pairs = [written[i : i + 2] for i in range(len(written) - 1)] or [written]
+            tokens += [Token(pair, pair, language) for pair in pairs]
+        elif language in _ELIDING and kind == "word":
+            parts = _elided(written)
+            tokens += [Token(part, _token_stem(part, kind, language), language) for part in parts]
+        else:
+            tokens.append(Token(written, _token_stem(written, kind, language), language))
+    return tokens
 
 
 def stem(word: str, language: str = "en") -> str:
@@ -174,8 +186,9 @@ def _stemmer(language: str) -> Callable[[str], str]:
     name = _STEMMERS.get(language)
     if name not in _KNOWN_STEMMERS:
         return lambda word: word[:_STEM_LENGTH]
-    # The stemmer keeps the word that it works on, so that two threads need one each.
-    return lambda word: str(snowballstemmer.stemmer(name).stemWord(word))
+    # A stemmer keeps the word that it works on, so that each thread, and each word, has its own.
+    made = cast("Callable[[str], _Stemmer]", getattr(snowballstemmer, "stemmer"))  # noqa: B009 - untyped
+    return lambda word: made(name).stemWord(word)
 
 
 def _strip_inflection(word: str) -> str:
@@ -192,17 +205,10 @@ def _strip_inflection(word: str) -> str:
     return word[:_STEM_LENGTH]
 
 
-def _tokens(written: str, kind: str | None, language: str) -> Iterator[Token]:
-    if kind == "cjk":
-        pairs = [written[i : i + 2] for i in range(len(written) - 1)] or [written]
-        yield from (Token(pair, pair, language) for pair in pairs)
-        return
-    if language in _ELIDING and kind == "word":
-        article, apostrophe, rest = written.replace("’", "'").partition("'")
-        if apostrophe and len(article) <= _LONGEST_ELIDED:
-            yield Token(article, _token_stem(article, kind, language), language)
-            written = rest
-    yield Token(written, _token_stem(written, kind, language), language)
+def _elided(written: str) -> list[str]:
+    """Returns the article of ``l'eau`` and its noun; any other word alone."""
+    article, apostrophe, rest = written.replace("’", "'").partition("'")
+    return [article, rest] if apostrophe and len(article) <= _LONGEST_ELIDED else [written]
 
 
 # The words of a corpus repeat: with the cache a text of 100 kB takes a third of the time.

@@ -33,7 +33,7 @@ _FUNCTION_WEIGHT: Final = 0.35
 # it gains on most sets and costs up to .01 on healthver and refchecker.
 _NUMBER_WEIGHT: Final = 1.5
 # About a millisecond of work between two turns of the event loop.
-_TOKENS_AT_ONCE: Final = 1000
+_TOKENS_AT_ONCE: Final = 500
 
 
 class Support(NamedTuple):
