@@ -183,7 +183,7 @@ def _stem_abroad(folded: str, language: str) -> str:
 
 @lru_cache(maxsize=64)
 def _stemmer(language: str) -> Callable[[str], str]:
-    name = _STEMMERS.get(language)
+    name = _STEMMERS.get(language, "")
     if name not in _KNOWN_STEMMERS:
         return lambda word: word[:_STEM_LENGTH]
     # A stemmer keeps the word that it works on, so that each thread, and each word, has its own.
