@@ -72,6 +72,27 @@ def test_a_denied_sentence_contradicts_what_affirms_it(language: str) -> None:
     assert _labels([denied], denied)[denied] == Label.ENTAILED
 
 
+@pytest.mark.parametrize(
+    ("passage", "claim"),
+    [
+        ("Grillen ist im gesamten Park verboten.", "Im gesamten Park ist das Grillen erlaubt."),
+        ("Der Umsatz ist im Jahr 2023 gestiegen.", "Der Umsatz ist im Jahr 2023 gesunken."),
+        ("Le musée est fermé le mardi.", "Le musée est ouvert le mardi."),
+        ("La piscina está cerrada los lunes.", "La piscina está abierta los lunes."),
+        ("Il parcheggio è vietato la notte.", "Il parcheggio è permesso la notte."),
+        ("Het zwembad is op zondag gesloten.", "Het zwembad is op zondag open."),
+        ("Svømmehallen er lukket om søndagen.", "Svømmehallen er åben om søndagen."),
+        ("Muzej je nedjeljom zatvoren.", "Muzej je nedjeljom otvoren."),
+        ("Bazen je ob nedeljah zaprt.", "Bazen je ob nedeljah odprt."),
+        ("V parku je kurjenje prepovedano.", "V parku je kurjenje dovoljeno."),
+        ("Vstop je za otroke brezplačen.", "Vstop za otroke je plačljiv."),
+    ],
+)
+def test_an_opposite_contradicts_and_the_copy_does_not(passage: str, claim: str) -> None:
+    assert _labels([claim], passage)[claim] == Label.CONTRADICTED
+    assert _labels([passage], passage)[passage] == Label.ENTAILED
+
+
 def test_english_negation_is_as_it_was() -> None:
     passage, denied = ENGLISH
     assert _labels(denied, passage) == dict.fromkeys(denied, Label.CONTRADICTED)
