@@ -15,7 +15,6 @@ from claimspan import Chunk, RagRecord, evaluate
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import OTHER_LANGUAGE, WEIGHTS, LocalJudge
-from claimspan.judges.local.language import may_be_english
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 JUDGE = LocalJudge()
@@ -149,20 +148,34 @@ def test_other_languages_are_judged_by_their_words_and_that_is_said(
     ]
 
 
+def test_a_chunk_in_another_language_leaves_the_english_ones_to_the_model() -> None:
+    claims = ["The Danube rises in Germany.", "Die Donau entspringt in Deutschland."]
+    german = "Die Donau entspringt im Schwarzwald in Deutschland und durchquert zehn Länder."
+
+    both = _check(claims, [PASSAGE, german])
+    words = asyncio.run(
+        LexicalJudge().check([Claim(text=each) for each in claims], [PASSAGE, german])
+    )
+
+    assert both.rows[0][0] == _check(claims[:1], [PASSAGE]).rows[0][0] != words.rows[0][0]
+    assert (both.rows[0][1], *both.rows[1]) == (words.rows[0][1], *words.rows[1])
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("chunk", "response", "notes"),
     [
-        (PASSAGE, True),
-        ("Die Donau ist lang.", True),  # too short to tell
-        ("Die Donau entspringt im Schwarzwald und durchquert zehn Länder. " * 5, False),
-        ("Дунай берёт начало в Шварцвальде.", False),
-        ("", True),
+        ("Der Fluss ist lang.", "Der Fluss ist lang.", {OTHER_LANGUAGE: 1}),
+        ("De hoofdstad is Amsterdam.", "Amsterdam is de hoofdstad.", {OTHER_LANGUAGE: 1}),
+        ("| Name | EUR |\n|---|---|\n| Widget | 12 |", "The widget costs 12 EUR.", {}),
+        ("```\nfor x in xs:\n    print(x)\n```", "It prints each element.", {}),
+        ("Marie Curie", "Marie Curie discovered radium.", {}),
     ],
 )
-def test_only_texts_that_are_long_enough_or_of_another_script_are_told_from_english(
-    text: str, expected: bool
+def test_short_texts_tables_and_code_get_the_note_where_they_are_not_english(
+    chunk: str, response: str, notes: dict[str, int]
 ) -> None:
-    assert may_be_english(text) is expected
+    record = RagRecord(query="?", chunks=(Chunk(id="a", text=chunk),), response=response)
+    assert evaluate(record, judge=LocalJudge()).notes == notes
 
 
 @pytest.mark.parametrize(

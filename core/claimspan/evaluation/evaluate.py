@@ -27,6 +27,7 @@ from claimspan.metrics.compute import METRICS, Undefined, check_undefined, measu
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
+from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.verdicts import Claim
 
@@ -322,7 +323,9 @@ def _cut(text: str, max_sentences: int) -> tuple[str, int]:
     """The first sentences of a text, and how many more there were."""
     if len(text) < 2 * max_sentences:  # a sentence has a letter and an end
         return text, 0
-    sentences = [each for each in every_sentence(text, "en") if each.strip()]
+    sentences = [
+        each for each in every_sentence(text, detect_language(text) or "en") if each.strip()
+    ]
     if len(sentences) <= max_sentences:
         return text, 0
     kept = "\n".join(sentence.rstrip("\n") for sentence in sentences[:max_sentences])

@@ -2,6 +2,7 @@
 
 No module imports anything of claimspan from outside of this room, except ``claimspan.errors``.
 
+- ``languages``: detects the language of a text, also of one short sentence.
 - ``sentences``: splits prose into sentences, in any language.
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
 - ``phrases``: recognises fixed English phrases: filler, abstentions, apologies; and questions.
@@ -27,6 +28,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``number_words``: the number words of English, German, Slovenian and French.
 - ``value_vocabulary``: the other words that stand beside numbers in those languages.
 - ``rewriting``: replaces pieces of a text, and knows where each place was before.
+- ``grammar_words``: the function words, negations, prepositions and small numbers by language.
 - ``number_forms``: reads one number, in English and in continental form.
 - ``units``: units of measure, currencies and scale words by their spellings.
 - ``amounts``: finds numbers with sign, scale word, currency and unit, each kept as written.

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from claimspan.text.clauses import assertions
+from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
 from claimspan.text.phrases import is_apology, normalise, starts_with_abstention
 
@@ -65,8 +66,9 @@ def abstains(text: str) -> bool:
     Args:
         text: A response; abstentions are known in English (and one in Slovene).
     """
-    sentences = [normalise(each.standalone) for each in content_sentences(text, "en")]
-    if any(assertions(sentence) for sentence in sentences):
+    language = detect_language(text) or "en"
+    sentences = [normalise(each.standalone) for each in content_sentences(text, language)]
+    if any(assertions(sentence, language) for sentence in sentences):
         return False
     return any(starts_with_abstention(each) or is_apology(each) for each in sentences)
 
@@ -95,4 +97,5 @@ def abstention_strength(text: str) -> float:
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence.standalone.replace("’", "'") for sentence in content_sentences(text, "en")]
+    language = detect_language(text) or "en"
+    return [each.standalone.replace("’", "'") for each in content_sentences(text, language)]

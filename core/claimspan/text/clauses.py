@@ -58,12 +58,18 @@ _MAX_SUBJECT_WORDS: Final = 6
 _MAX_SENTENCE_LENGTH: Final = 600
 
 
-def assertions(sentence: str) -> list[str]:
-    """Returns the clauses of a sentence that assert something; a question has none."""
+def assertions(sentence: str, language: str = "en") -> list[str]:
+    """Returns the clauses of a sentence that assert something; a question has none.
+
+    Args:
+        sentence: One sentence.
+        language: Code of its language; a sentence in another one than English stays whole.
+    """
     if not is_statement(sentence):
         return []
     asserted = without_attribution(sentence)
-    return [clause for clause in split_clauses(asserted) if asserts_something(clause)]
+    clauses = split_clauses(asserted) if language == "en" else [asserted]
+    return [clause for clause in clauses if asserts_something(clause)]
 
 
 def asserts_something(text: str) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import chain
 from typing import Final
 
+from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import FUNCTION_WORDS, tokenize
+from claimspan.text.words import is_function_word, tokenize
 
 __all__ = ["SearchedSentences"]
 
@@ -23,14 +22,15 @@ MAX_SEARCHED: Final = 20_000
 class SearchedSentences:
     """The sentences of a text with their words, so that many claims are looked up quickly."""
 
-    def __init__(self, text: str, language: str = "en") -> None:
+    def __init__(self, text: str, language: str | None = None) -> None:
         """Split the text.
 
         Args:
             text: A chunk; its first 20,000 characters are searched.
-            language: Code of the language, for text in Latin script.
+            language: Code of its language; None to detect it.
         """
-        self._sentences = list(_located(text[:MAX_SEARCHED], language))
+        self._language = language or detect_language(text) or "en"
+        self._sentences = list(_located(text[:MAX_SEARCHED], self._language))
 
     def closest(self, claim: str) -> tuple[int, int] | None:
         """The place of the sentence that shares the most content words with a claim.
@@ -42,7 +42,7 @@ class SearchedSentences:
             Beginning and end in the text; None where no sentence has a quarter of the words. Of
             equally close sentences the one with fewer other words, then the first, is returned.
         """
-        wanted = _content(claim)
+        wanted = _content(claim, self._language)
         # Fewer stems come first among equals: a long sentence holds any words by chance.
         best: tuple[float, int] = (0.0, 0)
         place: tuple[int, int] | None = None
@@ -62,20 +62,12 @@ def _located(text: str, language: str) -> Sequence[tuple[int, int, frozenset[str
             # From the cursor on: a sentence that occurs twice is found in its own place.
             start = text.index(written, cursor)
             cursor = start + len(written)
-            found.append((start, cursor, _content(written)))
+            found.append((start, cursor, _content(written, language)))
     return found
 
 
-def _content(text: str) -> frozenset[str]:
+def _content(text: str, language: str) -> frozenset[str]:
     """The stems of the words that carry content; of all words where none does."""
-    words = text.split()
-    content = frozenset(
-        chain.from_iterable(_stems(word) for word in words if word.casefold() not in FUNCTION_WORDS)
-    )
-    return content or frozenset(chain.from_iterable(map(_stems, words)))
-
-
-# The words of a corpus repeat: with the cache a page of many records is made in half of the time.
-@lru_cache(maxsize=50_000)
-def _stems(word: str) -> tuple[str, ...]:
-    return tuple(token.stem for token in tokenize(word))
+    tokens = tokenize(text, language)
+    content = frozenset(token.stem for token in tokens if not is_function_word(token))
+    return content or frozenset(token.stem for token in tokens)

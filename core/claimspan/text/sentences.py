@@ -8,34 +8,58 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, cast
 
 from sentencex import segment  # type: ignore[import-untyped]  # compiled, without stubs
 
-__all__ = ["split_prose"]
+from claimspan.text.languages import language_of_script
 
-_SCRIPTS: Final = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("zh", re.compile(r"[\u4e00-\u9fff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("bn", re.compile(r"[\u0980-\u09ff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-)
-# A Chinese name in an English sentence does not make the sentence Chinese.
-_SCRIPT_SHARE: Final = 0.2
+__all__ = ["split_prose"]
 
 # sentencex ends a sentence at the dot of "3. maja" and "npr. danes"; the lower case after it shows
 # that the sentence goes on.
-_FALSE_END: Final = re.compile(r"(?:\b\d{1,3}|\b[^\W\d_]{1,4})\.\s*$")
+_FALSE_END: Final = re.compile(r"(?:\b\d{1,4}|\b[^\W\d_]{1,4})\.\s*$")
 
-# Slovenian abbreviations that stand before a number or a name, whose upper case says nothing.
+# Abbreviations that stand before a number or a name, whose upper case says nothing.
 _BEFORE_NAMES: Final = {
-    "sl": re.compile(r"\b(?:str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$", re.IGNORECASE)
+    "sl": re.compile(r"\b(?:str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$", re.IGNORECASE),
+    "de": re.compile(
+        r"\b(?:Abs|Art|Bd|bzgl|bzw|ca|Dipl|evtl|ggf|Hbf|Hr|Hrn|Fr|inkl|Ing|Kap|max|min|Mio|Mrd|Nr|"
+        r"Prof|S|St|Str|Tel|vgl|Ziff|zzgl|z\.\s?B|d\.\s?h|u\.\s?a)\.\s*$"
+    ),
+    "fr": re.compile(r"\b(?:MM?|Mmes?|Mlles?|Ste?|av|bd|env|cf|pp?|art|chap|vol)\.\s*$"),
+    "hr": re.compile(r"\b(?:str|čl|br|gđa|ul|sv|tel|prof|mr|tzv|npr)\.\s*$", re.IGNORECASE),
+    "da": re.compile(r"\b(?:nr|kl|ca|bl\.\s?a|f\.\s?eks|tlf|hr|fr)\.\s*$", re.IGNORECASE),
 }
+# Languages that write an ordinal with a dot, and what follows it there with a capital letter.
+_ORDINAL_END: Final = re.compile(r"(?:^|[^\w.,])\d{1,2}\.\s*$")
+_AFTER_ORDINAL: Final = {
+    "de": re.compile(
+        r"(?:Jan|Feb|März|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Jahrtausend|Jahrestag|"
+        r"Mal|Platz|Stock|Etage|Klasse|Kapitel|Absatz|Auflage|Bundesliga|Weltkrieg|Geburtstag|"
+        r"Lebensjahr|Tag|Monat|Woche|Semester|Quartal|Runde|Minute|Spieltag|Teil|Stelle|Rang|Liga)",
+    ),
+}
+# Before these a number with a dot is an ordinal, whatever word follows.
+_BEFORE_ORDINAL: Final = {
+    "de": re.compile(
+        r"\b(?:am|vom|zum|der|die|das|den|dem|des|im|beim|ab|bis|seit|jeder|jede|jedes)\s+"
+        r"\d{1,2}\.\s*$",
+        re.IGNORECASE,
+    ),
+}
+
+# A boundary is judged by what stands near it; a longer look back takes quadratic time.
+_TAIL: Final = 40
+# sentencex takes quadratic time on text that has no spaces between its sentences. A cut where the
+# splitter ends a sentence in any case bounds what it is given at once.
+_LONG: Final = 2000
+_SURE_END: Final = re.compile(
+    r"[。！？｡]+[」』”’）】》]*|[^\W\d_]{5}[.!?]+[\"”’)]*\s+(?=[^\W\d_a-z])|\n\s*\n|[।؟۔]+\s+"
+)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def split_prose(text: str, language: str) -> list[str]:
@@ -49,35 +73,49 @@ def split_prose(text: str, language: str) -> list[str]:
     Returns:
         The sentences in order, each a substring of ``text`` without outer white space.
     """
-    merged: list[str] = []
-    found = _language_of(text, language)
-    for piece in _segment(found, text):
-        if merged and _goes_on(merged[-1], piece, found):
-            merged[-1] += piece
+    found = language_of_script(text) or language
+    merged: list[list[str]] = []
+    for piece in _segments(found, text):
+        if merged and _goes_on(merged[-1][-1], piece, found):
+            merged[-1].append(piece)
         else:
-            merged.append(piece)
-    return [stripped for piece in merged if (stripped := piece.strip())]
+            merged.append([piece])
+    return [stripped for pieces in merged if (stripped := "".join(pieces).strip())]
 
 
 def _goes_on(piece: str, following: str, language: str) -> bool:
     """Whether the boundary between two pieces is none."""
-    if following[:1].islower() and _FALSE_END.search(piece):
+    # In the composed form: a caron may be a character of its own.
+    tail = unicodedata.normalize("NFC", piece[-_TAIL:])
+    if following[:1].islower() and _FALSE_END.search(tail):
         return True
     before_names = _BEFORE_NAMES.get(language)
-    # In the composed form: a caron may be a character of its own.
-    return bool(before_names and before_names.search(unicodedata.normalize("NFC", piece)))
+    return bool(before_names and before_names.search(tail)) or _is_ordinal(
+        tail, following, language
+    )
 
 
-def _segment(language: str, text: str) -> list[str]:
-    return cast("list[str]", segment(language, text))
+def _is_ordinal(tail: str, following: str, language: str) -> bool:
+    """Whether a number with a dot is an ordinal before a noun: ``am 3. Mai``."""
+    if language not in _AFTER_ORDINAL or not _ORDINAL_END.search(tail):
+        return False
+    is_before_noun = _AFTER_ORDINAL[language].match(following.lstrip())
+    return bool(is_before_noun or _BEFORE_ORDINAL[language].search(tail))
 
 
-def _language_of(text: str, default: str) -> str:
-    """Returns the language that the script of a text implies, or ``default`` for Latin script."""
-    if text.isascii():
-        return default
-    letters = sum(character.isalpha() for character in text)
-    for code, script in _SCRIPTS:
-        if len(script.findall(text)) > _SCRIPT_SHARE * letters:
-            return code
-    return default
+def _segments(language: str, text: str) -> Iterator[str]:
+    """Yields the pieces into which sentencex splits a text; joined they are the text."""
+    for start, end in pairwise(_cuts(text)):
+        # sentencex takes no half of a surrogate pair; the replacement is as long.
+        readable = _SURROGATE.sub("\ufffd", text[start:end])
+        for piece in cast("list[str]", segment(language, readable)):
+            yield text[start : start + len(piece)]
+            start += len(piece)
+
+
+def _cuts(text: str) -> list[int]:
+    """Returns where a long text is cut before it is split, with its start and its end."""
+    cuts = [0]
+    while found := _SURE_END.search(text, cuts[-1] + _LONG):
+        cuts.append(found.end())
+    return [*cuts, len(text)]

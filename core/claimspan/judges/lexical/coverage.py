@@ -6,15 +6,18 @@ Words are compared by stem and weighted by how rare they are among the reference
 
 from __future__ import annotations
 
+import asyncio
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
+from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import FUNCTION_WORDS, Token, tokenize
+from claimspan.text.words import Token, is_function_word, is_negation_word, tokenize
 
 __all__ = ["Corpus", "Reference", "Support", "word_weight"]
 
@@ -29,6 +32,8 @@ _FUNCTION_WEIGHT: Final = 0.35
 # A missing number tells more than a missing word, which may have a synonym. From the tune halves:
 # it gains on most sets and costs up to .01 on healthver and refchecker.
 _NUMBER_WEIGHT: Final = 1.5
+# About a millisecond of work between two turns of the event loop.
+_TOKENS_AT_ONCE: Final = 500
 
 
 class Support(NamedTuple):
@@ -50,14 +55,25 @@ class Support(NamedTuple):
 class Reference:
     """One reference, tokenized once, with its sentences and its overlapping windows."""
 
-    def __init__(self, text: str, language: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        language: str | None = None,
+        *,
+        sentences: Iterable[list[Token]] | None = None,
+    ) -> None:
         """Tokenizes a reference.
 
         Args:
             text: The reference.
-            language: Code of the language for the sentence splitter.
+            language: Code of its language; None to detect it.
+            sentences: The tokens of its sentences, where they are known already.
         """
-        sentences = map(tokenize, every_sentence(text, language))
+        self.language = language or detect_language(text) or "en"
+        """Code of the language by whose rules it was read: its tokens are compared with tokens of
+        the same language."""
+        if sentences is None:
+            sentences = _tokenized(text, self.language)
         self._sentences = [(tokens, _stems(tokens)) for tokens in sentences if tokens]
         self._ends = list(accumulate(len(tokens) for tokens, _ in self._sentences))
         self.tokens = [token for tokens, _ in self._sentences for token in tokens]
@@ -69,9 +85,31 @@ class Reference:
             _stems(self.tokens[start : start + _WINDOW_WORDS]) for start in range(0, last, _STRIDE)
         ]
 
+    @classmethod
+    async def read(cls, text: str, language: str) -> Self:
+        """Tokenizes a reference, with pauses in which the event loop turns to other work.
+
+        Args:
+            text: The reference; of any length.
+            language: Code of its language.
+        """
+        sentences: list[list[Token]] = []
+        pending = 0
+        for tokens in _tokenized(text, language):
+            sentences.append(tokens)
+            pending += len(tokens)
+            if pending > _TOKENS_AT_ONCE:
+                pending = 0
+                await asyncio.sleep(0)
+        return cls(text, language, sentences=sentences)
+
     def quotes(self, claim: Sequence[Token]) -> bool:
         """Tells whether the reference has the words of a claim one after the other."""
-        return _spelled(claim) in _spelled(self.tokens)
+        return _spelled(claim) in self._spelled
+
+    @cached_property
+    def _spelled(self) -> str:
+        return _spelled(self.tokens)
 
     def support(self, weights: Mapping[str, float]) -> Support:
         """Finds the window with the largest weight of a claim's words; of equal ones, the first.
@@ -124,7 +162,14 @@ def word_weight(token: Token) -> float:
     """Returns the weight of a word by its kind alone: 1.5 for numbers, 0.35 for function words."""
     if token.stem[:1].isdigit():
         return _NUMBER_WEIGHT
-    return _FUNCTION_WEIGHT if token.text.casefold() in FUNCTION_WORDS else 1.0
+    # Whether a negation is missing is for a detector to say; in English it counts here as well, as
+    # the weights were chosen so.
+    is_negation = token.language != "en" and is_negation_word(token)
+    return _FUNCTION_WEIGHT if is_negation or is_function_word(token) else 1.0
+
+
+def _tokenized(text: str, language: str) -> Iterator[list[Token]]:
+    return (tokenize(sentence, language) for sentence in every_sentence(text, language))
 
 
 def _stems(tokens: Iterable[Token]) -> frozenset[str]:

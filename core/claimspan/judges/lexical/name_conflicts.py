@@ -7,6 +7,7 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.text.grammar_words import PREPOSITIONS
 from claimspan.text.dates import MONTHS
 from claimspan.text.words import Token
 
@@ -23,7 +24,10 @@ _NATIONALITIES: Final = frozenset(
 )
 # A name is looked for up to three words after its preposition: "by the young architect Ana".
 _MAX_PHRASE_WORDS: Final = 3
-_PREPOSITIONS: Final = frozenset("in at by from on near for to as with during starring".split())
+# A German noun has a capital letter as a name has.
+_PREPOSITIONS: Final = {
+    language: words for language, words in PREPOSITIONS.items() if language != "de"
+}
 
 # As many tokens after "by" may be names: "by Ana Kolman, Ben Dorvin and the Royal Society".
 _MAX_AGENT_TOKENS: Final = 10
@@ -96,7 +100,7 @@ def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:
     phrase: list[str] = []
     for token in tokens:
         word = token.text.casefold()
-        if word in _PREPOSITIONS:
+        if word in _PREPOSITIONS.get(token.language, ()):
             phrase = [word]
         elif phrase and _is_name(token):
             names.setdefault(" ".join(phrase), []).append(token.stem)

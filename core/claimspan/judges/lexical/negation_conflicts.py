@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.text.words import FUNCTION_WORDS, Token
+from claimspan.judges.lexical.negation_by_language import denied_by_claim, denied_by_sentence
+from claimspan.text.words import Token, is_function_word, is_negation_word
 
 __all__ = [
     "claim_negates",
@@ -17,10 +18,6 @@ __all__ = [
     "reference_negates",
 ]
 
-_NEGATORS: Final = frozenset(
-    "not no never none nobody nothing neither nor without cannot unable failed fails refused "
-    "refuses denied denies lacks lacked hardly zero".split()
-)
 # "Not only" and "no doubt" deny nothing.
 _AFFIRMING: Final = frozenset("only just merely doubt wonder matter longer less more later".split())
 # The scope of a negator is the next two content words within five tokens: a short phrase.
@@ -42,6 +39,8 @@ def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the first denied word; None where there is no conflict.
     """
+    if claim and claim[0].language != "en":
+        return denied_by_claim(claim, support.sentence)
     if has_negation(support.sentence):
         return None
     denied = _denied_stem(claim, support.sentence)
@@ -61,6 +60,8 @@ def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
         The stem of the first denied word; None where there is no conflict.
     """
     sentence = support.sentence
+    if sentence and sentence[0].language != "en":
+        return denied_by_sentence(claim, sentence)
     if len(sentence) > _MAX_DENIAL_TOKENS or _shared_words(sentence, claim) < _MIN_SHARED_WORDS:
         return None
     return None if has_negation(claim) else _denied_stem(sentence, claim)
@@ -73,7 +74,7 @@ def has_negation(tokens: Sequence[Token]) -> bool:
 
 def is_content_word(token: Token) -> bool:
     """Tells whether a token is neither a function word nor a negator."""
-    return token.text.casefold() not in FUNCTION_WORDS and not is_negator(token)
+    return not is_function_word(token) and not is_negator(token)
 
 
 def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
@@ -100,6 +101,5 @@ def negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
 
 
 def is_negator(token: Token) -> bool:
-    """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``."""
-    word = token.text.casefold().replace("’", "'")
-    return word in _NEGATORS or word.endswith("n't")
+    """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
+    return is_negation_word(token)

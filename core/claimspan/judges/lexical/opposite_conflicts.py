@@ -10,6 +10,7 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.judges.lexical.opposites_by_language import opposite_in_language
 from claimspan.text.words import Token, stem
 
 __all__ = ["are_opposites", "opposite_conflict"]
@@ -113,6 +114,8 @@ def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the claim's word; None where there is no conflict.
     """
+    if claim and claim[0].language != "en":
+        return opposite_in_language(claim, support.sentence)
     claimed, found = _neighbours(claim), _neighbours(support.sentence)
     for word in claimed.keys() - found.keys():
         # A text with both opposites compares two things; to tell which is which takes a grammar.

@@ -20,6 +20,7 @@ from claimspan.judges.llm.replies import (
     exact_claims_schema,
     read_reply,
 )
+from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim
@@ -35,7 +36,9 @@ _MAX_SENTENCES: Final = 40
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text, none left out."""
-    return [each.strip() for each in every_sentence(text, "en") if each.strip()]
+    return [
+        each.strip() for each in every_sentence(text, detect_language(text) or "en") if each.strip()
+    ]
 
 
 def batches_of(sentences: Sequence[str]) -> list[Sequence[str]]:

@@ -1,33 +1,45 @@
-"""Detects texts that are not English, which the bundled model cannot read."""
+"""Tells which texts the bundled model can read: it knows English only."""
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["may_be_english"]
+from claimspan.text.languages import languages_of
 
-_WORD: Final = re.compile(r"[^\W\d_]+")
-# A text of any length in English has one word in five of these; other languages share few.
-_COMMON_WORDS: Final = frozenset(
-    "the of and to in is was for that it with as on by are from at an be this which or were has "
-    "have had not but its his her their they can who will what when how you does did do".split()
-)
-_MIN_COMMON_SHARE: Final = 0.08
-_MAX_NON_ASCII_SHARE: Final = 1 / 4
-# A shorter text may have no common word at all and be English.
-_MIN_WORDS: Final = 20
+__all__ = ["ReadableCells", "readable_cells"]
 
 
-def may_be_english(text: str) -> bool:
-    """Tells whether a text may be English; a text of fewer than 20 ASCII words always may.
+class ReadableCells(NamedTuple):
+    """The claims and the references that the model can read, by their places."""
+
+    rows: Sequence[int]
+    """Places of the claims."""
+
+    columns: Sequence[int]
+    """Places of the references."""
+
+    unread: int
+    """Number of cells whose claim or reference is in another language."""
+
+
+def readable_cells(
+    claims: Sequence[str], references: Sequence[str], language: str | None
+) -> ReadableCells:
+    """Returns the cells whose claim and reference are both in English.
+
+    Each text is decided on its own. A name, a table or code, which have too few words to tell,
+    counts as English unless all other texts are in another language.
 
     Args:
-        text: All texts of one call, joined: a table or code alone has no words of any language.
+        claims: The texts of the claims.
+        references: The references.
+        language: Code of the language of all texts; None to detect it.
     """
-    words = _WORD.findall(text.lower())
-    if sum(not word.isascii() for word in words) > _MAX_NON_ASCII_SHARE * len(words):
-        return False
-    if len(words) < _MIN_WORDS:
-        return True
-    return sum(word in _COMMON_WORDS for word in words) >= _MIN_COMMON_SHARE * len(words)
+    if language is not None:
+        found = [language] * (len(claims) + len(references))
+    else:
+        found = languages_of([*claims, *references])
+    rows = [i for i, code in enumerate(found[: len(claims)]) if code == "en"]
+    columns = [i for i, code in enumerate(found[len(claims) :]) if code == "en"]
+    return ReadableCells(rows, columns, len(claims) * len(references) - len(rows) * len(columns))

@@ -1,0 +1,80 @@
+"""Detects negations in other languages than English, by their words of negation.
+
+A negation may stand before what it denies (``ne vsebuje alkohola``), behind it (``funktioniert
+nicht``) or around it (``ne contient pas``), and a language may have two for one (``nikoli ne``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from claimspan.text.words import Token, is_function_word, is_negation_word
+
+__all__ = ["denied_by_claim", "denied_by_sentence"]
+
+# "Nicht nur" and "ne samo" deny nothing.
+_AFFIRMING: Final = frozenset(
+    "nur zuletzt alleen enkel kun bare bara seulement que solo sólo solamente soltanto só apenas "
+    "samo le jen len tylko vain csak".split()
+)
+# As in English: the scope is the next two content words within five tokens.
+_SCOPE_TOKENS: Final = 5
+_SCOPE_WORDS: Final = 2
+# In a sentence that says much else, what is denied has to be all in the claim.
+_LONG_SCOPE_WORDS: Final = 3
+_MAX_DENIAL_TOKENS: Final = 20
+_MIN_SHARED_WORDS: Final = 0.6
+
+
+def denied_by_claim(claim: Sequence[Token], sentence: Sequence[Token]) -> str | None:
+    """Returns the stem of what a claim denies and the sentence affirms; None where nothing is.
+
+    Args:
+        claim: The tokens of the claim.
+        sentence: The tokens of the sentence, read by the rules of the same language.
+    """
+    denied = {stem for scope in _scopes(sentence, _LONG_SCOPE_WORDS) for stem in scope}
+    stems = {token.stem for token in sentence}
+    for scope in _scopes(claim, _SCOPE_WORDS):
+        if scope and stems.issuperset(scope) and not denied.issuperset(scope):
+            return scope[0]
+    return None
+
+
+def denied_by_sentence(claim: Sequence[Token], sentence: Sequence[Token]) -> str | None:
+    """Returns the stem of what a sentence denies and the claim affirms; None where nothing is.
+
+    Args:
+        claim: The tokens of the claim.
+        sentence: The tokens of the sentence, read by the rules of the same language.
+    """
+    stems = {token.stem for token in claim}
+    if any(is_negation_word(token) for token in claim):
+        return None
+    content = {token.stem for token in sentence if _is_content(token)}
+    is_short = len(sentence) <= _MAX_DENIAL_TOKENS
+    is_about = is_short and len(content & stems) >= _MIN_SHARED_WORDS * len(content)
+    for scope in _scopes(sentence, _SCOPE_WORDS if is_about else _LONG_SCOPE_WORDS):
+        if stems.issuperset(scope) and (is_about or len(scope) == _LONG_SCOPE_WORDS):
+            return scope[0] if scope else None
+    return None
+
+
+def _scopes(tokens: Sequence[Token], size: int) -> list[list[str]]:
+    """Returns for every negation the stems of the content words that it denies."""
+    scopes: list[list[str]] = []
+    for i, token in enumerate(tokens):
+        after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
+        if is_negation_word(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+            denied = [each.stem for each in after if _is_content(each)][:size]
+            scopes.append(denied or _content_stems(tokens[:i])[-1:])
+    return scopes
+
+
+def _content_stems(tokens: Sequence[Token]) -> list[str]:
+    return [token.stem for token in tokens if _is_content(token)]
+
+
+def _is_content(token: Token) -> bool:
+    return not is_function_word(token) and not is_negation_word(token)

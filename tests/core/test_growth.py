@@ -1,0 +1,102 @@
+"""The work grows with the text and no faster, and the event loop gets its turns meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from claimspan import Chunk, RagRecord, evaluate
+from claimspan.judges import LexicalJudge
+from claimspan.judges.lexical.coverage import Reference
+from claimspan.text.languages import detect_language
+from claimspan.text.sentences import split_prose
+from claimspan.text.words import tokenize
+from claimspan.verdicts import Claim
+
+TEXTS: Final = {
+    "Chinese": "北京是中国的首都，它有很多历史。人口很多！",
+    "Japanese": "東京は日本の首都です。大きいです。",
+    "Hindi": "दिल्ली भारत की राजधानी है। यह बड़ा है। ",
+    "Thai": "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย ",
+    "list": "1. a ",
+    "abbreviations": "so e.g. a ",
+    "dots": "a.",
+    "one word": "a",
+    "ordinals": "Am 3. Mai und am 4. Juni ",
+    "English": "The Danube rises in Germany. It flows through ten countries, e.g. Austria. ",
+}
+LENGTH: Final = 20_000
+# Four times the text: linear work gives 4, quadratic work 16. Best of several runs, since others
+# use the machine as well; the memory's caches are not linear either.
+TIMES: Final = 4
+MOST: Final = 8.0
+
+
+def _seconds(work: Callable[[str], object], text: str) -> float:
+    return min(_timed(work, text) for _ in range(5))
+
+
+def _timed(work: Callable[[str], object], text: str) -> float:
+    gc.collect()
+    gc.disable()  # it runs when it likes
+    start = time.thread_time()
+    work(text)
+    spent = time.thread_time() - start
+    gc.enable()
+    return spent
+
+
+def _split(text: str) -> list[str]:
+    return split_prose(text, "en")
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize(
+    "work",
+    [_split, tokenize, Reference],
+    ids=["split_prose", "tokenize", "Reference"],
+)
+def test_the_work_grows_with_the_text_and_no_faster(
+    kind: str, work: Callable[[str], object]
+) -> None:
+    text = (TEXTS[kind] * LENGTH)[:LENGTH]
+    once, more = _seconds(work, text), _seconds(work, text * TIMES)
+    # Below a few milliseconds the clock says nothing, and nothing is slow.
+    assert more < 0.04 or more < MOST * once
+
+
+def test_the_language_of_a_long_text_takes_no_longer_than_that_of_a_page() -> None:
+    page = TEXTS["English"] * 100
+    assert _seconds(detect_language, page * 100) < 20 * _seconds(detect_language, page) + 0.05
+
+
+@pytest.mark.parametrize("kind", ["English", "Chinese", "Hindi"])
+def test_the_event_loop_gets_its_turns_while_long_references_are_read(kind: str) -> None:
+    references = [(TEXTS[kind] * 100_000)[:100_000]] * 3
+
+    async def turns() -> int:
+        checked = LexicalJudge().check([Claim(text="The Danube rises in Germany.")], references)
+        done = asyncio.ensure_future(checked)
+        count = 0
+        while not done.done():
+            count += 1
+            await asyncio.sleep(0)
+        await done
+        return count
+
+    assert asyncio.run(turns()) > 30
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF])
+def test_half_of_a_surrogate_pair_fails_no_record(code: int) -> None:
+    half = chr(code)
+    text = f"The Danube{half} rises in Germany. {half}It flows{half} through ten countries."
+    assert "".join(split_prose(text, "en")).replace(" ", "") == text.replace(" ", "")
+    chunk = Chunk.model_construct(id="a", text=text, score=None, metadata={})
+    record = RagRecord(query=f"?{half}", chunks=(chunk,), response=text)
+    assert evaluate(record, judge=LexicalJudge()).metrics["faithfulness"] == 1.0
