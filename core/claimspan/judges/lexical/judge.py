@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import Final
 
+from claimspan.judges.lexical.cells import (
+    Verdicts,
+    blocks_of,
+    context_cells,
+    entails,
+    gathered_beyond_one,
+    matrix_of,
+    verdicts_of,
+    with_joint,
+)
 from claimspan.judges.lexical.conflicts import find_conflicts
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support
 from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
+from claimspan.judges.protocol import Cell
 from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
 from claimspan.text.clauses import assertions
@@ -168,6 +180,77 @@ class LexicalJudge:
                 row.append(discounted(verdict, factor))
             rows.append(row)
         return VerdictMatrix.of(rows, len(references))
+
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Returns verdicts as ``check`` does, for some cells of the matrix.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own. Words are weighted by how rare
+                they are among the references that the same claims are checked against.
+            cells: Which claim against which reference.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for is
+            None.
+        """
+        found = await self._verdicts(claims, references, cells, question)
+        return matrix_of(found, cells, (len(claims), len(references)))
+
+    async def check_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Returns verdicts as ``check_cells`` does, and the verdicts by the context as a whole.
+
+        The context entails what one of its references entails. Of other claims, the sentences of
+        all references that together have more of the claim than any one are read as one text.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against.
+            cells: Which claim against which reference; the column ``len(references)`` is the
+                context.
+            context: Indices of the references that are read together.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references) + 1)``.
+        """
+        width = len(references)
+        wanted, single = context_cells(cells, context, width)
+        found = await self._verdicts(claims, references, single, question)
+        open_claims = {i: claims[i].text for i in wanted if not entails(found, i, context)}
+        texts = [references[j] for j in context]
+        for i, text in (await gathered_beyond_one(open_claims, texts, self._language)).items():
+            (together,) = (await self.check([claims[i]], [text], question=question)).verdicts()
+            if together is not None:
+                found[i, width] = together
+        joint = with_joint(found, wanted, context, width)
+        return matrix_of(joint, cells, (len(claims), width + 1))
+
+    async def _verdicts(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        question: str | None,
+    ) -> Verdicts:
+        check = partial(self.check, question=question)
+        return await verdicts_of(check, claims, references, blocks_of(cells))
 
 
 def abstention_discount(reference: str) -> float:

@@ -13,12 +13,12 @@ from weakref import WeakSet, finalize
 
 from claimspan.errors import JudgeError
 
-__all__ = ["InferenceStopped", "InferenceThread", "Stop", "never"]
+__all__ = ["InferenceStoppedError", "InferenceThread", "Stop", "never"]
 
 Result = TypeVar("Result")
 
 Stop = Callable[[], None]
-"""Raises ``InferenceStopped`` where the result is not wanted any more. Called between batches."""
+"""Raises ``InferenceStoppedError`` where nobody wants the result any more; see ``never``."""
 
 # A batch takes some 50 ms on one core. On a machine that is overloaded it may take a hundred times
 # as long; a process that ends waits for no more than this.
@@ -27,7 +27,7 @@ _LAST_BATCH_SECONDS: Final = 10.0
 _Jobs = SimpleQueue[Callable[[], None] | None]
 
 
-class InferenceStopped(JudgeError):
+class InferenceStoppedError(JudgeError):
     """The process ends, or nobody waits for the result any more."""
 
 
@@ -60,7 +60,7 @@ class InferenceThread:
             work: The work; it calls the function that it is given between its batches.
 
         Raises:
-            InferenceStopped: The process ends.
+            InferenceStoppedError: The process ends.
         """
         job = _Job(work, self._is_ending)
         if not self._put(job.run):
@@ -123,7 +123,7 @@ class _Job(Generic[Result]):
 
     def _stop(self) -> None:
         if self.is_cancelled.is_set() or self._is_ending.is_set():
-            raise InferenceStopped("the inference was stopped: nobody waits for its result")
+            raise InferenceStoppedError("the inference was stopped: nobody waits for its result")
 
 
 def _work_off(jobs: _Jobs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -62,7 +62,7 @@ class NativeCode:
         self._is_forking = False
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> Generator[None]:
         """Has forks wait until the block ends, for five seconds at most."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_forking, _FORK_SECONDS)
