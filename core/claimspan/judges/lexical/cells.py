@@ -10,17 +10,15 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from claimspan.judges.lexical.gathering import GatherSize, Sentences
+from claimspan.judges.lexical.gathering import GatherSize, Sentences, wanted_of
 from claimspan.judges.protocol import Cell
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import FUNCTION_WORDS, tokenize
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
     "Block",
     "Verdicts",
     "blocks_of",
-    "content_stems",
     "context_cells",
     "entails",
     "gathered_beyond_one",
@@ -184,18 +182,12 @@ async def gathered_beyond_one(
     found: dict[int, str] = {}
     for i, claim in claims.items():
         await asyncio.sleep(0)
-        wanted = content_stems(claim)
+        words = wanted_of(claim)
+        wanted = words.content
         enough = max(len(wanted & each) for each in stems) + _MORE_SHARE * len(wanted)
         if len(wanted & frozenset[str]().union(*stems)) < enough:
             continue
-        chosen = sentences.gather(claim, _SIZE)
+        chosen = sentences.gather(words, _SIZE)
         if len(wanted & sentences.stems(chosen)) >= enough:
             found[i] = sentences.text(chosen)
     return found
-
-
-def content_stems(claim: str) -> frozenset[str]:
-    """Returns the stems of a claim's words that carry content."""
-    return frozenset(
-        token.stem for token in tokenize(claim) if token.text.casefold() not in FUNCTION_WORDS
-    )

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import word_weight
-from claimspan.text.words import tokenize
+from claimspan.text.words import FUNCTION_WORDS, tokenize
 
-__all__ = ["GatherSize", "Sentences", "gather_sentences"]
+__all__ = ["GatherSize", "Sentences", "Wanted", "gather_sentences", "wanted_of"]
 
 # A text may have a hundred thousand sentences; only those with most of the claim are considered.
 _MAX_CANDIDATES: Final = 50
@@ -33,8 +33,30 @@ class GatherSize(NamedTuple):
     with_neighbours: int
     """Neighbours of the chosen sentences are added up to so many words in all."""
 
+    min_gain: float = 0.0
+    """Share of the claim's content that every sentence but the first has to add, by weight."""
+
 
 _WINDOW: Final = GatherSize(120, 120)
+
+
+class Wanted(NamedTuple):
+    """The words of a claim, tokenized once to be looked for in many texts."""
+
+    weights: Mapping[str, float]
+    """Weight of every stem by its kind of word."""
+
+    content: frozenset[str]
+    """The stems of words that carry content."""
+
+
+def wanted_of(claim: str) -> Wanted:
+    """Returns the words of a claim."""
+    tokens = tokenize(claim)
+    return Wanted(
+        {token.stem: word_weight(token) for token in tokens},
+        frozenset(token.stem for token in tokens if token.text.casefold() not in FUNCTION_WORDS),
+    )
 
 
 class Sentences:
@@ -60,21 +82,21 @@ class Sentences:
             self._lengths.append(len(each.split()))
         return range(start, len(self._texts))
 
-    def gather(self, claim: str, size: GatherSize = _WINDOW) -> list[int]:
+    def gather(self, claim: Wanted, size: GatherSize = _WINDOW) -> list[int]:
         """Chooses the sentences that together have most of a claim's words.
 
         Sentences are chosen greedily, each for the words of the claim that those before it lack;
         the remaining room goes to their neighbours.
 
         Args:
-            claim: The text of the claim.
+            claim: The words of the claim.
             size: How many words are chosen.
 
         Returns:
             Indices of the sentences in their order; empty where none has a word of the claim.
         """
         weights = _rarity_weights(claim, self._stems)
-        chosen = _choose(self._stems, weights, self._lengths, size.chosen)
+        chosen = _choose(self._stems, weights, self._lengths, size, claim.content)
         return sorted(_with_neighbours(chosen, self._lengths, size.with_neighbours))
 
     def text(self, indices: Sequence[int]) -> str:
@@ -98,18 +120,16 @@ def gather_sentences(sentences: Sequence[str], claim: str) -> str:
         a word of the claim.
     """
     found = Sentences(sentences)
-    return found.text(found.gather(claim))
+    return found.text(found.gather(wanted_of(claim)))
 
 
-def _rarity_weights(claim: str, stems: Sequence[frozenset[str]]) -> dict[str, float]:
+def _rarity_weights(claim: Wanted, stems: Sequence[frozenset[str]]) -> dict[str, float]:
     """Returns the weight of every stem of the claim, by how few of the sentences have it."""
-    tokens = tokenize(claim)
-    wanted = frozenset(token.stem for token in tokens)
-    seen = Counter(stem for each in stems for stem in each & wanted)
+    seen = Counter(stem for each in stems for stem in each.intersection(claim.weights))
     return {
-        token.stem: word_weight(token) * math.log(1 + len(stems) / seen[token.stem])
-        for token in tokens
-        if seen[token.stem]
+        stem: weight * math.log(1 + len(stems) / seen[stem])
+        for stem, weight in claim.weights.items()
+        if seen[stem]
     }
 
 
@@ -117,7 +137,8 @@ def _choose(
     stems: Sequence[frozenset[str]],
     weights: Mapping[str, float],
     lengths: Sequence[int],
-    n_words: int,
+    size: GatherSize,
+    content: Set[str],
 ) -> set[int]:
     """Chooses sentences greedily until no word of the claim is missing or no sentence fits."""
 
@@ -126,18 +147,24 @@ def _choose(
                    for word, weight in weights.items() if word in stems[i])  # fmt: skip
         return float(said / (_LENGTH_OFFSET + lengths[i]) ** _LENGTH_EXPONENT)
 
+    def adds_enough(new: Set[str]) -> bool:
+        return sum(weights[stem] for stem in new) >= least
+
+    least = size.min_gain * sum(weight for stem, weight in weights.items() if stem in content)
     missing: set[str] = set(weights)
-    chosen, size = set[int](), 0
+    chosen, n_words = set[int](), 0
     matching = [i for i, each in enumerate(stems) if not missing.isdisjoint(each)]
     candidates = sorted(matching, key=lambda i: -gain(i, missing))[:_MAX_CANDIDATES]
     while candidates and missing:
         best = max(candidates, key=lambda i: gain(i, missing))
         candidates.remove(best)
-        if missing.isdisjoint(stems[best]) or (size and size + lengths[best] > n_words):
+        new = missing & stems[best]
+        fits = n_words + lengths[best] <= size.chosen and adds_enough(new & content)
+        if not new or (chosen and not fits):
             continue
         chosen.add(best)
-        size += lengths[best]
-        missing -= stems[best]
+        n_words += lengths[best]
+        missing -= new
     return chosen
 
 
