@@ -37,7 +37,7 @@ from claimspan.judges.local.regression import VerdictRegression
 from claimspan.judges.protocol import Cell
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["BUNDLED_MODEL", "CUT", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]
+__all__ = ["BUNDLED_MODEL", "CUT", "OTHER_LANGUAGE", "WEIGHTS", "LoadedModel", "LocalJudge"]
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 """Folder of the bundled model, its fitted constants and its model card."""
@@ -116,7 +116,7 @@ class LocalJudge:
 
     def _prepare(self) -> None:
         """Make what a forked child cannot take from its parent."""
-        self._loaded: _Model | None = None
+        self._loaded: LoadedModel | None = None
         self._loading = threading.Lock()
         self._thread = InferenceThread()
 
@@ -300,22 +300,22 @@ class LocalJudge:
             return bundled_verdicts(model.encoder, model.combination, asked, stop)
         return pretrained_verdicts(model.encoder, model.combination, asked, stop)
 
-    def _loaded_model(self, stop: Stop) -> _Model:
+    def _loaded_model(self, stop: Stop) -> LoadedModel:
         stop()
         with self._loading:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
 
-    def _load(self) -> _Model:
+    def _load(self) -> LoadedModel:
         if self._model is None:
             regression = VerdictRegression.read(WEIGHTS / "combination.json")
-            return _Model(CrossEncoder(BUNDLED_MODEL, threads=self._threads), regression)
+            return LoadedModel(CrossEncoder(BUNDLED_MODEL, threads=self._threads), regression)
         found = find_pretrained(self._model)
-        return _Model(CrossEncoder(found.files, threads=self._threads), found.labels)
+        return LoadedModel(CrossEncoder(found.files, threads=self._threads), found.labels)
 
 
-class _Model(NamedTuple):
+class LoadedModel(NamedTuple):
     """A cross-encoder, and what turns its logits into verdicts."""
 
     encoder: CrossEncoder
