@@ -166,7 +166,7 @@ def _run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
     return subprocess.run(
         [sys.executable, "-c", prelude + code],
-        capture_output=True, text=True, check=False, timeout=90, env=os.environ | environment,
+        capture_output=True, text=True, check=False, timeout=240, env=os.environ | environment,
     )  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def in_child(end):
     pid = os.fork()
     if pid == 0:
         end(0 if check(3) else 1)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:

@@ -29,7 +29,7 @@ __all__ = [
 
 # A gathered text is read where it has so much more of a claim's content words than any of the
 # references: the second half of a claim is in another reference, not a word that happens to be.
-_MORE_SHARE: Final = 0.15
+_MORE_SHARE: Final = 0.05
 _SIZE: Final = GatherSize(chosen=80, with_neighbours=45)
 _ORDER: Final = (Label.ENTAILED, Label.CONTRADICTED, Label.NEUTRAL)
 

@@ -175,7 +175,8 @@ class CrossEncoder:
         stop()
         # One by one: many at once would go to threads of the tokenizer's own, on all cores, and a
         # forked child would wait for threads that only its parent has.
-        return self._tokenizer.encode(*pair)
+        with NATIVE_CODE.entered():
+            return self._tokenizer.encode(*pair)
 
     def _run(self, batch: Sequence[_Encoding]) -> list[list[float]]:
         """Runs the model on one batch, padded with zeros to its longest pair."""
