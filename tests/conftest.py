@@ -31,9 +31,6 @@ _rerun: set[str] = set()
 
 # LangSmith looks at its switches with every run, Haystack when it is imported; nothing here may
 # leave the machine.
-# The judge that needs no model, so that no test depends on which extras are installed. What is used
-# without this: tests/core/test_default_choice.py.
-os.environ["CLAIMSPAN_JUDGE"] = "lexical"
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ["LANGCHAIN_TRACING_V2"] = "false"

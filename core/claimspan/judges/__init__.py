@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ConfigError
@@ -36,10 +35,7 @@ __all__ = [
 ]
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
-"""Environment variable that selects the default judge."""
-
-# What LocalJudge needs, of ``claimspan[local]``.
-_LOCAL_PACKAGES: Final = ("onnxruntime", "tokenizers", "numpy")
+"""Environment variable that selects the default judge; where it is not set, ``lexical`` is used."""
 
 # The client of OpenAIJudge alone takes half a second to import.
 _LAZY_MODULES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "llm"}
@@ -56,9 +52,9 @@ def __getattr__(name: str) -> object:
 def default_judge(choice: str | None = None) -> Judge:
     """Creates the judge that is used where none is given.
 
-    ``choice`` comes first, then the environment variable ``CLAIMSPAN_JUDGE``. Without either it is
-    ``LocalJudge`` where ``claimspan[local]`` is installed, else ``LexicalJudge``. A key that the
-    application has for itself is never used unless a choice names ``openai``.
+    ``choice`` comes first, then the environment variable ``CLAIMSPAN_JUDGE``, then
+    ``LexicalJudge``. A key that the application has for itself is never used unless a choice names
+    ``openai``.
 
     Args:
         choice: ``lexical``; ``local``, or ``local:MODEL`` for another model; or ``openai:MODEL``,
@@ -71,7 +67,7 @@ def default_judge(choice: str | None = None) -> Judge:
         ConfigError: The choice names no judge, or the key for it is missing.
     """
     origin = "the judge" if choice else JUDGE_VARIABLE
-    wanted = (choice or os.environ.get(JUDGE_VARIABLE) or _installed()).strip()
+    wanted = (choice or os.environ.get(JUDGE_VARIABLE) or "lexical").strip()
     kind, _, model = wanted.partition(":")
     if kind.lower() == "lexical" and not model:
         return LexicalJudge()
@@ -88,9 +84,3 @@ def default_judge(choice: str | None = None) -> Judge:
         f"{origin}={wanted!r} names no judge: "
         "use 'lexical', 'local', 'local:MODEL' or 'openai:MODEL'"
     )
-
-
-def _installed() -> str:
-    """Returns the better of the judges that need no model server; imports nothing."""
-    has_local = all(find_spec(package) is not None for package in _LOCAL_PACKAGES)
-    return "local" if has_local else "lexical"
