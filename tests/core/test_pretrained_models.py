@@ -50,6 +50,67 @@ def test_a_model_of_two_labels_knows_no_contradiction(tmp_path: Path) -> None:
     assert no.contradicted == 0.0
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("contradiction", "entailment", "neutral"),  # cross-encoder/nli-deberta-v3-small
+        ("entailment", "neutral", "contradiction"),  # MoritzLaurer/mDeBERTa-v3-base-mnli-xnli
+        ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"),  # as the authors of roberta-large-mnli write
+    ],
+)
+def test_every_order_and_spelling_of_the_labels_is_read(
+    tmp_path: Path, labels: tuple[str, ...]
+) -> None:
+    words = {"entailment": "yes", "contradiction": "no", "neutral": "well"}
+    votes = {
+        words[label.lower()]: tuple(3.0 * (at == column) for column in range(3))
+        for at, label in enumerate(labels)
+    }
+    write_cross_encoder(tmp_path, votes, labels)
+
+    found = [verdict.label for verdict in _verdicts(tmp_path, "yes", "no", "well")]
+    assert found == [Label.ENTAILED, Label.CONTRADICTED, Label.NEUTRAL]
+
+
+def test_labels_without_a_name_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    write_cross_encoder(tmp_path, VOTES, ("LABEL_0", "LABEL_1", "LABEL_2"))
+
+    with pytest.raises(ConfigError, match="id2label names entailment"):
+        _verdicts(tmp_path, "yes")
+
+
+def test_a_model_without_token_types_is_read(model: Path) -> None:
+    # As DeBERTa and RoBERTa are exported; the tiny one takes ids and attention mask alone.
+    assert _verdicts(model, "yes")[0].label == Label.ENTAILED
+
+
+@pytest.mark.parametrize("extra", ["token_type_ids", "position_ids"])
+def test_a_model_that_wants_more_inputs_of_a_pair_gets_them(tmp_path: Path, extra: str) -> None:
+    write_cross_encoder(tmp_path, VOTES, LABELS, inputs=("attention_mask", extra))
+
+    assert _verdicts(tmp_path, "yes")[0].label == Label.ENTAILED
+
+
+def test_a_model_of_something_else_than_text_pairs_is_refused(tmp_path: Path) -> None:
+    write_cross_encoder(tmp_path, VOTES, LABELS, inputs=("attention_mask", "pixel_values"))
+
+    with pytest.raises(ConfigError, match="pixel_values"):
+        _verdicts(tmp_path, "yes")
+
+
+def test_chunks_read_together_are_read_by_a_model_by_others_too(model: Path) -> None:
+    judge = LocalJudge(model)
+    cells = {(0, 0), (0, 1), (0, 2)}
+    found = asyncio.run(
+        judge.check_context(
+            [Claim(text="a long claim of rivers and lakes")], ["no rivers", "yes lakes"], cells,
+            context=[0, 1],
+        )
+    )  # fmt: skip
+
+    assert found.labels == [[Label.CONTRADICTED, Label.ENTAILED, Label.ENTAILED]]
+
+
 def test_the_best_window_of_a_long_reference_counts(model: Path) -> None:
     filler = "nothing is said of the matter in this sentence here. " * 60
 

@@ -7,19 +7,40 @@ from claimspan.judges.local.windows import WINDOW_WORDS, Passage, gather_sentenc
 FILLING = "Nothing much happened in the valley on that long and quiet afternoon."
 
 
-def test_a_text_of_one_window_is_read_whole() -> None:
+def test_a_text_of_one_window_is_whole_for_a_model_that_reads_all() -> None:
     text = " ".join([FILLING] * 12)
-    assert Passage(text, "en").windows_for("A claim.") == [text]
+    assert Passage(text, "en").windows == [text]
+
+
+def test_a_claim_is_read_beside_the_sentences_that_have_its_words() -> None:
+    said = "The Zois prize went to Ana Kos."
+    text = " ".join([*[FILLING] * 8, said, *[FILLING] * 8])
+    assert Passage(text, "en").windows_for("Ana Kos won the Zois prize.") == [
+        " ".join([FILLING, said, FILLING])
+    ]
+
+
+def test_a_text_that_shares_no_word_with_a_claim_is_read_from_its_beginning() -> None:
+    passage = Passage("The river is long. It is wide as well.", "en")
+    assert passage.windows_for("Quick foxes jump") == ["The river is long."]
 
 
 def test_a_text_without_words_is_not_read() -> None:
     assert Passage(" \n", "en").windows_for("A claim.") == []
 
 
-def test_a_long_text_is_read_in_few_windows_of_bounded_length() -> None:
-    shown = Passage(" ".join([FILLING] * 200), "en").windows_for("What happened in the valley?")
-    assert 1 < len(shown) <= 4
-    assert max(len(window.split()) for window in shown) <= WINDOW_WORDS
+def test_a_long_text_is_read_in_one_part_of_bounded_length() -> None:
+    text = " ".join([FILLING] * 200)
+    (shown,) = Passage(text, "en").windows_for("What happened in the valley?")
+    assert len(shown.split()) <= 80
+    assert max(len(window.split()) for window in Passage(text, "en").windows) <= WINDOW_WORDS
+
+
+def test_a_sentence_without_an_end_is_read_in_part() -> None:
+    text = "and so on " * 500 + "Ana Kos won the Zois prize " + "and so on " * 500
+    (shown,) = Passage(text, "en").windows_for("Ana Kos won the Zois prize.")
+    assert "Zois prize" in shown
+    assert len(shown.split()) <= 80
 
 
 def test_what_supports_a_claim_from_far_apart_is_read_together() -> None:

@@ -21,7 +21,11 @@ _SPECIAL: Final = ("[UNK]", "[CLS]", "[SEP]")
 
 
 def write_cross_encoder(
-    folder: Path, votes: Mapping[str, Sequence[float]], labels: Sequence[str]
+    folder: Path,
+    votes: Mapping[str, Sequence[float]],
+    labels: Sequence[str],
+    *,
+    inputs: Sequence[str] = ("attention_mask",),
 ) -> None:
     """Write ``model.onnx``, ``tokenizer.json`` and ``config.json``.
 
@@ -29,11 +33,12 @@ def write_cross_encoder(
         folder: Where to, which is made if need be.
         votes: For every word that counts, what it adds to the logit of each label.
         labels: The labels in the order of the logits.
+        inputs: Inputs that the model takes beside the ids; it ignores them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = [*_SPECIAL, *votes]
     rows = [[0.0] * len(labels)] * len(_SPECIAL) + [list(row) for row in votes.values()]
-    (folder / "model.onnx").write_bytes(_model(rows))
+    (folder / "model.onnx").write_bytes(_model(rows, inputs))
     _tokenizer(vocabulary).save(str(folder / "tokenizer.json"))
     names = {str(at): label for at, label in enumerate(labels)}
     (folder / "config.json").write_text(json.dumps({"id2label": names}), encoding="utf-8")
@@ -47,7 +52,7 @@ def _tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _model(table: Sequence[Sequence[float]]) -> bytes:
+def _model(table: Sequence[Sequence[float]], inputs: Sequence[str]) -> bytes:
     width = len(table[0])
     values = struct.pack(f"<{len(table) * width}f", *(vote for row in table for vote in row))
     nodes = [
@@ -58,8 +63,8 @@ def _model(table: Sequence[Sequence[float]]) -> bytes:
     graph = b"".join(_part(1, node) for node in nodes) + _text(2, "votes")
     graph += _part(5, _tensor("table", (len(table), width), _FLOAT, values))
     graph += _part(5, _tensor("axis", (1,), _INT64, struct.pack("<q", 1)))
-    graph += _part(11, _value("input_ids", _INT64, ("batch", "length")))
-    graph += _part(11, _value("attention_mask", _INT64, ("batch", "length")))
+    for name in ("input_ids", *inputs):
+        graph += _part(11, _value(name, _INT64, ("batch", "length")))
     graph += _part(12, _value("logits", _FLOAT, ("batch", width)))
     return _number(1, 8) + _part(7, graph) + _part(8, _number(2, 13))
 

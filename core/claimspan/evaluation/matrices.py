@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from claimspan.concurrency import gather_or_cancel
-from claimspan.errors import JudgeError
+from claimspan.errors import ClaimspanError, JudgeError
 from claimspan.judges.protocol import Cell, ContextJudge, Judge, SparseJudge
 from claimspan.judges.references import AnswerText
 from claimspan.records import RagRecord
@@ -169,7 +169,8 @@ def _checked_shape(judge: Judge, matrix: object, shape: tuple[int, int]) -> Verd
 async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object:
     """Await a call of a judge, and turn whatever it raises into a ``JudgeError``.
 
-    The message names the class of the exception only, since its text may quote the record.
+    Of an exception by others the message names the class only, since its text may quote the record.
+    Our own messages quote nothing, and say what to do: they are passed on.
 
     Args:
         judge: The judge, for the message.
@@ -189,6 +190,8 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
         if task is None or task.cancelling():
             raise
         raise JudgeError(f"judge {judge.name!r} cancelled itself") from error
+    except ClaimspanError as error:
+        raise JudgeError(f"judge {judge.name!r} failed: {error}") from error
     except (Exception, SystemExit) as error:
         # A SystemExit would leave the event loop, and take every other evaluation with it.
         raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error

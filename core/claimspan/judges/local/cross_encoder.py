@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.judges.local.background import Stop, never
+from claimspan.judges.local.inherited import NATIVE_CODE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,13 +18,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Integers = NDArray[np.int64]
 
-__all__ = ["CrossEncoder", "ModelFiles", "TextPair"]
+__all__ = ["CrossEncoder", "ModelFiles", "Reading", "TextPair"]
 
 TextPair = tuple[str, str]
 """First and second text, in the order that the model was trained with."""
 
 # Word pieces of a pair: the longest input of the usual encoders.
 _MAX_PIECES: Final = 512
+_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 # Word pieces of a batch, with padding. With 768 a record takes a seventh longer, for the padding,
 # and 50 MB more; with 200 it is no faster (tests/benchmarks/local_speed.py, one core).
 _BATCH_PIECES: Final = 384
@@ -41,17 +44,28 @@ class ModelFiles(NamedTuple):
     """Expected SHA-256 by file name; a file that is not named here is not checked."""
 
 
+class Reading(NamedTuple):
+    """What a cross-encoder says of text pairs."""
+
+    logits: list[list[float]]
+    """Shape ``(n_pairs, n_outputs)``, in the order of the pairs."""
+
+    cut: list[bool]
+    """Whether the pair was longer than the model reads, so that the longer text was cut."""
+
+
 class _Encoding(Protocol):
     """The part of a tokenizer's result that is used."""
 
     ids: list[int]
     type_ids: list[int]
+    overflowing: list[_Encoding]
 
 
 class _Tokenizer(Protocol):
     """The part of ``tokenizers.Tokenizer`` that is used."""
 
-    def encode_batch(self, input: Sequence[TextPair]) -> list[_Encoding]: ...
+    def encode(self, sequence: str, pair: str) -> _Encoding: ...
     def enable_truncation(self, max_length: int, *, strategy: str) -> None: ...
     def no_padding(self) -> None: ...
 
@@ -92,32 +106,35 @@ class _Session(Protocol):
 class CrossEncoder:
     """Computes the logits of text pairs on the CPU."""
 
-    def __init__(self, files: ModelFiles, *, threads: int = 1, premise_first: bool = False) -> None:
+    def __init__(self, files: ModelFiles, *, threads: int = 1) -> None:
         """Loads the model.
 
         Args:
             files: The model and its tokenizer.
             threads: Threads of one inference.
-            premise_first: Whether the first text of a pair is the premise; the premise is cut where
-                a pair is longer than 512 word pieces, never the claim.
 
         Raises:
             MissingExtraError: onnxruntime or tokenizers is not installed.
-            ConfigError: A file is missing, or has another digest than the published one.
+            ConfigError: A file is missing, has another digest than the published one, or the model
+                wants an input that is none of a text pair's.
         """
         for path in (files.model, files.tokenizer):
             _verify(path, files.sha256.get(path.name))
-        self._tokenizer = _load_tokenizer(files.tokenizer)
-        cut = "only_first" if premise_first else "only_second"
-        self._tokenizer.enable_truncation(_MAX_PIECES, strategy=cut)
-        self._tokenizer.no_padding()
-        self._session = _load_session(files.model, threads)
+        with NATIVE_CODE.entered():
+            self._tokenizer = _load_tokenizer(files.tokenizer)
+            # The longer text of a pair is cut: a claim may be a page of code.
+            self._tokenizer.enable_truncation(_MAX_PIECES, strategy="longest_first")
+            self._tokenizer.no_padding()
+            self._session = _load_session(files.model, threads)
         self._inputs = [each.name for each in self._session.get_inputs()]
+        if unknown := set(self._inputs) - _INPUTS:
+            raise ConfigError(
+                f"the model wants the inputs {sorted(unknown)}: use a text classifier, whose "
+                f"inputs are among {sorted(_INPUTS)}"
+            )
 
     def logits(self, pairs: Sequence[TextPair]) -> list[list[float]]:
-        """Computes the logits of text pairs.
-
-        Equal pairs are computed once; pairs of similar length share a batch.
+        """Computes the logits of text pairs, as ``read`` does.
 
         Args:
             pairs: The pairs; may be empty.
@@ -125,17 +142,41 @@ class CrossEncoder:
         Returns:
             Logits of shape ``(len(pairs), n_outputs)``, in the order of the pairs.
         """
+        return self.read(pairs).logits
+
+    def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> Reading:
+        """Computes the logits of text pairs.
+
+        Equal pairs are computed once; pairs of similar length share a batch. A pair that is longer
+        than 512 word pieces is cut where its longer text ends.
+
+        Args:
+            pairs: The pairs; may be empty.
+            stop: Called before each batch; what it raises ends the call.
+
+        Returns:
+            The logits, and which pairs were cut.
+        """
         distinct = list(dict.fromkeys(pairs))
-        encoded = self._tokenizer.encode_batch(distinct) if distinct else []
+        encoded = [self._encode(pair, stop) for pair in distinct]
         logits: dict[TextPair, list[float]] = {}
         for batch in _batches([len(each.ids) for each in encoded]):
+            stop()
             rows = self._run([encoded[i] for i in batch])
             logits.update(zip((distinct[i] for i in batch), rows, strict=True))
-        return [logits[pair] for pair in pairs]
+        cut = {pair for pair, each in zip(distinct, encoded, strict=True) if each.overflowing}
+        return Reading([logits[pair] for pair in pairs], [pair in cut for pair in pairs])
 
     def mean_length(self, pairs: Sequence[TextPair]) -> float:
         """Returns the mean number of word pieces of text pairs; at least one pair is needed."""
-        return sum(len(each.ids) for each in self._tokenizer.encode_batch(pairs)) / len(pairs)
+        return sum(len(self._encode(pair, never).ids) for pair in pairs) / len(pairs)
+
+    def _encode(self, pair: TextPair, stop: Stop) -> _Encoding:
+        stop()
+        # One by one: many at once would go to threads of the tokenizer's own, on all cores, and a
+        # forked child would wait for threads that only its parent has.
+        with NATIVE_CODE.entered():
+            return self._tokenizer.encode(*pair)
 
     def _run(self, batch: Sequence[_Encoding]) -> list[list[float]]:
         """Runs the model on one batch, padded with zeros to its longest pair."""
@@ -145,15 +186,16 @@ class CrossEncoder:
         inputs = {name: np.zeros((len(batch), longest), np.int64) for name in self._inputs}
         for row, each in enumerate(batch):
             size = len(each.ids)
-            mask = [1] * size
-            values = {
+            values: dict[str, Sequence[int]] = {
                 "input_ids": each.ids,
-                "attention_mask": mask,
+                "attention_mask": [1] * size,
                 "token_type_ids": each.type_ids,
+                "position_ids": range(size),
             }
             for name in self._inputs:
                 inputs[name][row, :size] = values[name]
-        return cast("list[list[float]]", self._session.run(None, inputs)[0].tolist())
+        with NATIVE_CODE.entered():
+            return cast("list[list[float]]", self._session.run(None, inputs)[0].tolist())
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

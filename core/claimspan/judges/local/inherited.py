@@ -1,10 +1,18 @@
-"""What a forked child inherits of onnxruntime, and cannot end without harm."""
+"""What a forked child inherits of native code: nothing half done, and nothing that it must end."""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
 
-__all__ = ["keep_forever"]
+__all__ = ["NATIVE_CODE", "NativeCode", "keep_forever"]
+
+# A fork waits so long for a batch, or for the model to load; then it goes ahead all the same.
+_FORK_SECONDS: Final = 5.0
 
 
 def keep_forever(inherited: object) -> None:
@@ -29,3 +37,53 @@ def keep_forever(inherited: object) -> None:
     # Alpine has no ``on_exit``: there the child's exit status is that of SIGABRT, and no more.
     if hasattr(libc, "on_exit"):
         libc.on_exit(libc._exit, None)  # pyright: ignore[reportPrivateUsage] - the name of the C function
+
+
+class NativeCode:
+    """Keeps a fork and native code apart.
+
+    A child that is forked in the middle of a batch, or while the model loads, has the locks of
+    onnxruntime as they were at that moment, and no thread that would ever release them.
+    """
+
+    def __init__(self) -> None:
+        """Counts no thread yet."""
+        self._begin_anew()
+        if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+            os.register_at_fork(
+                before=self._before_fork,
+                after_in_parent=self._after_fork,
+                after_in_child=self._begin_anew,
+            )
+
+    def _begin_anew(self) -> None:
+        self._changed = threading.Condition()
+        self._n_running = 0
+        self._is_forking = False
+
+    @contextmanager
+    def entered(self) -> Generator[None]:
+        """Has forks wait until the block ends, for five seconds at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_forking, _FORK_SECONDS)
+            self._n_running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._n_running -= 1
+                self._changed.notify_all()
+
+    def _before_fork(self) -> None:
+        with self._changed:
+            self._is_forking = True
+            self._changed.wait_for(lambda: not self._n_running, _FORK_SECONDS)
+
+    def _after_fork(self) -> None:
+        with self._changed:
+            self._is_forking = False
+            self._changed.notify_all()
+
+
+NATIVE_CODE: Final = NativeCode()
+"""The native code of this process."""

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
-from claimspan.judges.lexical.judge import LexicalJudge, abstention_discount, discounted
-from claimspan.judges.lexical.short_answers import as_read, decided_by_words, readable_claim
-from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles, TextPair
-from claimspan.judges.local.features import cell_features, lexical_features
+from claimspan.judges.lexical.cells import (
+    Verdicts,
+    context_cells,
+    entails,
+    gathered_beyond_one,
+    matrix_of,
+    with_joint,
+)
+from claimspan.judges.lexical.judge import LexicalJudge
+from claimspan.judges.local.background import InferenceThread, Stop
+from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
 from claimspan.judges.local.inherited import keep_forever
 from claimspan.judges.local.language import may_be_english
-from claimspan.judges.local.pretrained import PretrainedModel, find_pretrained
-from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
-from claimspan.judges.local.windows import Passage
-from claimspan.judges.values import StatedValues, is_bare_value, with_values
+from claimspan.judges.local.pretrained import find_pretrained
+from claimspan.judges.local.reading import (
+    Decided,
+    Question,
+    bundled_verdicts,
+    pretrained_verdicts,
+)
+from claimspan.judges.local.regression import VerdictRegression
+from claimspan.judges.protocol import Cell
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["BUNDLED_MODEL", "OTHER_LANGUAGE", "WEIGHTS", "LocalJudge"]
+__all__ = ["BUNDLED_MODEL", "CUT", "OTHER_LANGUAGE", "WEIGHTS", "LoadedModel", "LocalJudge"]
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 """Folder of the bundled model, its fitted constants and its model card."""
@@ -45,36 +55,29 @@ BUNDLED_MODEL: Final = ModelFiles(
 OTHER_LANGUAGE: Final = "not English: judged by words, numbers and names alone"
 """Note in ``Evaluation.notes``, and on the span, for verdicts without the cross-encoder."""
 
-# A shorter reference is always read: one sentence may paraphrase a claim without a common word.
-# See ``VerdictRegression.skip_below``.
-_LONG_REFERENCE_WORDS: Final = 60
-# Score of a label that a pretrained model does not have: its probability becomes 0.
-_NO_SUCH_LABEL: Final = -1e9
+CUT: Final = "claim or chunk longer than the model reads: its end was left out"
+"""Note in ``Evaluation.notes``, and on the span, for verdicts on texts of too many word pieces."""
 
 _LOG: Final = logging.getLogger("claimspan")
-
-DecidedRows = Sequence[Sequence[Verdict]]
-"""Rows of verdicts without undecided cells, shape ``(n_claims, n_references)``."""
-
-
-class _Cell(NamedTuple):
-    """A claim and a reference that the cross-encoder reads, and the pairs that it reads."""
-
-    row: int
-    column: int
-    pairs: list[TextPair]
 
 
 class LocalJudge:
     """Judges with a small cross-encoder and the lexical judge, combined and calibrated.
 
-    Claims are those of ``LexicalJudge``. The features of a verdict are the lexical verdict, the
-    cross-encoder's logits in up to four windows of the reference, and how far the windows disagree;
-    a logistic regression, fitted to people's labels, turns them into probabilities. One window of a
-    long reference gathers the sentences from several places that match the claim. A reference of 60
-    words or more that has too few of a claim's words is not read: 99.5 % of the entailed claims of
-    every set lie above that bound. Bare values, which have no words for a cross-encoder to read,
-    are judged as by ``LexicalJudge``.
+    Claims are those of ``LexicalJudge``. The features of a verdict are the lexical verdict and the
+    cross-encoder's logits; a logistic regression, fitted to people's labels, turns them into
+    probabilities. The cross-encoder reads up to 80 words of a reference: the sentences, from
+    several places, that together have most of the claim. It reads what words leave open:
+
+    - not a claim that is a sentence of the reference, word for word: that is entailed;
+    - not a reference of 60 words or more with too few of a claim's words: 99.5 % of the entailed
+      claims of every set lie above that bound;
+    - of several references in the order of their promise, not those after two in a row that do not
+      entail the claim;
+    - not bare values, which have no words to read: they are judged as by ``LexicalJudge``.
+
+    The context as a whole entails what one of its references entails, or what their sentences
+    entail when they are read as one text.
 
     On the test halves of eight sets the mean AUROC of ``entailed`` is .834, where ``LexicalJudge``
     has .782; trained without the set that is measured it is .820. The expected calibration error
@@ -120,9 +123,9 @@ class LocalJudge:
 
     def _prepare(self) -> None:
         """Make what a forked child cannot take from its parent."""
-        self._loaded: CrossEncoder | None = None
+        self._loaded: LoadedModel | None = None
         self._loading = threading.Lock()
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="claimspan-local-judge")
+        self._thread = InferenceThread()
 
     def restart_in_child(self) -> None:
         """Begin anew in a forked child, which has none of the threads; it loads the model again."""
@@ -145,7 +148,7 @@ class LocalJudge:
 
         Args:
             text: A response or a ground truth.
-            question: The question, which short answers are read by.
+            question: Ignored.
         """
         return await self._lexical.extract_claims(text, question=question)
 
@@ -157,7 +160,7 @@ class LocalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known; as for ``LexicalJudge``.
+            question: The query, where known; only claims that are bare values are read by it.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell is None where its most
@@ -167,24 +170,95 @@ class LocalJudge:
             MissingExtraError: onnxruntime or tokenizers is not installed.
             ConfigError: The weights are missing or damaged, or there is no such model.
         """
-        matrix = await self._lexical.check(claims, references, question=question)
-        # The lexical judge decides every cell.
-        lexical = cast("DecidedRows", matrix.rows)
-        if not self._can_read(claims, references):
-            add_note(OTHER_LANGUAGE, len(claims) * len(references))
-            return self._sure_cells(lexical, len(references))
-        texts = [readable_claim(claim, question) for claim in claims]
-        read = [as_read(reference, question) for reference in references]
-        verdicts = await self._off_the_loop(texts, read, lexical)
-        verdicts = decided_by_words(claims, references, question, words=lexical, others=verdicts)
-        return self._sure_cells(verdicts, len(references))
+        cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
+        return await self.check_cells(claims, references, cells, question=question)
 
-    def _sure_cells(self, rows: DecidedRows, n_references: int) -> VerdictMatrix:
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Returns verdicts as ``check`` does, for some cells of the matrix.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own.
+            cells: Which claim against which reference.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell is None where it was not
+            asked for, or its most probable label is less probable than ``sure_from``.
+
+        Raises:
+            MissingExtraError: onnxruntime or tokenizers is not installed.
+            ConfigError: The weights are missing or damaged, or there is no such model.
+        """
+        can_read = self._can_read(claims, references)
+        verdicts = await self._verdicts(claims, references, cells, question, can_read=can_read)
+        return self._matrix(verdicts, cells, (len(claims), len(references)))
+
+    async def check_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Returns verdicts as ``check_cells`` does, and the verdicts by the context as a whole.
+
+        The context entails what one of its references entails. Of other claims, the sentences of
+        all references that together have more of the claim than any one are read as one text.
+
+        Args:
+            claims: The claims to check.
+            references: The texts to check against.
+            cells: Which claim against which reference; the column ``len(references)`` is the
+                context.
+            context: Indices of the references that are read together.
+            question: The query, where known.
+
+        Returns:
+            A matrix of shape ``(len(claims), len(references) + 1)``.
+
+        Raises:
+            MissingExtraError: onnxruntime or tokenizers is not installed.
+            ConfigError: The weights are missing or damaged, or there is no such model.
+        """
+        width = len(references)
+        wanted, single = context_cells(cells, context, width)
+        can_read = self._can_read(claims, references)
+        found = await self._verdicts(claims, references, single, question, can_read=can_read)
+        open_claims = {i: claims[i].text for i in wanted if not entails(found, i, context)}
+        gathered = await gathered_beyond_one(
+            open_claims, [references[j] for j in context], self._language
+        )
+        together = await self._verdicts(
+            [claims[i] for i in gathered],
+            list(gathered.values()),
+            {(at, at) for at in range(len(gathered))},
+            question,
+            can_read=can_read,
+        )
+        found |= {(i, width): together[at, at] for at, i in enumerate(gathered)}
+        joint = with_joint(found, wanted, context, width)
+        return self._matrix(joint, cells, (len(claims), width + 1))
+
+    def _matrix(
+        self, verdicts: Verdicts, cells: Collection[Cell], shape: tuple[int, int]
+    ) -> VerdictMatrix:
         """Leaves the cells undecided that the judge is not sure enough of."""
-        sure = [
-            [cell if _confidence(cell) >= self._sure_from else None for cell in row] for row in rows
-        ]
-        return VerdictMatrix.of(sure, n_references)
+        sure = {
+            cell: verdict
+            for cell, verdict in verdicts.items()
+            if _confidence(verdict) >= self._sure_from
+        }
+        return matrix_of(sure, cells, shape)
 
     # --- language ---
 
@@ -204,94 +278,56 @@ class LocalJudge:
 
     # --- inference ---
 
-    async def _off_the_loop(
-        self, claims: Sequence[str], references: Sequence[str], lexical: DecidedRows
-    ) -> DecidedRows:
-        """Runs the inference on the judge's own thread, so that the event loop stays free."""
-        verdicts = self._bundled_verdicts if self._model is None else self._pretrained_verdicts
-        work = partial(verdicts, claims, references, lexical)
-        try:
-            future = asyncio.get_running_loop().run_in_executor(self._executor, work)
-        except RuntimeError:
-            # At the end of the interpreter threads take no new work, but this one may finish.
-            return work()
-        return await future
+    async def _verdicts(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        question: str | None,
+        *,
+        can_read: bool,
+    ) -> Verdicts:
+        """Decides cells by words, and where it can read them by the model on its own thread."""
+        matrix = await self._lexical.check_cells(claims, references, cells, question=question)
+        lexical = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
+        if not can_read:
+            add_note(OTHER_LANGUAGE, len(cells))
+        if not can_read or not cells:
+            return lexical
+        texts = [claim.text for claim in claims]
+        asked = Question(texts, references, lexical, self._language)
+        decided = await self._thread.run(partial(self._read, asked))
+        if decided.n_cut:
+            add_note(CUT, decided.n_cut)
+        return decided.verdicts
 
-    def _bundled_verdicts(
-        self, claims: Sequence[str], references: Sequence[str], lexical: DecidedRows
-    ) -> DecidedRows:
-        """Combines the lexical verdicts with the bundled model's logits where it reads a cell."""
-        regression = self._regression
-        rows = [[regression.verdict(lexical_features(cell)) for cell in row] for row in lexical]
-        for cell, logits in self._read(self._cells(claims, references, lexical)):
-            features = cell_features(lexical[cell.row][cell.column], logits)
-            rows[cell.row][cell.column] = regression.verdict(features)
-        factors = [abstention_discount(reference) for reference in references]
-        stated = [StatedValues(reference) for reference in references]
-        return [
-            words
-            if is_bare_value(claim)
-            else [
-                discounted(with_values(cell, claim, values), factor)
-                for cell, factor, values in zip(row, factors, stated, strict=True)
-            ]
-            for claim, words, row in zip(claims, lexical, rows, strict=True)
-        ]
+    def _read(self, asked: Question, stop: Stop) -> Decided:
+        model = self._loaded_model(stop)
+        if isinstance(model.combination, VerdictRegression):
+            return bundled_verdicts(model.encoder, model.combination, asked, stop)
+        return pretrained_verdicts(model.encoder, model.combination, asked, stop)
 
-    def _read(self, cells: Sequence[_Cell]) -> Iterator[tuple[_Cell, list[list[float]]]]:
-        """Yields every cell with the logits of its pairs, all computed in one call."""
-        logits = iter(self._encoder.logits([pair for cell in cells for pair in cell.pairs]))
-        for cell in cells:
-            yield cell, [next(logits) for _ in cell.pairs]
-
-    def _cells(
-        self, claims: Sequence[str], references: Sequence[str], lexical: DecidedRows
-    ) -> list[_Cell]:
-        """Returns the cells that may be entailed, each with the pairs that the model reads."""
-        passages = [Passage(reference, self._language) for reference in references]
-        is_long = [len(reference.split()) >= _LONG_REFERENCE_WORDS for reference in references]
-        cells: list[_Cell] = []
-        for row, claim in enumerate(claims):
-            if is_bare_value(claim):
-                continue
-            for column, (passage, verdict) in enumerate(zip(passages, lexical[row], strict=True)):
-                if is_long[column] and _support(verdict) < self._regression.skip_below:
-                    continue
-                if pairs := [(claim, window) for window in passage.windows_for(claim)]:
-                    cells.append(_Cell(row, column, pairs))
-        return cells
-
-    def _pretrained_verdicts(
-        self, claims: Sequence[str], references: Sequence[str], _lexical: DecidedRows
-    ) -> DecidedRows:
-        """Returns the verdicts of a model by others, in the best window of every reference."""
-        shown = [Passage(each, self._language).windows or [""] for each in references]
-        pairs = [(window, claim) for claim in claims for each in shown for window in each]
-        logits = iter(self._encoder.logits(pairs))
-        labels = self._pretrained.labels
-        return [[_best_window_verdict([next(logits) for _ in each], labels) for each in shown]
-                for _ in claims]  # fmt: skip
-
-    @cached_property
-    def _regression(self) -> VerdictRegression:
-        return VerdictRegression.read(WEIGHTS / "combination.json")
-
-    @cached_property
-    def _pretrained(self) -> PretrainedModel:
-        return find_pretrained(self._model or "")
-
-    @property
-    def _encoder(self) -> CrossEncoder:
-        # No cached_property: before Python 3.12 it has a lock, which a fork may leave locked.
+    def _loaded_model(self, stop: Stop) -> LoadedModel:
+        stop()
         with self._loading:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
 
-    def _load(self) -> CrossEncoder:
+    def _load(self) -> LoadedModel:
         if self._model is None:
-            return CrossEncoder(BUNDLED_MODEL, threads=self._threads)
-        return CrossEncoder(self._pretrained.files, threads=self._threads, premise_first=True)
+            regression = VerdictRegression.read(WEIGHTS / "combination.json")
+            return LoadedModel(CrossEncoder(BUNDLED_MODEL, threads=self._threads), regression)
+        found = find_pretrained(self._model)
+        return LoadedModel(CrossEncoder(found.files, threads=self._threads), found.labels)
+
+
+class LoadedModel(NamedTuple):
+    """A cross-encoder, and what turns its logits into verdicts."""
+
+    encoder: CrossEncoder
+    combination: VerdictRegression | Sequence[Label]
+    """The fitted combination of the bundled model, or the labels of another."""
 
 
 _judges: Final[WeakSet[LocalJudge]] = WeakSet()
@@ -306,20 +342,5 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_restart_all_in_child)
 
 
-def _support(verdict: Verdict) -> float:
-    """Returns the probability that the reference is about the claim at all."""
-    return (verdict.entailed or 0.0) + (verdict.contradicted or 0.0)
-
-
 def _confidence(verdict: Verdict) -> float:
     return max(verdict.entailed or 0.0, verdict.neutral or 0.0, verdict.contradicted or 0.0)
-
-
-def _best_window_verdict(windows: Sequence[Sequence[float]], labels: Sequence[Label]) -> Verdict:
-    """Returns the verdict of the window with the highest p(entailed), not calibrated."""
-
-    def verdict(logits: Sequence[float]) -> Verdict:
-        by_label = dict(zip(labels, logits, strict=True))
-        return softmax_verdict([by_label.get(label, _NO_SUCH_LABEL) for label in LABELS])
-
-    return max(map(verdict, windows), key=lambda each: each.entailed or 0.0)

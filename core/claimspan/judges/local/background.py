@@ -1,0 +1,144 @@
+"""The thread on which a local judge computes: work that nobody waits for any more makes way."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar
+from weakref import WeakSet, finalize
+
+from claimspan.errors import JudgeError
+
+__all__ = ["InferenceStoppedError", "InferenceThread", "Stop", "never"]
+
+Result = TypeVar("Result")
+
+Stop = Callable[[], None]
+"""Raises ``InferenceStoppedError`` where nobody wants the result any more; see ``never``."""
+
+# A batch takes some 50 ms on one core. On a machine that is overloaded it may take a hundred times
+# as long; a process that ends waits for no more than this.
+_LAST_BATCH_SECONDS: Final = 10.0
+
+_Jobs = SimpleQueue[Callable[[], None] | None]
+
+
+class InferenceStoppedError(JudgeError):
+    """The process ends, or nobody waits for the result any more."""
+
+
+def never() -> None:
+    """The ``Stop`` of work that is always done to its end."""
+
+
+class InferenceThread:
+    """Runs the work of one judge, one piece at a time, off the event loop.
+
+    A daemon thread, since Python would otherwise wait at its end for all work that is queued.
+    """
+
+    def __init__(self) -> None:
+        """Prepares the thread, which the first work starts."""
+        self._jobs: _Jobs = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._is_ending = threading.Event()
+        # The thread knows the queue alone: it ends with its judge.
+        finalize(self, self._jobs.put, None).atexit = False
+        _threads.add(self)
+
+    async def run(self, work: Callable[[Stop], Result]) -> Result:
+        """Runs a piece of work on the thread, and waits for it.
+
+        Where the waiting task is cancelled, work that has begun ends at its next call of ``Stop``.
+
+        Args:
+            work: The work; it calls the function that it is given between its batches.
+
+        Raises:
+            InferenceStoppedError: The process ends.
+        """
+        job = _Job(work, self._is_ending)
+        if not self._put(job.run):
+            # At the end of the interpreter there is no thread any more, but this one may finish.
+            return work(never)
+        try:
+            return await asyncio.wrap_future(job.future)
+        except asyncio.CancelledError:
+            job.is_cancelled.set()
+            raise
+
+    def end(self) -> None:
+        """Ends the thread after the batch that it computes; later work runs where it is called."""
+        with self._starting:
+            self._is_ending.set()
+        self._jobs.put(None)
+        if self._thread is not None:
+            self._thread.join(_LAST_BATCH_SECONDS)
+
+    def _put(self, job: Callable[[], None]) -> bool:
+        """Queues work for the thread; False where there is none any more."""
+        with self._starting:
+            if self._is_ending.is_set() or not self._is_started():
+                return False
+            self._jobs.put(job)
+            return True
+
+    def _is_started(self) -> bool:
+        """Starts the thread where need be; False where the interpreter ends, and takes no more."""
+        if self._thread is None:
+            thread = threading.Thread(
+                target=_work_off, args=(self._jobs,), name="claimspan-local-judge", daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._thread = thread
+        return True
+
+
+class _Job(Generic[Result]):
+    """One piece of work, and whether somebody still waits for it."""
+
+    def __init__(self, work: Callable[[Stop], Result], is_ending: threading.Event) -> None:
+        self.future: Future[Result] = Future()
+        self.is_cancelled = threading.Event()
+        self._work = work
+        self._is_ending = is_ending
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._work(self._stop)
+        except BaseException as error:  # noqa: BLE001 - whoever awaits the result gets it
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+
+    def _stop(self) -> None:
+        if self.is_cancelled.is_set() or self._is_ending.is_set():
+            raise InferenceStoppedError("the inference was stopped: nobody waits for its result")
+
+
+def _work_off(jobs: _Jobs) -> None:
+    for job in iter(jobs.get, None):
+        job()
+        del job  # it refers to the judge, which may be let go while this thread waits
+
+
+_threads: Final[WeakSet[InferenceThread]] = WeakSet()
+
+
+def _end_all() -> None:
+    for each in list(_threads):
+        each.end()
+
+
+# Hooks run in reverse: those of what was imported later, which write the last records, come first.
+atexit.register(_end_all)
