@@ -2,14 +2,14 @@
 
     python -m train_local_judge.table --evidence FILE --unseen FILE
 
-``--evidence`` is of the finished weights, ``--unseen`` of those before the late sets joined: no
-set of the table was among the pairs until then. Columns: number of claims; AUROC of "entailed" by
-words alone, by the cross-encoder alone, of the combination where neither it nor the cross-encoder
-has seen the set ("left out"), and of the combination as it is carried, with its 95 % interval, and
-the interval of what it is better by than words; the same for entailed against contradicted claims;
-balanced accuracy of the label, and of a threshold that was chosen on the tune half; expected
-calibration error. Then the calibration over all sets, and how the language models of
-refchecker_msmarco rank.
+``--evidence`` is of the finished weights, ``--unseen`` of those before the late sets joined, where
+they are at hand: no set of the table was among the pairs until then. Columns: number of claims;
+AUROC of "entailed" by words alone, by the cross-encoder alone, of the combination where neither it
+nor the cross-encoder has seen the set ("left out"), and of the combination as it is carried, with
+its 95 % interval, and the interval of what it is better by than words; the same for entailed
+against contradicted claims; balanced accuracy of the label, and of a threshold that was chosen on
+the tune half; expected calibration error. Then the calibration over all sets, and how the language
+models of refchecker_msmarco rank.
 
 Intervals are over 500 samples of whole groups (questions, documents): claims on one question are
 right or wrong together, and 1,078 claims on 27 questions say little more than 27 claims.
@@ -52,17 +52,19 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Agreement of LocalJudge with people.")
     parser.add_argument("--evidence", type=Path, required=True)
-    parser.add_argument("--unseen", type=Path, required=True)
+    parser.add_argument("--unseen", type=Path)
     options = parser.parse_args()
-    entries, unseen = read(options.evidence), read(options.unseen)
-    weights = fitted(for_fitting(entries))
+    known = read(options.evidence)
+    weights = fitted(for_fitting(known))
+    unseen = read(options.unseen) if options.unseen else for_fitting(known, ("tune", "test"))
+    entries = [each for each in known if each.name in _BENCHMARK.SETS]
     columns = ("words", "encoder", "left out", "LocalJudge", "95 %", "- words 95 %", "E vs C",
                "label", "threshold")  # fmt: skip
     print(f"{'set':<22}{'n':>6}" + "".join(f"{each:>13}" for each in (*columns, "ECE")))
     names = list(dict.fromkeys(each.name for each in entries))
     rows = {name: _row(name, entries, unseen, weights) for name in names}
     for title, chosen in (("mean", names), ("mean of the eight", [*filter(_counts, names)])):
-        means = np.mean([rows[name] for name in chosen], axis=0)
+        means = np.nanmean([rows[name] for name in chosen], axis=0)
         print(f"{title:<28}" + "".join(f"{each:13.3f}" for each in means))
     test = [each for each in entries if each.half == "test"]
     print(f"expected calibration error, every set alike: {_error(test, weights, show=True):.3f}")
@@ -109,6 +111,8 @@ def _row(
 def _left_out(name: str, unseen: Sequence[Entry]) -> float:
     others = fitted([each for each in unseen if each.half == "tune" and each.name != name])
     test = [each for each in unseen if each.name == name and each.half == "test"]
+    if not test:
+        return float("nan")
     return float(_BENCHMARK.auroc(entailed(test, others), [each.label == "E" for each in test]))
 
 

@@ -79,7 +79,10 @@ _CAUSE: Final = re.compile(
     r"(?P<b>(?!of\b)[^,.;:()]{12,120}?)\.$"
 )
 _LED_TO: Final = re.compile(
-    r"^(?P<a>[^,;:()]{3,60}?) (?P<do>(?:has |have |had )?(?:led to|leads? to|caused?|causes|"
+    r"^(?P<a>[^,;:()]{3,60}?) (?P<do>(?:(?:has|have|had|can|may|will|could|also|would) )*"
+    r"(?:led to|leads? to|caused?|causes|triggers?|triggered|enables?|affects?|affected|prevents?|"
+    r"prevented|reduces?|reduced|increases?|increased|improves?|improved|requires?|required|"
+    r"produces?|produced|generates?|contains?|includes?|included|offers?|replaces?|influenced|"
     r"resulted? in|results in|depends? on|comes? from|derives? from|evolved from|grew out of)) "
     r"(?P<b>[^,.;:()]{3,60}?)(?=[,.;)])"
 )
