@@ -19,7 +19,7 @@ from onnx.utils import Extractor
 
 __all__ = ["FIRST_LEARNING", "HIDDEN", "Weights", "lower_part", "read_upper", "write_upper"]
 
-FIRST_LEARNING: Final = 2
+FIRST_LEARNING: Final = 5
 """Index of the first layer that is trained; the model has the layers 0 to 11."""
 
 HIDDEN: Final = f"/bert/encoder/layer.{FIRST_LEARNING - 1}/output/LayerNorm/Add_1_output_0"
@@ -31,8 +31,14 @@ Weights = dict[str, np.ndarray]
 
 def lower_part(model: onnx.ModelProto) -> bytes:
     """Build a model of the frozen layers alone, which returns their output."""
+    known = onnx.ModelProto()
+    known.CopyFrom(model)
+    # What write_upper has written lacks the types of what lies between.
+    known.graph.value_info.append(
+        onnx.helper.make_tensor_value_info(HIDDEN, onnx.TensorProto.FLOAT, None)
+    )
     inputs = [each.name for each in model.graph.input]
-    part = Extractor(model).extract_model(inputs, [HIDDEN])
+    part = Extractor(known).extract_model(inputs, [HIDDEN])
     return part.SerializeToString()
 
 

@@ -40,6 +40,7 @@ def main() -> None:
     for name in ("model", "tokenizer", "dev", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--thin", type=int, default=1)
+    parser.add_argument("--made", type=Path, help="claims by rule, of made.py")
     parser.add_argument("--half", choices=("tune", "test", "all"), default="all")
     options = parser.parse_args()
     encoder = CrossEncoder(ModelFiles(options.model, options.tokenizer))
@@ -49,6 +50,10 @@ def main() -> None:
             for line in _set(benchmark, name, options, encoder):
                 print(json.dumps(line), file=out)
             print(name, flush=True)
+        if options.made:
+            claims = [(each, "tune") for each in benchmark.read(options.made)]
+            for line in _lines("made", claims, encoder):
+                print(json.dumps(line), file=out)
 
 
 class LabelledClaim(Protocol):
@@ -57,6 +62,11 @@ class LabelledClaim(Protocol):
     id: str
     premises: list[str]
     claim: str
+    label: str
+
+
+Line = tuple[str, str, str, str, list[tuple[float, ...]]]
+"""Identifier, set, half, label, and the features for each reference."""
 
 
 def load_benchmark(name: str) -> ModuleType:
@@ -72,7 +82,7 @@ def load_benchmark(name: str) -> ModuleType:
 
 def _set(
     benchmark: ModuleType, name: str, options: argparse.Namespace, encoder: CrossEncoder
-) -> Iterator[tuple[str, str, str, str, list[tuple[float, ...]]]]:
+) -> Iterator[Line]:
     records = benchmark.read(options.dev / f"{name}.jsonl")
     halves = [benchmark.half_of(group) for group in benchmark.groups(name, records)]
     chosen = [
@@ -82,6 +92,12 @@ def _set(
         ]
         if options.half in (half, "all")
     ]
+    yield from _lines(name, chosen, encoder)
+
+
+def _lines(
+    name: str, chosen: Sequence[tuple[LabelledClaim, str]], encoder: CrossEncoder
+) -> Iterator[Line]:
     for start in range(0, len(chosen), _CHUNK):
         part = chosen[start : start + _CHUNK]
         joined = name == "wice_claim_dev"

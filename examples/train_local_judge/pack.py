@@ -17,17 +17,22 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from claimspan.judges.local.windows import Passage
 from train_local_judge import people, texts
+from train_local_judge.lexicon import Lexicon
 from train_local_judge.pairs import Document, Summary
+from train_local_judge.relations import RelationMaker
 
 __all__ = ["main"]
 
 MEASURE: Final = Path(__file__).parents[2] / "tests" / "benchmarks" / "lexical_agreement.py"
+_SEED: Final = 1
+_N_RULES: Final = 60_000
 _TUNED: Final = ("fm2_dev", "fever_sym_dev", "begin_dev", "wice_claim_dev")
 """Development sets under open licences."""
 
@@ -44,6 +49,11 @@ def main() -> None:
     _write(
         out / "human_refchecker.jsonl", (p for f in options.refchecker for p in people.triplets(f))
     )
+    paragraphs = texts.qed_paragraphs(options.qed)
+    _write(
+        out / "human_refchecker_nq.jsonl",
+        (p for f in options.refchecker for p in people.labelled_triplets(f, paragraphs)),
+    )
     _write(out / "human_wice_train.jsonl", people.partly_supported(options.wice))
     for path in sorted((options.entailment / "train").glob("*.jsonl")):
         _write(out / f"human_{path.stem}.jsonl", _human(path))
@@ -56,6 +66,13 @@ def main() -> None:
     for part in ("noun", "verb", "adj", "adv"):
         for kind in ("index", "data"):
             shutil.copy(options.wordnet / f"{kind}.{part}", out / "wordnet")
+    _write(out / "human_rules.jsonl", islice(_relations(options).pairs(_SEED), _N_RULES))
+
+
+def _relations(options: argparse.Namespace) -> RelationMaker:
+    documents = [*_wikipedia(options.clapnq, options.qed), *_manuals(options.rst, options.html)]
+    splits = [s for path in options.wiki_split for split in texts.wiki_split(path) for s in split]
+    return RelationMaker(documents, splits, Lexicon(options.wordnet))
 
 
 def _options() -> argparse.Namespace:

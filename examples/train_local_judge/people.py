@@ -17,12 +17,13 @@ from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document, Pair, Summary
 from train_local_judge.texts import tidy
 
-__all__ = ["answers", "brief", "partly_supported", "summaries", "triplets"]
+__all__ = ["answers", "brief", "labelled_triplets", "partly_supported", "summaries", "triplets"]
 
 _MOST_WORDS: Final = 160
 """Longer texts are reduced to the sentences about the claim: the model reads 256 tokens."""
 
 _LEAST_LEFT: Final = 5
+_LABELS: Final = {"Entailment": "E", "Neutral": "N", "Contradiction": "C"}
 
 
 class _PartlySupported(TypedDict):
@@ -95,6 +96,22 @@ def _from_triplets(
         if others and chance.random() < 0.8:
             claim = f"{subject} {relation} {chance.choice(others)}"
             yield Pair(" ".join(brief(answer, claim)), claim, "NE")
+
+
+def labelled_triplets(folder: Path, paragraphs: Mapping[str, str]) -> Iterator[Pair]:
+    """RefChecker: triplets as people labelled them against the paragraph of a question.
+
+    The questions of ``zero_context`` are of Natural Questions, and the paragraphs of many of them
+    are in QED, under the same identifier: what ``texts.qed_paragraphs`` reads.
+    """
+    for path in sorted(folder.rglob("*.json")):
+        for entry in json.loads(path.read_text(encoding="utf-8")):
+            premise = paragraphs.get(entry["id"])
+            if premise is None:
+                continue
+            for each in entry["claude2_response_kg"]:
+                if label := _LABELS.get(each["human_label"] or ""):
+                    yield Pair(premise, " ".join(each["triplet"]), label)
 
 
 def partly_supported(path: Path) -> Iterator[Pair]:

@@ -17,7 +17,7 @@ from typing import Final
 from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document
 
-__all__ = ["clapnq", "html_pages", "qed", "rst_pages", "wiki_split"]
+__all__ = ["clapnq", "html_pages", "qed", "qed_paragraphs", "rst_pages", "wiki_split"]
 
 _SHORTEST: Final = 4
 _LONGEST: Final = 60
@@ -52,6 +52,12 @@ def qed(path: Path) -> Iterator[Document]:
         text: str = entry["paragraph_text"]
         starts: list[int] = [*entry["sentence_starts"], len(text)]
         yield from _document(tidy(text[a:b].strip()) for a, b in pairwise(starts))
+
+
+def qed_paragraphs(path: Path) -> dict[str, str]:
+    """Map the identifiers of QED's questions to the paragraphs that answer them."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").strip().split("\n"))
+    return {str(entry["example_id"]): tidy(entry["paragraph_text"]) for entry in lines}
 
 
 def wiki_split(path: Path) -> Iterator[tuple[str, str, str]]:

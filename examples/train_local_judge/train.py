@@ -63,15 +63,15 @@ def main() -> None:
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
-    base = load(options.base)
-    network = Upper(read_upper(base))
+    start = load(options.start or options.base)
+    network = Upper(read_upper(start))
     with (options.out / "log.jsonl").open("w", encoding="utf-8") as log:
         _note(log, {each: str(value) for each, value in vars(options).items()})
         for entry in _learn(network, options):
             _note(log, entry)
             if entry.get("save"):
                 onnx.save(
-                    write_upper(base, network.stored()), options.out / f"{entry['step']}.onnx"
+                    write_upper(start, network.stored()), options.out / f"{entry['step']}.onnx"
                 )
 
 
@@ -79,6 +79,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fine-tune the cross-encoder of LocalJudge.")
     for name in ("data", "base", "tokenizer", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="weights to go on from, in place of the base's")
     parser.add_argument("--human", nargs="*", default=[], help="NAME=SHARE of the pairs")
     parser.add_argument("--late", nargs="*", default=[], help="the same, from --late-from on")
     parser.add_argument("--late-from", type=float, default=0.75, help="share of the run")
@@ -117,7 +118,8 @@ class Batches(IterableDataset[Batch]):
         tokenizer.enable_truncation(LONGEST, strategy="only_second")
         tokenizer.no_padding()
         base = load(self._options.base)
-        lower, whole = _session(lower_part(base)), _session(base.SerializeToString())
+        start = load(self._options.start or self._options.base)
+        lower, whole = _session(lower_part(start)), _session(base.SerializeToString())
         pairs = _mixed(self._options, seed, chance, self._is_late)
         while True:
             pool = list(islice(pairs, _POOL))

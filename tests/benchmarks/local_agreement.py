@@ -6,10 +6,11 @@ Sets, halves and groups are those of ``lexical_agreement.py``: what was chosen o
 the tune halves, and the table shows the test halves. ``--thin N`` takes every n-th claim.
 
 Columns: number of claims; AUROC of ``LexicalJudge`` and of ``LocalJudge``, the latter with its 95 %
-interval over 500 bootstrap samples; AUROC for entailed against contradicted claims only; balanced
-accuracy of the label, and of a threshold on ``entailed`` that was chosen on the tune half; expected
-calibration error of ``entailed`` in ten bins. Then, of refchecker_msmarco, how its language models
-rank by the share of unsupported claims, as people and as both judges have it (Spearman).
+interval, and the interval of its gain, over 500 bootstrap samples of groups; AUROC for entailed
+against contradicted claims only; balanced accuracy of the label, and of a threshold on ``entailed``
+that was chosen on the tune half; expected calibration error of ``entailed`` in ten bins. Then,
+of refchecker_msmarco, how its language models rank by the share of unsupported claims, as people
+and as both judges have it (Spearman).
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Judged(NamedTuple):
     """One claim as people and the two judges see it."""
 
     record: Record
+    group: str
     half: Half
     lexical: float
     local: float
@@ -68,7 +70,7 @@ async def judge_all(name: str, records: Sequence[Record], judge: LocalJudge) -> 
         references = joined if name in _SPLIT_ARTICLES else record.premises
         lexical, _ = await entailed(LexicalJudge(), record.claim, references)
         local, says_entailed = await entailed(judge, record.claim, references)
-        found.append(Judged(record, half_of(group), lexical, local, says_entailed))
+        found.append(Judged(record, group, half_of(group), lexical, local, says_entailed))
     return found
 
 
@@ -85,11 +87,12 @@ def row(name: str, judged: Sequence[Judged]) -> str:
     test = [each for each in judged if each.half == "test"]
     truth = [each.is_entailed for each in test]
     threshold = best_threshold([each.local for each in tune], [each.is_entailed for each in tune])
-    low, high = interval(test)
+    (low, high), (least, most) = intervals(test)
     cells = [
         f"{auroc([each.lexical for each in test], truth):9.3f}",
         f"{auroc([each.local for each in test], truth):9.3f}",
         f"  {low:.3f}-{high:.3f}",
+        f"  {least:+.3f}..{most:+.3f}",
         f"{contradiction_auroc(test):9.3f}",
         f"{balanced_accuracy([each.says_entailed for each in test], truth):9.3f}",
         f"{balanced_accuracy([each.local >= threshold for each in test], truth):9.3f}",
@@ -98,17 +101,33 @@ def row(name: str, judged: Sequence[Judged]) -> str:
     return f"{name:<20}{len(test):>6}" + "".join(cells)
 
 
-def interval(judged: Sequence[Judged]) -> tuple[float, float]:
-    """The middle 95 % of the AUROC of resampled claims."""
-    chance = random.Random(0)
-    found: list[float] = []
-    while len(found) < _SAMPLES:
-        sample = chance.choices(judged, k=len(judged))
+class Intervals(NamedTuple):
+    """The middle 95 % of resampled groups."""
+
+    local: tuple[float, float]
+    gain: tuple[float, float]
+    """Of the AUROC of ``LocalJudge`` less that of ``LexicalJudge``."""
+
+
+def intervals(judged: Sequence[Judged]) -> Intervals:
+    """The intervals of ``LocalJudge`` and of its gain; claims on one question go together."""
+    by_group: dict[str, list[Judged]] = defaultdict(list)
+    for each in judged:
+        by_group[each.group].append(each)
+    chance, drawn = random.Random(0), list(by_group.values())
+    local, gain = list[float](), list[float]()
+    while len(local) < _SAMPLES:
+        sample = [each for group in chance.choices(drawn, k=len(drawn)) for each in group]
         truth = [each.is_entailed for each in sample]
         if len(set(truth)) == 2:
-            found.append(auroc([each.local for each in sample], truth))
-    found.sort()
-    return found[round(0.025 * _SAMPLES)], found[round(0.975 * _SAMPLES) - 1]
+            local.append(auroc([each.local for each in sample], truth))
+            gain.append(local[-1] - auroc([each.lexical for each in sample], truth))
+    return Intervals(_middle(local), _middle(gain))
+
+
+def _middle(found: Sequence[float]) -> tuple[float, float]:
+    ordered = sorted(found)
+    return ordered[round(0.025 * _SAMPLES)], ordered[round(0.975 * _SAMPLES) - 1]
 
 
 def contradiction_auroc(judged: Sequence[Judged]) -> float:
@@ -161,8 +180,9 @@ def main() -> None:
     if not options.data.is_dir():
         parser.error(f"no folder of labelled sets at {options.data}")
     judge = LocalJudge(options.model)
-    titles = ("lexical", "local", "95 %       ", "E vs C", "label", "threshold", "ECE")
-    widths = (9, 9, 15, 9, 9, 10, 8)
+    titles = ("lexical", "local", "95 %       ", "gain, 95 %    ", "E vs C", "label", "threshold",
+              "ECE")  # fmt: skip
+    widths = (9, 9, 13, 16, 9, 9, 10, 8)
     line = "".join(f"{title:>{width}}" for title, width in zip(titles, widths, strict=True))
     print(f"{'set':<20}{'n':>6}{line}")
     for name in options.sets:
