@@ -1,4 +1,4 @@
-"""What ``LexicalJudge`` says of a sentence of its reference after one change, or said otherwise."""
+"""What ``LexicalJudge`` says of a sentence after one change, or said otherwise."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from claimspan.judges import LexicalJudge
+from claimspan.judges.lexical.cell_verdicts import CONFLICT_PROBABILITY
 from claimspan.judges.lexical.conflicts import DETECTORS, NEAR_COPY_DETECTORS, ORDER_DETECTORS
-from claimspan.judges.lexical.judge import CONFLICT_PROBABILITY
 from claimspan.verdicts import Claim, Label
 
 JUDGE: Final = LexicalJudge()

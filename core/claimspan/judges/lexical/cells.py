@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.gathering import GatherSize, Sentences, wanted_of
 from claimspan.judges.protocol import Cell
+from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
@@ -159,14 +160,14 @@ def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 async def gathered_beyond_one(
-    claims: Mapping[int, str], references: Sequence[str], language: str
+    claims: Mapping[int, str], references: Sequence[str], language: str | None
 ) -> dict[int, str]:
     """Gathers what several references say of claims that none of them supports by itself.
 
     Args:
         claims: The claims by their index.
         references: The references that are read together.
-        language: Code of the language for the sentence splitter.
+        language: Code of the language for the sentence splitter; None to detect it.
 
     Returns:
         By the index of its claim, a text of up to 80 words from two references or more; claims are
@@ -178,7 +179,11 @@ async def gathered_beyond_one(
     stems: list[frozenset[str]] = []
     for text in references:
         await asyncio.sleep(0)  # other records are evaluated on the same event loop
-        stems.append(sentences.stems(sentences.add(every_sentence(text, language))))
+        stems.append(
+            sentences.stems(
+                sentences.add(every_sentence(text, language or detect_language(text) or "en"))
+            )
+        )
     found: dict[int, str] = {}
     for i, claim in claims.items():
         await asyncio.sleep(0)

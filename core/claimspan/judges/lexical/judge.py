@@ -3,79 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Final
+from collections.abc import Collection, Sequence
+from functools import partial
 
-from claimspan.judges.lexical.answer_fit import (
-    Fit,
-    fit_of_claim,
-    fit_of_polar_claim,
-    fit_of_short_claim,
+from claimspan.judges.lexical.cell_verdicts import (
+    ReadReference,
+    abstention_discount,
+    claim_verdicts,
 )
-from claimspan.judges.lexical.conflicts import find_conflicts
-from claimspan.judges.lexical.coverage import Corpus, Reference, Support
-from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
-from claimspan.judges.lexical.short_answers import (
-    Asking,
-    ShortAnswer,
-    as_read,
-    claimed_polarity,
-    own_words,
-    short_answer,
-    value_or_polarity,
-    written,
+from claimspan.judges.lexical.cells import (
+    Verdicts,
+    blocks_of,
+    context_cells,
+    entails,
+    gathered_beyond_one,
+    matrix_of,
+    verdicts_of,
+    with_joint,
 )
-from claimspan.judges.references import AnswerText
-from claimspan.judges.values import VALUES_VERSION, check_value, is_bare_value
-from claimspan.text.abstention import abstention_strength
-from claimspan.text.answers import as_statement, asks_yes_or_no, is_short_answer, polarity
-from claimspan.text.clauses import assertions, asserts_something
-from claimspan.text.markdown import content_sentences
-from claimspan.text.pronouns import resolve_pronouns
-from claimspan.text.words import Token, tokenize
-from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+from claimspan.judges.lexical.coverage import Corpus, Reference
+from claimspan.judges.lexical.extraction import extract
+from claimspan.judges.lexical.short_answers import Asking, as_read, short_answer
+from claimspan.judges.protocol import Cell
+from claimspan.judges.values import VALUES_VERSION, StatedValues
+from claimspan.text.languages import detect_language, languages_of
+from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
-__all__ = ["LexicalJudge", "abstention_discount", "discounted"]
-
-# Logistic regression of "entailed" on coverage, on the tune halves of the development sets; every
-# set, and both answers in it, weighted alike. The midpoint is the one with the best mean balanced
-# accuracy of the label (.475 to .60 differ by less than .008).
-_SLOPE: Final = 2.85
-_MIDPOINT: Final = 0.55
-
-# Below this coverage the reference does not speak of the claim, and conflicts do not count. Mean
-# AUROC on the tune halves: .7559 with .3, .7555 without, .7546 with .4.
-_MIN_COVERAGE: Final = 0.3
-
-# Probability that a covered claim is not entailed, by kind of conflict: the share of claims in the
-# tune halves that people did not call entailed where the detector fires, with two imagined cases
-# added to either side. Denial, opposite and unit fire too seldom there (4, 10 and 1 times) and are
-# set by hand, so that one such change to a copied sentence makes it contradicted.
-_CONFLICT_PROBABILITY: Final = {
-    "number": 0.9,
-    "date": 0.93,
-    "unit": 0.8,
-    "negation": 0.85,
-    "denial": 0.8,
-    "opposite": 0.75,
-    "nationality": 0.92,
-    "entity": 0.85,
-}
-
-# Likewise for a claim that answers the question of a short reference otherwise. Set by hand.
-_OTHER_ANSWER: Final = 0.85
-
-# What a question says of numbers, dates and names holds for its answers as well.
-_GIVEN_KINDS: Final = frozenset({"number", "date", "unit", "nationality", "entity"})
-
-# Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
-# answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
-# one end does and none of 120 where both do. Of passages hardly one in 500 declines.
-_ABSTENTION_DISCOUNTS: Final = {0.0: 1.0, 0.5: 0.3, 1.0: 0.03}
-
-# Of a bare value, by a text that gives no value at all. Set by hand.
-_NO_VALUE: Final = Verdict(label=Label.NEUTRAL, entailed=0.05, neutral=0.9, contradicted=0.05)
+__all__ = ["LexicalJudge"]
 
 
 class LexicalJudge:
@@ -84,10 +38,11 @@ class LexicalJudge:
     Claims are the clauses of a text that assert something. A verdict comes from the coverage of the
     claim's words, weighted by idf among the references of the call, in the best window of 120
     words. Another number, date, unit, nationality or name in the same place, a negation or an
-    opposite turns a claim that is otherwise covered into a contradiction. A claim that is a bare
-    value is read as the answer to its question, and judged by the value check. A reference that
-    declines to answer entails little. Every cell is decided; an empty reference is neutral to
-    everything.
+    opposite turns a claim that is otherwise covered into a contradiction; so do two parts of a
+    sentence that changed places around a verb. "All" where the reference limits what it says makes
+    a claim neutral. A claim that is a bare value is read as the answer to its question, and judged
+    by the value check. A reference that declines to answer entails little. Every cell is decided;
+    an empty reference is neutral to everything.
 
     Agreement with people on the test halves, split by question or document, as
     ``python tests/benchmarks/lexical_agreement.py`` measures it. Thresholds and the weights of
@@ -98,16 +53,16 @@ class LexicalJudge:
     the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
-        refchecker_msmarco    1078      0.739      0.747      0.736      0.645      0.650
-        lfqa_verification      632      0.883      0.887          -      0.812      0.811
-        factcheckgpt_stance    925      0.772      0.772      0.550      0.696      0.709
-        begin_dev              587      0.944      0.935          -      0.859      0.850
-        fever_sym_dev          348      0.700      0.784      0.784      0.687      0.670
-        fm2_dev                585      0.610      0.658      0.658      0.544      0.612
-        healthver_dev          421      0.613      0.622      0.508      0.494      0.604
+        refchecker_msmarco    1078      0.739      0.747      0.735      0.645      0.649
+        lfqa_verification      632      0.883      0.884          -      0.813      0.812
+        factcheckgpt_stance    925      0.772      0.768      0.603      0.694      0.707
+        begin_dev              587      0.944      0.935          -      0.859      0.848
+        fever_sym_dev          348      0.700      0.788      0.788      0.690      0.670
+        fm2_dev                585      0.610      0.656      0.656      0.544      0.611
+        healthver_dev          421      0.613      0.622      0.508      0.494      0.602
         wice_claim_dev         157      0.798      0.799          -      0.740      0.692
         qags_xsum              119      0.642      0.670          -      0.574      0.614
-        ling_val              1552      0.651      0.673      0.640      0.598      0.616
+        ling_val              1552      0.651      0.683      0.658      0.602      0.622
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
     decide (fever_sym, fm2); on begin_dev the detectors cost .01. Claims written to fool word
@@ -121,12 +76,13 @@ class LexicalJudge:
     order. Use it to compare versions of one system, never different models.
     """
 
-    def __init__(self, *, language: str = "en") -> None:
+    def __init__(self, *, language: str | None = None) -> None:
         """Creates a judge; nothing is loaded.
 
         Args:
-            language: Code of the language (``en``, ``sl``, ``de`` ...) for the sentence splitter's
-                abbreviations. Text in a script other than Latin is recognised by its script.
+            language: Code of the language (``en``, ``sl``, ``de`` ...) by whose rules sentences and
+                words are read. None: that of each text, as ``detect_language`` tells it, or that of
+                the texts beside it where one is too short to tell.
         """
         self._language = language
 
@@ -154,23 +110,7 @@ class LexicalJudge:
         Returns:
             Claims, each with the sentence it came from; empty where the text asserts nothing.
         """
-        statement = as_statement(question, text)
-        if statement != text:
-            return [Claim(text=statement, sentence=text.strip())]
-        sentences = list(content_sentences(text, self._language))
-        standalone = [sentence.standalone for sentence in sentences]
-        resolved = list(resolve_pronouns(standalone) if self._language == "en" else standalone)
-        claims: list[Claim] = []
-        if standalone and (answered := _answered(question, standalone[0])):
-            claims.append(Claim(text=answered, sentence=sentences[0].written))
-            if is_short_answer(standalone[0]):
-                sentences, resolved = sentences[1:], resolved[1:]
-        claims += [
-            Claim(text=clause, sentence=sentence.written)
-            for sentence, readable in zip(sentences, resolved, strict=True)
-            for clause in assertions(readable)
-        ]
-        return claims
+        return extract(text, question, self._language or detect_language(text) or "en")
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -188,157 +128,102 @@ class LexicalJudge:
         """
         # Other records are evaluated on the same event loop, and other threads wait for the
         # interpreter: each reference and each cell, of a millisecond or so, is a step of its own.
-        read: list[Reference] = []
-        factors: list[float] = []
-        shorts: list[ShortAnswer | None] = []
         asking = Asking.of(question)
-        for text in references:
+        languages = self._languages([*references, *(claim.text for claim in claims)])
+        read: list[ReadReference] = []
+        for text, language in zip(references, languages, strict=False):
             await asyncio.sleep(0)
-            read.append(Reference(as_read(text, question), self._language))
-            factors.append(abstention_discount(text))
-            shorts.append(short_answer(text, asking))
-        corpus = Corpus(read)
+            shown = as_read(text, question)
+            read.append(
+                ReadReference(
+                    text=shown,
+                    reference=await Reference.read(shown, language),
+                    stated=StatedValues(shown),
+                    short=short_answer(text, asking),
+                    factor=abstention_discount(text),
+                )
+            )
+        corpus = Corpus([each.reference for each in read])
         rows: list[list[Verdict]] = []
         for claim in claims:
             row: list[Verdict] = []
-            verdicts = _row(claim, corpus, references, shorts, asking)
-            for verdict, factor in zip(verdicts, factors, strict=True):
+            for verdict in claim_verdicts(claim, corpus, read, asking):
                 await asyncio.sleep(0)
-                row.append(discounted(verdict, factor))
+                row.append(verdict)
             rows.append(row)
         return VerdictMatrix.of(rows, len(references))
 
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Returns verdicts as ``check`` does, for some cells of the matrix.
 
-def abstention_discount(reference: str) -> float:
-    """Returns the factor on verdicts of a reference: 1 unless it declines to answer, then less.
+        Args:
+            claims: The claims to check.
+            references: The texts to check against, each on its own. Words are weighted by how rare
+                they are among the references that the same claims are checked against.
+            cells: Which claim against which reference.
+            question: The query, where known.
 
-    Only an answer can decline. A passage that says ``We cannot offer refunds`` says just that.
+        Returns:
+            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for is
+            None.
+        """
+        found = await self._verdicts(claims, references, cells, question)
+        return matrix_of(found, cells, (len(claims), len(references)))
 
-    Args:
-        reference: A text that claims are checked against; an ``AnswerText`` may decline.
+    async def check_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """Returns verdicts as ``check_cells`` does, and the verdicts by the context as a whole.
 
-    Returns:
-        1.0, 0.3 or 0.03, by how clearly the reference declines; see ``abstention_strength``.
-    """
-    if not isinstance(reference, AnswerText):
-        return 1.0
-    return _ABSTENTION_DISCOUNTS[abstention_strength(reference)]
+        The context entails what one of its references entails. Of other claims, the sentences of
+        all references that together have more of the claim than any one are read as one text.
 
+        Args:
+            claims: The claims to check.
+            references: The texts to check against.
+            cells: Which claim against which reference; the column ``len(references)`` is the
+                context.
+            context: Indices of the references that are read together.
+            question: The query, where known.
 
-def discounted(verdict: Verdict, factor: float) -> Verdict:
-    """Multiplies p(entailed) and p(contradicted) by a factor; the rest goes to neutral.
+        Returns:
+            A matrix of shape ``(len(claims), len(references) + 1)``.
+        """
+        width = len(references)
+        wanted, single = context_cells(cells, context, width)
+        found = await self._verdicts(claims, references, single, question)
+        open_claims = {i: claims[i].text for i in wanted if not entails(found, i, context)}
+        texts = [references[j] for j in context]
+        for i, text in (await gathered_beyond_one(open_claims, texts, self._language)).items():
+            (together,) = (await self.check([claims[i]], [text], question=question)).verdicts()
+            if together is not None:
+                found[i, width] = together
+        joint = with_joint(found, wanted, context, width)
+        return matrix_of(joint, cells, (len(claims), width + 1))
 
-    Args:
-        verdict: A verdict with probabilities.
-        factor: From 0 to 1, as ``abstention_discount`` gives it.
-    """
-    if factor == 1:
-        return verdict
-    return _verdict_of((verdict.entailed or 0.0) * factor, (verdict.contradicted or 0.0) * factor)
+    async def _verdicts(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        question: str | None,
+    ) -> Verdicts:
+        check = partial(self.check, question=question)
+        return await verdicts_of(check, claims, references, blocks_of(cells))
 
-
-def _verdict_of(entailed: float, contradicted: float) -> Verdict:
-    """Returns the verdict with these probabilities, and the most probable label."""
-    neutral = 1 - entailed - contradicted
-    probabilities = {
-        Label.ENTAILED: entailed,
-        Label.NEUTRAL: neutral,
-        Label.CONTRADICTED: contradicted,
-    }
-    return Verdict(
-        label=max(probabilities, key=probabilities.__getitem__),
-        entailed=entailed,
-        neutral=neutral,
-        contradicted=contradicted,
-    )
-
-
-def _answered(question: str | None, sentence: str) -> str | None:
-    """Returns the statement that the first sentence of a text makes as an answer."""
-    says = polarity(sentence)
-    if says is not None:
-        if not asks_yes_or_no(question):  # "Of course! Heat the oven to 190 °C."
-            return None
-        short = "Yes" if says else "No"
-        statement = as_statement(question, short)
-        return statement if statement != short else None
-    if not (sentence.endswith(".") and is_short_answer(sentence) and asserts_something(sentence)):
-        return None
-    statement = as_statement(question, sentence)
-    return statement if statement != sentence else None
-
-
-def _row(
-    claim: Claim,
-    corpus: Corpus,
-    references: Sequence[str],
-    shorts: Sequence[ShortAnswer | None],
-    asking: Asking,
-) -> Iterator[Verdict]:
-    """Yields the verdicts on one claim, one for each reference; each is made when asked for."""
-    value = written(claim, asking.question)
-    if is_bare_value(value):
-        for text in references:
-            yield check_value(value, text, asking.question) or _NO_VALUE
-        return
-    tokens = tokenize(claim.text)
-    weights = corpus.weights(tokens)
-    own = own_words(claim, asking)
-    says = claimed_polarity(claim, asking)
-    for reference, short in zip(corpus.references, shorts, strict=True):
-        decided = value_or_polarity(claim, short, asking) if short else None
-        if decided:
-            yield decided
-            continue
-        fitted = Fit(weights)
-        if own and (short is None or short.is_text):
-            support = reference.support(weights)
-            is_answer = short is not None
-            fitted = fit_of_short_claim(own, weights, support, asking, is_answer=is_answer)
-        elif short:
-            fitted = fit_of_claim(tokens, weights, short, asking, reference)
-            if says is not None and short.is_text:
-                fitted = fit_of_polar_claim(says, fitted, reference.support(weights), asking)
-        yield _verdict(tokens, fitted, reference)
-
-
-def _verdict(claim: Sequence[Token], fitted: Fit, reference: Reference) -> Verdict:
-    weights = fitted.weights
-    support = reference.support(weights)
-    equal = equal_quantity_stems(claim, support)
-    coverage = support.coverage + _missing_share(equal, weights, support)
-    conflicts = [
-        each
-        for each in find_conflicts(claim, support)
-        if each.claim_stem not in fitted.given or each.kind not in _GIVEN_KINDS
-    ]
-    # A slot with another filling is about the same topic, so it counts as covered here.
-    in_conflict = {conflict.claim_stem for conflict in conflicts}
-    topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
-    probabilities = [
-        _CONFLICT_PROBABILITY[conflict.kind]
-        for conflict in conflicts
-        if topic_coverage >= _MIN_COVERAGE
-    ]
-    if fitted.is_other:
-        probabilities.append(_OTHER_ANSWER)
-        topic_coverage = 1.0
-    conflict = 1 - math.prod(1 - probability for probability in probabilities)
-    return _verdict_of(
-        _entailment_probability(coverage) * (1 - conflict) * fitted.factor,
-        _entailment_probability(topic_coverage) * conflict,
-    )
-
-
-def _missing_share(stems: Set[str], weights: Mapping[str, float], support: Support) -> float:
-    """Returns the share of the claim's weight in those stems that the best window lacks, 0 to 1."""
-    missing = stems - {token.stem for token in support.window}
-    # Summed in the order of the claim: the order of a set differs from one process to the next, and
-    # with it the last bit of the sum.
-    weight = sum(weight for stem, weight in weights.items() if stem in missing)
-    return weight / (sum(weights.values()) or 1.0)
-
-
-def _entailment_probability(coverage: float) -> float:
-    """Returns p(entailed) of a claim without conflicts, by logistic regression on coverage."""
-    return 1 / (1 + math.exp(-_SLOPE * (coverage - _MIDPOINT)))
+    def _languages(self, texts: Sequence[str]) -> list[str]:
+        """Returns the language by whose rules each of these texts is read."""
+        return [self._language] * len(texts) if self._language else languages_of(texts)

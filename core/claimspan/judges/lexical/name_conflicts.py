@@ -7,8 +7,8 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
-from claimspan.text.grammar_words import PREPOSITIONS
 from claimspan.text.dates import MONTHS
+from claimspan.text.grammar_words import PREPOSITIONS
 from claimspan.text.words import Token
 
 __all__ = ["agent_conflict", "is_nationality", "name_conflict", "nationality_conflict"]

@@ -16,8 +16,7 @@ from claimspan.judges.lexical.name_conflicts import is_nationality
 from claimspan.judges.lexical.near_copies import NearCopy, Replacement
 from claimspan.judges.lexical.negation_conflicts import is_negator, negation_scopes
 from claimspan.judges.lexical.opposite_conflicts import are_opposites
-from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems
-from claimspan.text.quantities import UNITS
+from claimspan.text.units import UNITS
 from claimspan.text.words import FUNCTION_WORDS, Token, stem
 
 __all__ = [
@@ -118,8 +117,7 @@ def replaced_number(copy: NearCopy, support: Support) -> str | None:
         # "Over 40" is true of 52.
         is_bound = not _BOUNDS.isdisjoint(t.text.casefold() for t in part.claim)
         if numbers and others and others.isdisjoint(numbers) and not is_bound:
-            equal = equal_quantity_stems(copy.claim, support) - {t.stem for t in copy.sentence}
-            return next((number for number in numbers if number not in equal), None)
+            return numbers[0]
     return None
 
 

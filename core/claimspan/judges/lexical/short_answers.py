@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import word_weight
+from claimspan.judges.protocol import Cell
 from claimspan.judges.references import AnswerText
 from claimspan.judges.values import check_value, is_bare_value
 from claimspan.text.answers import as_statement, asks_yes_or_no, polarity
@@ -293,38 +294,34 @@ def decided_by_words(
     references: Sequence[str],
     question: str | None,
     *,
-    words: Sequence[Sequence[Verdict]],
-    others: Sequence[Sequence[Verdict]],
-) -> list[list[Verdict]]:
+    words: Mapping[Cell, Verdict],
+    others: Mapping[Cell, Verdict],
+) -> dict[Cell, Verdict]:
     """Takes the verdicts that words decide: all of some, and half of those on answers.
 
     Args:
         claims: The claims.
         references: The references as they were given.
         question: The question; None where unknown.
-        words: Verdicts of ``LexicalJudge``, shape ``(n_claims, n_references)``.
-        others: Verdicts of a judge that reads, of the same shape.
+        words: Verdicts of ``LexicalJudge``.
+        others: Verdicts of a judge that reads, on the same cells.
 
     Returns:
-        Verdicts of that shape: those of ``words`` where a reference is a bare value, or where both
-        sides say yes or no. On an answer whose words support a claim more than reading it does,
-        the mean of both.
+        A verdict for each cell: that of ``words`` where the reference is a bare value, or where
+        both sides say yes or no. On an answer whose words support a claim more than reading it
+        does, the mean of both.
     """
     asking = Asking.of(question)
-    shorts = [short_answer(reference, asking) for reference in references]
-    return [
-        [
-            by_words
-            if short and value_or_polarity(claim, short, asking)
-            else _mixed(by_words, other)
-            if isinstance(reference, AnswerText)
-            else other
-            for reference, short, by_words, other in zip(
-                references, shorts, word_row, other_row, strict=True
-            )
-        ]
-        for claim, word_row, other_row in zip(claims, words, others, strict=True)
-    ]
+    shorts = {j: short_answer(references[j], asking) for j in sorted({j for _, j in others})}
+    decided: dict[Cell, Verdict] = {}
+    for (i, j), other in others.items():
+        short = shorts[j]
+        if short and value_or_polarity(claims[i], short, asking):
+            decided[i, j] = words[i, j]
+        else:
+            is_answer = isinstance(references[j], AnswerText)
+            decided[i, j] = _mixed(words[i, j], other) if is_answer else other
+    return decided
 
 
 def _mixed(words: Verdict, other: Verdict) -> Verdict:

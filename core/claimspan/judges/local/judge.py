@@ -22,10 +22,11 @@ from claimspan.judges.lexical.cells import (
     with_joint,
 )
 from claimspan.judges.lexical.judge import LexicalJudge
+from claimspan.judges.lexical.short_answers import as_read, decided_by_words, readable_claim
 from claimspan.judges.local.background import InferenceThread, Stop
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
 from claimspan.judges.local.inherited import keep_forever
-from claimspan.judges.local.language import may_be_english
+from claimspan.judges.local.language import readable_cells
 from claimspan.judges.local.pretrained import find_pretrained
 from claimspan.judges.local.reading import (
     Decided,
@@ -90,7 +91,7 @@ class LocalJudge:
         self,
         model: str | Path | None = None,
         *,
-        language: str = "en",
+        language: str | None = None,
         threads: int = 1,
         sure_from: float = 0.0,
     ) -> None:
@@ -100,9 +101,9 @@ class LocalJudge:
             model: A cross-encoder for natural language inference to use instead of the bundled one:
                 a folder, or ``org/name`` on the Hugging Face hub, which is then downloaded. Its
                 probabilities are used as they are, not calibrated. None: the bundled model.
-            language: Code of the language for the sentence splitter's abbreviations. The bundled
-                model reads English only: for another code, or where the texts are not English,
-                verdicts are those of ``LexicalJudge``, and ``Evaluation.notes`` says so.
+            language: Code of the language of all texts; None to detect it for each of them. The
+                bundled model reads English only: where a claim or a reference is in another
+                language, the verdict is that of ``LexicalJudge``, and ``Evaluation.notes`` says so.
             threads: Threads of one inference; at least 1.
             sure_from: A cell whose most probable label has a lower probability than this is left
                 undecided, from 0 to 1; at 0 every cell is decided.
@@ -150,7 +151,7 @@ class LocalJudge:
 
         Args:
             text: A response or a ground truth.
-            question: Ignored.
+            question: The question, which short answers are read by.
         """
         return await self._lexical.extract_claims(text, question=question)
 
@@ -162,7 +163,7 @@ class LocalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known; only claims that are bare values are read by it.
+            question: The query, where known; as for ``LexicalJudge``.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell is None where its most
@@ -199,8 +200,7 @@ class LocalJudge:
             MissingExtraError: onnxruntime or tokenizers is not installed.
             ConfigError: The weights are missing or damaged, or there is no such model.
         """
-        can_read = self._can_read(claims, references)
-        verdicts = await self._verdicts(claims, references, cells, question, can_read=can_read)
+        verdicts = await self._verdicts(claims, references, cells, question)
         return self._matrix(verdicts, cells, (len(claims), len(references)))
 
     async def check_context(
@@ -234,8 +234,7 @@ class LocalJudge:
         """
         width = len(references)
         wanted, single = context_cells(cells, context, width)
-        can_read = self._can_read(claims, references)
-        found = await self._verdicts(claims, references, single, question, can_read=can_read)
+        found = await self._verdicts(claims, references, single, question)
         open_claims = {i: claims[i].text for i in wanted if not entails(found, i, context)}
         gathered = await gathered_beyond_one(
             open_claims, [references[j] for j in context], self._language
@@ -245,7 +244,6 @@ class LocalJudge:
             list(gathered.values()),
             {(at, at) for at in range(len(gathered))},
             question,
-            can_read=can_read,
         )
         found |= {(i, width): together[at, at] for at, i in enumerate(gathered)}
         joint = with_joint(found, wanted, context, width)
@@ -262,22 +260,6 @@ class LocalJudge:
         }
         return matrix_of(sure, cells, shape)
 
-    # --- language ---
-
-    def _can_read(self, claims: Sequence[Claim], references: Sequence[str]) -> bool:
-        """Tells whether the model knows the language of the texts; warns once where it does not."""
-        if self._model is not None:
-            return True
-        texts = (*(claim.text for claim in claims), *references)
-        is_english = self._language == "en" and may_be_english(" ".join(texts))
-        if not is_english and not self._has_warned:
-            self._has_warned = True
-            _LOG.warning(
-                "the local judge knows English only: texts in other languages are judged by their "
-                "words, numbers and names alone"
-            )
-        return is_english
-
     # --- inference ---
 
     async def _verdicts(
@@ -286,22 +268,45 @@ class LocalJudge:
         references: Sequence[str],
         cells: Collection[Cell],
         question: str | None,
-        *,
-        can_read: bool,
     ) -> Verdicts:
         """Decides cells by words, and where it can read them by the model on its own thread."""
         matrix = await self._lexical.check_cells(claims, references, cells, question=question)
         lexical = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
-        if not can_read:
-            add_note(OTHER_LANGUAGE, len(cells))
-        if not can_read or not cells:
+        texts = [readable_claim(claim, question) for claim in claims]
+        shown = [as_read(reference, question) for reference in references]
+        readable = self._readable(texts, shown, lexical)
+        if not readable:
             return lexical
-        texts = [claim.text for claim in claims]
-        asked = Question(texts, references, lexical, self._language)
+        asked = Question(texts, shown, readable, self._language)
         decided = await self._thread.run(partial(self._read, asked))
         if decided.n_cut:
             add_note(CUT, decided.n_cut)
-        return decided.verdicts
+        return lexical | decided_by_words(
+            claims, references, question, words=readable, others=decided.verdicts
+        )
+
+    def _readable(
+        self, claims: Sequence[str], references: Sequence[str], lexical: Verdicts
+    ) -> Verdicts:
+        """Returns the cells that the model can read, and notes the others; warns of them once."""
+        if self._model is not None:
+            return lexical
+        known = readable_cells(claims, references, self._language)
+        readable = {
+            (i, j): verdict
+            for (i, j), verdict in lexical.items()
+            if i in known.rows and j in known.columns
+        }
+        unread = len(lexical) - len(readable)
+        if unread:
+            add_note(OTHER_LANGUAGE, unread)
+        if unread and not self._has_warned:
+            self._has_warned = True
+            _LOG.warning(
+                "the local judge knows English only: texts in other languages are judged by their "
+                "words, numbers and names alone"
+            )
+        return readable
 
     def _read(self, asked: Question, stop: Stop) -> Decided:
         model = self._loaded_model(stop)

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from claimspan.judges.lexical.cell_verdicts import abstention_discount, discounted
 from claimspan.judges.lexical.cells import Verdicts, blocks_of
 from claimspan.judges.lexical.gathering import Wanted, wanted_of
-from claimspan.judges.lexical.judge import abstention_discount, discounted
 from claimspan.judges.local.background import Stop
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
 from claimspan.judges.local.windows import Passage
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values import is_bare_value
+from claimspan.judges.values import StatedValues, is_bare_value, with_values
+from claimspan.text.languages import detect_language
 from claimspan.verdicts import Label, Verdict
 
 __all__ = ["Decided", "Question", "bundled_verdicts", "pretrained_verdicts"]
@@ -45,7 +46,8 @@ class Question(NamedTuple):
     claims: Sequence[str]
     references: Sequence[str]
     lexical: Mapping[Cell, Verdict]
-    language: str
+    language: str | None
+    """Code of the language of the references; None to detect it."""
 
 
 class Decided(NamedTuple):
@@ -144,7 +146,8 @@ def _passages(asked: Question, stop: Stop) -> dict[int, Passage]:
     passages: dict[int, Passage] = {}
     for j in sorted({j for _, j in asked.lexical}):
         stop()
-        passages[j] = Passage(asked.references[j], asked.language)
+        text = asked.references[j]
+        passages[j] = Passage(text, asked.language or detect_language(text) or "en")
     return passages
 
 
@@ -186,11 +189,19 @@ def _next_pairs(
 
 
 def _with_words_alone(verdicts: Verdicts, asked: Question) -> Verdicts:
-    """Returns the verdicts, those of words alone on bare values, and less by what declines."""
-    factors = {j: abstention_discount(asked.references[j]) for j in {j for _, j in verdicts}}
+    """Returns the verdicts with what words alone tell.
+
+    That is all of a bare value, the numbers and dates that a reference has otherwise or lacks, and
+    less support by what declines to answer.
+    """
+    references = {j: asked.references[j] for j in sorted({j for _, j in verdicts})}
+    factors = {j: abstention_discount(text) for j, text in references.items()}
+    stated = {j: StatedValues(text) for j, text in references.items()}
     bare = {i for i in {i for i, _ in verdicts} if is_bare_value(asked.claims[i])}
     return {
-        (i, j): asked.lexical[i, j] if i in bare else discounted(verdict, factors[j])
+        (i, j): asked.lexical[i, j]
+        if i in bare
+        else discounted(with_values(verdict, asked.claims[i], stated[j]), factors[j])
         for (i, j), verdict in verdicts.items()
     }
 

@@ -1,0 +1,61 @@
+"""Extracts the claims of a text by rules: its clauses, and what its short answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from claimspan.text.answers import as_statement, asks_yes_or_no, is_short_answer, polarity
+from claimspan.text.clauses import assertions, asserts_something
+from claimspan.text.markdown import content_sentences
+from claimspan.text.pronouns import resolve_pronouns
+from claimspan.verdicts import Claim
+
+__all__ = ["extract"]
+
+
+def extract(text: str, question: str | None, language: str) -> list[Claim]:
+    """Returns the clauses of a text that assert something, in order.
+
+    A pronoun that opens an English sentence is replaced by its subject where that is safe. A short
+    answer, as the whole text or as its first sentence, becomes the statement that it makes.
+
+    Args:
+        text: A response or a ground truth.
+        question: The question that the text answers; None where unknown.
+        language: Code of the language of the text.
+
+    Returns:
+        Claims, each with the sentence it came from; empty where the text asserts nothing.
+    """
+    statement = as_statement(question, text)
+    if statement != text:
+        return [Claim(text=statement, sentence=text.strip())]
+    return list(_claims(text, question, language))
+
+
+def _claims(text: str, question: str | None, language: str) -> Iterator[Claim]:
+    sentences = list(content_sentences(text, language))
+    standalone = [sentence.standalone for sentence in sentences]
+    resolved = list(resolve_pronouns(standalone) if language == "en" else standalone)
+    if standalone and (answered := _answered(question, standalone[0])):
+        yield Claim(text=answered, sentence=sentences[0].written)
+        if is_short_answer(standalone[0]):
+            sentences, resolved = sentences[1:], resolved[1:]
+    for sentence, readable in zip(sentences, resolved, strict=True):
+        for clause in assertions(readable, language):
+            yield Claim(text=clause, sentence=sentence.written)
+
+
+def _answered(question: str | None, sentence: str) -> str | None:
+    """Returns the statement that the first sentence of a text makes as an answer."""
+    says = polarity(sentence)
+    if says is not None:
+        if not asks_yes_or_no(question):  # "Of course! Heat the oven to 190 °C."
+            return None
+        short = "Yes" if says else "No"
+        statement = as_statement(question, short)
+        return statement if statement != short else None
+    if not (sentence.endswith(".") and is_short_answer(sentence) and asserts_something(sentence)):
+        return None
+    statement = as_statement(question, sentence)
+    return statement if statement != sentence else None
