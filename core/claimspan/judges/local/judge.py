@@ -138,7 +138,7 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"2+lexical.{self._lexical.version}"
+        return f"3+lexical.{self._lexical.version}"
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, as ``LexicalJudge`` does.
