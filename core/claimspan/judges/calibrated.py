@@ -20,10 +20,12 @@ from claimspan.files.jsonl import read_text
 from claimspan.judges.protocol import BudgetedJudge, Cell, ContextJudge, Judge, SparseJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["CalibratedJudge", "JudgeCalibration", "calibrated_name", "log_odds"]
+__all__ = ["CalibratedJudge", "JudgeCalibration", "is_calibrated", "log_odds"]
 
 # Beyond it a probability says no more than "sure", and its logarithm would outweigh all others.
 _SUREST: Final = 0.001
+
+_PREFIX: Final = "calibrated("
 
 _WANTED: Final = "calibration (claimspan calibrate -o)"
 
@@ -119,13 +121,13 @@ class JudgeCalibration(BaseModel):
         )
 
 
-def calibrated_name(name: str) -> str:
-    """The name of a judge with a calibration, as it appears on the trace.
+def is_calibrated(name: str) -> bool:
+    """Whether a name is that of a judge with a calibration.
 
     Args:
-        name: The judge's own name.
+        name: The name, as it appears on the trace.
     """
-    return f"calibrated({name})"
+    return name.startswith(_PREFIX)
 
 
 def log_odds(probability: float) -> float:
@@ -175,7 +177,7 @@ class CalibratedJudge:
     @property
     def name(self) -> str:
         """``calibrated(NAME)`` with the name of the judge."""
-        return calibrated_name(self.judge.name)
+        return f"{_PREFIX}{self.judge.name})"
 
     @property
     def version(self) -> str:
