@@ -25,6 +25,8 @@ __all__ = ["CalibratedJudge", "JudgeCalibration", "is_calibrated", "log_odds"]
 # Beyond it a probability says no more than "sure", and its logarithm would outweigh all others.
 _SUREST: Final = 0.001
 
+_MOST_ODDS: Final = 700.0
+
 _PREFIX: Final = "calibrated("
 
 _WANTED: Final = "calibration (claimspan calibrate -o)"
@@ -81,7 +83,8 @@ class JudgeCalibration(BaseModel):
             0.5 at the threshold, and more above it.
         """
         odds = self.slope * (log_odds(entailed) - log_odds(self.threshold))
-        return 1 / (1 + math.exp(-odds))
+        # Bounded: the slope is that of a file, and math.exp raises beyond 709.
+        return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
     def label(self, label: Label, entailed: float) -> Label:
         """The label of a claim by the threshold, where only its p(entailed) is known.

@@ -1,13 +1,15 @@
-"""Fits how a judge's p(entailed) is to be read, by logistic regression on labels of people.
+"""Fits how a judge's p(entailed) is to be read, on labels of people.
 
-The fit is drawn towards the probabilities as they are, so that few labels, or labels that the
-judge separates perfectly, give a moderate threshold and not an extreme one.
+The threshold is the one with the fewest disagreements, and stays at the judge's own 0.5 unless
+another one has fewer. A curve through all labels would move it for the sake of claims that are far
+from it, of which there are most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from claimspan.judges.calibrated import JudgeCalibration, log_odds
@@ -18,15 +20,12 @@ LABELS_FOR_SLOPE: Final = 100
 """Labels from which on the slope is fitted beside the threshold: with fewer, two numbers follow
 the accidents of the sample."""
 
-_PRIOR_SLOPE: Final = 1.0
-"""Standard deviation of the slope around 1 before any label is seen."""
+_OWN_THRESHOLD: Final = 0.5
+_PRIOR_SLOPE: Final = 2.0
+"""Standard deviation of the slope around 1 before any label is seen: labels that the judge
+separates perfectly would make it infinite."""
 
-_PRIOR_OFFSET: Final = 3.0
-"""Standard deviation of the offset around 0: thresholds from .05 to .95 are likely."""
-
-_LEAST_SLOPE: Final = 0.05
-"""Below it the judge's probabilities tell nothing about the labels."""
-
+_LEAST_SLOPE: Final = 0.1
 _STEPS: Final = 60
 _LARGEST_STEP: Final = 1.0
 """Newton's method jumps too far from where the curve is flat."""
@@ -43,52 +42,61 @@ def fit_score(
         judge: Name of the judge.
 
     Returns:
-        The calibration; None where higher probabilities do not mean more entailed claims.
+        The calibration; None where claims that people call entailed have no higher scores.
     """
-    odds = [log_odds(score) for score in scores]
-    slope, offset = 1.0, 0.0
-    for _ in range(_STEPS):
-        step = _newton_step(odds, are_entailed, slope, offset)
-        if len(scores) < LABELS_FOR_SLOPE:
-            step = (0.0, _offset_step(odds, are_entailed, offset))
-        slope, offset = slope + _bounded(step[0]), offset + _bounded(step[1])
-    if slope < _LEAST_SLOPE:
+    if not _tell_apart(scores, are_entailed):
         return None
-    threshold = 1 / (1 + math.exp(min(max(offset / slope, -6.9), 6.9)))
+    threshold = _threshold(sorted(zip(scores, are_entailed, strict=True)))
+    slope = 1.0
+    if len(scores) >= LABELS_FOR_SLOPE:
+        slope = _slope([log_odds(s) - log_odds(threshold) for s in scores], are_entailed)
     return JudgeCalibration(judge=judge, threshold=threshold, slope=slope, labels=len(scores))
 
 
-def _offset_step(odds: Sequence[float], are_entailed: Sequence[bool], offset: float) -> float:
-    """Newton's step for the offset alone, with the slope at 1."""
-    said = [_sigmoid(x + offset) for x in odds]
-    prior = 1 / _PRIOR_OFFSET**2
-    gradient = sum(y - p for y, p in zip(are_entailed, said, strict=True)) - offset * prior
-    return gradient / (sum(p * (1 - p) for p in said) + prior)
+def _tell_apart(scores: Sequence[float], are_entailed: Sequence[bool]) -> bool:
+    """Whether the mean score of entailed claims is higher; False where one of them is missing."""
+    sides: tuple[list[float], list[float]] = ([], [])
+    for score, is_entailed in zip(scores, are_entailed, strict=True):
+        sides[is_entailed].append(score)
+    others, entailed = sides
+    return bool(others and entailed) and math.fsum(entailed) / len(entailed) > math.fsum(
+        others
+    ) / len(others)
 
 
-def _newton_step(
-    odds: Sequence[float], are_entailed: Sequence[bool], slope: float, offset: float
-) -> tuple[float, float]:
-    """Newton's step for slope and offset together."""
-    said = [_sigmoid(slope * x + offset) for x in odds]
-    misses = [y - p for y, p in zip(are_entailed, said, strict=True)]
-    spread = [p * (1 - p) for p in said]
-    for_slope, for_offset = 1 / _PRIOR_SLOPE**2, 1 / _PRIOR_OFFSET**2
-    g_slope = sum(m * x for m, x in zip(misses, odds, strict=True)) - (slope - 1) * for_slope
-    g_offset = sum(misses) - offset * for_offset
-    h_slope = sum(s * x * x for s, x in zip(spread, odds, strict=True)) + for_slope
-    h_both = sum(s * x for s, x in zip(spread, odds, strict=True))
-    h_offset = sum(spread) + for_offset
-    # Never 0: the priors keep the curve convex in both directions.
-    determinant = h_slope * h_offset - h_both**2
-    return (
-        (g_slope * h_offset - g_offset * h_both) / determinant,
-        (g_offset * h_slope - g_slope * h_both) / determinant,
-    )
+def _threshold(pairs: Sequence[tuple[float, bool]]) -> float:
+    """The threshold with the fewest disagreements; of equally good ones the nearest to 0.5."""
+    return min(_candidates(pairs), key=lambda each: (each[1], abs(each[0] - _OWN_THRESHOLD)))[0]
 
 
-def _bounded(step: float) -> float:
-    return min(max(step, -_LARGEST_STEP), _LARGEST_STEP)
+def _candidates(pairs: Sequence[tuple[float, bool]]) -> Iterator[tuple[float, int]]:
+    """Each threshold between two scores, with the number of labels that it gets wrong."""
+    # At the lowest threshold every claim is called entailed.
+    wrong = sum(not is_entailed for _, is_entailed in pairs)
+    lowest, highest = 0.001, 0.999
+    bounds = [(lowest, False), *pairs, (highest, False)]
+    for place, ((below, was_entailed), (above, _)) in enumerate(pairwise(bounds)):
+        if place:
+            wrong += 1 if was_entailed else -1
+        if below < above or place in (0, len(pairs)):
+            between = (below + above) / 2
+            if below < _OWN_THRESHOLD <= above:
+                between = _OWN_THRESHOLD
+            yield min(max(between, lowest), highest), wrong
+
+
+def _slope(odds: Sequence[float], are_entailed: Sequence[bool]) -> float:
+    """The slope of the logistic curve through the threshold, by Newton's method."""
+    slope, prior = 1.0, 1 / _PRIOR_SLOPE**2
+    for _ in range(_STEPS):
+        said = [_sigmoid(slope * x) for x in odds]
+        gradient = (1 - slope) * prior
+        curvature = prior
+        for x, y, p in zip(odds, are_entailed, said, strict=True):
+            gradient += (y - p) * x
+            curvature += p * (1 - p) * x * x
+        slope += min(max(gradient / curvature, -_LARGEST_STEP), _LARGEST_STEP)
+    return max(slope, _LEAST_SLOPE)
 
 
 def _sigmoid(odds: float) -> float:
