@@ -152,8 +152,8 @@ class CalibratedJudge:
     def __new__(cls, judge: Judge, calibration: JudgeCalibration | str | Path) -> CalibratedJudge:
         """Picks the class with the calls that the judge has."""
         if isinstance(judge, ContextJudge):
-            return super().__new__(_CalibratedContextJudge)
-        return super().__new__(_CalibratedSparseJudge if isinstance(judge, SparseJudge) else cls)
+            return object.__new__(_CalibratedContextJudge)
+        return object.__new__(_CalibratedSparseJudge if isinstance(judge, SparseJudge) else cls)
 
     def __init__(self, judge: Judge, calibration: JudgeCalibration | str | Path) -> None:
         """Puts a calibration around a judge.

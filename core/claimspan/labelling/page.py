@@ -46,9 +46,9 @@ def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label clai
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    script = _read("claimspan.labelling", "label.js")
+    script = _read("labelling", "label.js")
     # The style of the report comes first, with its colours for light and dark.
-    style = _read("claimspan.report", "report.css") + _read("claimspan.labelling", "label.css")
+    style = _read("report", "report.css") + _read("labelling", "label.css")
     return environment.get_template(_TEMPLATE).render(
         title=visible(title),
         n=len(picked),
@@ -60,8 +60,8 @@ def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label clai
     )
 
 
-def _read(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text("utf-8")
+def _read(room: str, name: str) -> str:
+    return resources.files("claimspan").joinpath(room, name).read_text("utf-8")
 
 
 def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:

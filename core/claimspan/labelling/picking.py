@@ -105,7 +105,8 @@ def pick_claims(
 def _candidates(entries: Sequence[ReportEntry]) -> Iterator[PickedClaim]:
     seen: set[tuple[str, str]] = set()
     for entry in entries:
-        if not entry.chunks:
+        # Without captured content the chunks are there, and say nothing.
+        if not any(chunk.text.strip() for chunk in entry.chunks):
             continue
         for number, claim in enumerate(entry.response_claims, start=1):
             picked = PickedClaim(entry, number, claim)

@@ -26,6 +26,44 @@ __all__ = ["calibrate", "label"]
 _LABELS: Final = ".csv"
 """Ending of a file of labels, by which the two forms of ``calibrate`` are told apart."""
 
+_Files = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Traces or results, then labels.csv; or, for a cascade, labelled claims as JSON lines."
+    ),
+]
+_Calibration = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="With labels.csv: the file that a judge takes."),
+]
+_CheapJudge = Annotated[
+    str | None,
+    typer.Option(help="For a cascade, the cheap judge: lexical (default), local, openai:MODEL."),
+]
+_MaxLoss = Annotated[
+    float | None,
+    typer.Option(
+        help="For a cascade: share of verdicts that the cheap judge may get wrong, 0 to 1; "
+        f"{MAX_LOSS} where not given."
+    ),
+]
+_StrongAccuracy = Annotated[
+    float | None,
+    typer.Option(
+        help="For a cascade: share of verdicts that the strong judge gets right, 0 to 1; 1 where "
+        "not given."
+    ),
+]
+_Limit = Annotated[
+    int | None, typer.Option(help="For a cascade: use only the first N claims of a file.", min=1)
+]
+_Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress",
+        help="For a cascade: show a progress bar; by default only on a terminal.",
+    ),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -61,47 +99,13 @@ def label(
 
 
 def calibrate(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Traces or results, then labels.csv; or, for a cascade, labelled claims as JSON "
-            "lines."
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="With labels.csv: file for CalibratedJudge."),
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            help="For a cascade, the cheap judge: lexical (default), local, openai:MODEL."
-        ),
-    ] = None,
-    max_loss: Annotated[
-        float | None,
-        typer.Option(
-            help="For a cascade: share of verdicts that the cheap judge may get wrong, 0 to 1; "
-            f"{MAX_LOSS} where not given."
-        ),
-    ] = None,
-    strong_accuracy: Annotated[
-        float | None,
-        typer.Option(
-            help="For a cascade: share of verdicts that the strong judge gets right, 0 to 1; 1 "
-            "where not given."
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(help="For a cascade: use only the first N claims of a file.", min=1),
-    ] = None,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-        ),
-    ] = None,
+    files: _Files,
+    output: _Calibration = None,
+    judge: _CheapJudge = None,
+    max_loss: _MaxLoss = None,
+    strong_accuracy: _StrongAccuracy = None,
+    limit: _Limit = None,
+    progress: _Progress = None,
     as_json: _Json = False,
 ) -> None:
     """Find thresholds: of a judge for your own traffic, or of a cascade.
