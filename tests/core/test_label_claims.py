@@ -232,6 +232,25 @@ def test_calibrate_prints_what_the_labels_say(tmp_path: Path) -> None:
     assert output.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(
+    ("judge", "name", "usage"),
+    [
+        ("openai", "c.json", "--judge openai:MODEL@"),
+        ("local:org/name", "c.json", "--judge local:org/name@"),
+        ("cascade(lexical,openai)", "c.json", "CalibratedJudge(judge, "),
+        ("lexical", "c.txt", "CalibratedJudge(judge, "),
+    ],
+)
+def test_calibrate_says_how_its_file_is_used(
+    tmp_path: Path, judge: str, name: str, usage: str
+) -> None:
+    results = write_traffic(tmp_path / "results.jsonl", 60, judge=judge)
+
+    shown = run("calibrate", str(results), str(labelled(results)), "-o", str(tmp_path / name))
+
+    assert f"use it as {usage}" in shown
+
+
 def test_a_calibration_is_not_written_where_there_is_none(tmp_path: Path) -> None:
     results = write_traffic(tmp_path / "results.jsonl", 12)
     output = tmp_path / "calibration.json"

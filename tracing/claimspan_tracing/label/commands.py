@@ -160,7 +160,20 @@ def _calibrate_traffic(files: list[Path], output: Path | None, *, as_json: bool)
     text = {**found.calibration.model_dump(), "warnings": found.warnings}
     write_private(output, json.dumps(text, indent=2) + "\n", what="the calibration")
     if not as_json:
-        typer.echo(visible(f"{output}: use it as --judge {found.judge}@{output}"))
+        typer.echo(visible(f"{output}: use it as {_usage(found.judge, output)}"))
+
+
+def _usage(judge: str, calibration: Path) -> str:
+    """How a judge of this name takes a calibration."""
+    # Traces name the kind of an LLM judge, and not its model.
+    spelling = "openai:MODEL" if judge == "openai" else judge
+    # A judge by name is found again only where its file is known by its ending.
+    if (
+        spelling.partition(":")[0] in ("lexical", "local", "openai")
+        and calibration.suffix == ".json"
+    ):
+        return f"--judge {spelling}@{calibration}"
+    return f"CalibratedJudge(judge, {str(calibration)!r})"
 
 
 def _entries(path: Path) -> tuple[ReportEntry, ...]:
