@@ -73,6 +73,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "report": VALUES
     | {"comparison", "evaluation", "files", "metrics", "progress", "results", "statistics"}
     | {"text"},
+    "labelling": VALUES | {"files", "judges", "meta_evaluation", "report", "text"},
     "pytest_plugin": VALUES | {"comparison", "evaluation", "files", "judges", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
@@ -138,6 +139,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
     "celery": frozenset(),
     "curate": SHARED | {"export"},
+    "label": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "write"},
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}

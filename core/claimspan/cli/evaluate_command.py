@@ -81,7 +81,10 @@ _File = Annotated[
 ]
 _JudgeName = Annotated[
     str | None,
-    typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
+    typer.Option(
+        help="lexical, local, or openai:MODEL, each with @calibration.json if wanted; "
+        "CLAIMSPAN_JUDGE where not given."
+    ),
 ]
 _Output = Annotated[
     Path | None,

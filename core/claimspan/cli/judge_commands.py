@@ -30,7 +30,7 @@ from claimspan.meta_evaluation.calibration import MAX_LOSS, calibrate, split_tun
 from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
 from claimspan.text.visible import visible
 
-__all__ = ["calibrate_command", "estimate_command", "judge_agreement"]
+__all__ = ["calibrate_cascade", "estimate_command", "judge_agreement"]
 
 # An estimate sends nothing. A given base URL keeps the judge from asking for a key.
 _NO_ENDPOINT: Final = "http://127.0.0.1:9/v1"
@@ -44,9 +44,6 @@ _Progress = Annotated[
 ]
 _Labelled = Annotated[list[Path], typer.Argument(help="Files of labelled claims, JSON lines.")]
 _Limit = Annotated[int | None, typer.Option(help="Use only the first N claims of a file.", min=1)]
-_JudgeName = Annotated[
-    str, typer.Option("--judge", help="The cheap judge: lexical, local, or openai:MODEL.")
-]
 _JudgeNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -119,23 +116,29 @@ def judge_agreement(
         raise JudgeError("; ".join(failures))
 
 
-def calibrate_command(
-    files: _Labelled,
-    judge: _JudgeName = "lexical",
-    max_loss: Annotated[
-        float, typer.Option(help="Share of verdicts that the cheap judge may get wrong, 0 to 1.")
-    ] = MAX_LOSS,
-    strong_accuracy: Annotated[
-        float, typer.Option(help="Share of verdicts that the strong judge gets right, 0 to 1.")
-    ] = 1.0,
-    limit: _Limit = None,
-    progress: _Progress = None,
-    as_json: _Json = False,
+def calibrate_cascade(
+    files: Sequence[Path],
+    judge: str,
+    *,
+    max_loss: float = MAX_LOSS,
+    strong_accuracy: float = 1.0,
+    limit: int | None = None,
+    progress: bool | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Find the thresholds of a judge cascade.
+    """Find the thresholds of a cascade on labelled claims, and print them.
 
-    Thresholds are chosen on one half of the labelled claims. What they save and lose is measured
-    on the other half.
+    Args:
+        files: Labelled claims, JSON lines.
+        judge: The cheap judge, as ``default_judge`` takes it.
+        max_loss: Share of verdicts that the cheap judge may get wrong.
+        strong_accuracy: Share of verdicts that the strong judge gets right.
+        limit: Use only the first claims of a file; None for all.
+        progress: As in ``evaluate_many``.
+        as_json: Print JSON.
+
+    Raises:
+        ClaimspanError: A file cannot be read, or no thresholds keep to ``max_loss``.
     """
     claims = [claim for file in files for claim in read_labelled(file)[:limit]]
     judged = asyncio.run(judge_labelled(default_judge(judge), claims, progress=progress))

@@ -5,6 +5,7 @@
 - ``local``: ``LocalJudge`` runs a small cross-encoder on the CPU.
 - ``llm``: ``OpenAIJudge`` asks a language model behind an OpenAI-compatible endpoint.
 - ``cascade``: ``CascadeJudge`` asks a strong judge only where a cheap one is not sure.
+- ``calibrated``: ``CalibratedJudge`` reads a judge's probabilities as people label one's traffic.
 
 Judges that need a client or a runtime are loaded on first use, so that the import stays fast.
 """
@@ -20,11 +21,13 @@ from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.protocol import Judge, SparseJudge
 
 if TYPE_CHECKING:
+    from claimspan.judges.calibrated import CalibratedJudge
     from claimspan.judges.cascade import CascadeJudge
     from claimspan.judges.llm.judge import OpenAIJudge
     from claimspan.judges.local.judge import LocalJudge
 
 __all__ = [
+    "CalibratedJudge",
     "CascadeJudge",
     "Judge",
     "LexicalJudge",
@@ -38,7 +41,12 @@ JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that selects the default judge; where it is not set, ``lexical`` is used."""
 
 # The client of OpenAIJudge alone takes half a second to import.
-_LAZY_MODULES: Final = {"CascadeJudge": "cascade", "LocalJudge": "local", "OpenAIJudge": "llm"}
+_LAZY_MODULES: Final = {
+    "CalibratedJudge": "calibrated",
+    "CascadeJudge": "cascade",
+    "LocalJudge": "local",
+    "OpenAIJudge": "llm",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -58,16 +66,30 @@ def default_judge(choice: str | None = None) -> Judge:
 
     Args:
         choice: ``lexical``; ``local``, or ``local:MODEL`` for another model; or ``openai:MODEL``,
-            which uses ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``. None: as the environment says.
+            which uses ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``. Each may end in ``@FILE.json``,
+            a calibration of ``claimspan calibrate``. None: as the environment says.
 
     Returns:
         A new judge.
 
     Raises:
-        ConfigError: The choice names no judge, or the key for it is missing.
+        ConfigError: The choice names no judge, the key for it is missing, or the calibration was
+            made for another judge.
+        FileError: The calibration cannot be read.
     """
     origin = "the judge" if choice else JUDGE_VARIABLE
     wanted = (choice or os.environ.get(JUDGE_VARIABLE) or "lexical").strip()
+    name, _, calibration = wanted.rpartition("@")
+    # Names of models have an @ as well; none of them ends as a file of JSON does.
+    if name and calibration.endswith(".json"):
+        from claimspan.judges.calibrated import CalibratedJudge
+
+        return CalibratedJudge(_named(name, origin), calibration)
+    return _named(wanted, origin)
+
+
+def _named(wanted: str, origin: str) -> Judge:
+    """Creates the judge of a name; ``origin`` says in an error where the name stands."""
     kind, _, model = wanted.partition(":")
     if kind.lower() == "lexical" and not model:
         return LexicalJudge()

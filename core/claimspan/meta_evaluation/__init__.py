@@ -1,7 +1,8 @@
 """Evaluation of the judges themselves, on claims that people have labelled.
 
 ``labelled`` reads such claims and has a judge decide them, ``agreement`` measures how far judge and
-people agree, and ``calibration`` finds the thresholds of a cascade.
+people agree, and ``calibration`` finds the thresholds of a cascade. ``traffic`` calibrates one
+judge on labelled claims of one's own traffic, with the fit of ``score_fit``.
 """
 
 from __future__ import annotations

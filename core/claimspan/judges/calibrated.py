@@ -1,0 +1,248 @@
+"""``CalibratedJudge``: a judge whose verdicts are moved to agree with people on one's own traffic.
+
+What a judge calls entailed depends on how an application writes its chunks and its answers. Some
+50 to 200 labels by people tell from which probability on the people of one application agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from claimspan.cost.budget import Budget
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.jsonl import read_text
+from claimspan.judges.protocol import BudgetedJudge, Cell, ContextJudge, Judge, SparseJudge
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+
+__all__ = ["CalibratedJudge", "JudgeCalibration", "is_calibrated", "log_odds"]
+
+# Beyond it a probability says no more than "sure", and its logarithm would outweigh all others.
+_SUREST: Final = 0.001
+
+_MOST_ODDS: Final = 700.0
+
+_PREFIX: Final = "calibrated("
+
+_WANTED: Final = "calibration (claimspan calibrate -o)"
+
+
+class JudgeCalibration(BaseModel):
+    """How the probabilities of one judge are to be read on the traffic that was labelled."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    judge: str = Field(min_length=1)
+    """Name of the judge that it was measured for."""
+
+    threshold: float = Field(gt=0.0, lt=1.0)
+    """The judge's p(entailed) from which people call a claim entailed more often than not."""
+
+    slope: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+    """By how much the log-odds around the threshold are stretched; above 1 the judge was too
+    cautious, below 1 too sure."""
+
+    labels: int = Field(default=0, ge=0)
+    """Number of labels that it was fitted on."""
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a file of ``claimspan calibrate -o``.
+
+        Args:
+            path: The file.
+
+        Raises:
+            FileError: It cannot be read, or holds no calibration.
+        """
+        text = read_text(Path(path), wanted=_WANTED)
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            # Without the cause, which quotes the file.
+            raise FileError(f"{str(path)!r} holds no calibration: give a {_WANTED}") from None
+
+    @property
+    def digest(self) -> str:
+        """Short digest of all that changes a verdict."""
+        values = f"{self.judge}|{self.threshold!r}|{self.slope!r}"
+        return hashlib.sha256(values.encode()).hexdigest()[:12]
+
+    def probability(self, entailed: float) -> float:
+        """The probability that people call a claim entailed.
+
+        Args:
+            entailed: The judge's own, 0 to 1.
+
+        Returns:
+            0.5 at the threshold, and more above it.
+        """
+        odds = self.slope * (log_odds(entailed) - log_odds(self.threshold))
+        # Bounded: the slope is that of a file, and math.exp raises beyond 709.
+        return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
+
+    def label(self, label: Label, entailed: float) -> Label:
+        """The label of a claim by the threshold, where only its p(entailed) is known.
+
+        Args:
+            label: The judge's own label.
+            entailed: The judge's p(entailed).
+
+        Returns:
+            Entailed from the threshold on. Below it the judge's own, and neutral in place of
+            entailed.
+        """
+        if entailed >= self.threshold:
+            return Label.ENTAILED
+        return Label.NEUTRAL if label is Label.ENTAILED else label
+
+    def verdict(self, verdict: Verdict | None) -> Verdict | None:
+        """A verdict with its label by the threshold, and its probabilities on the same scale.
+
+        Args:
+            verdict: The judge's own; one without probabilities, or None, stays as it is.
+        """
+        if verdict is None or verdict.entailed is None:
+            return verdict
+        neutral, contradicted = verdict.neutral or 0.0, verdict.contradicted or 0.0
+        entailed = self.probability(verdict.entailed)
+        rest = neutral + contradicted
+        denied = (1 - entailed) * (contradicted / rest if rest else 0.0)
+        label = verdict.label
+        if label is Label.ENTAILED and contradicted > neutral:
+            label = Label.CONTRADICTED
+        return Verdict(
+            label=self.label(label, verdict.entailed),
+            entailed=entailed,
+            neutral=max(0.0, 1 - entailed - denied),
+            contradicted=denied,
+        )
+
+
+def is_calibrated(name: str) -> bool:
+    """Whether a name is that of a judge with a calibration.
+
+    Args:
+        name: The name, as it appears on the trace.
+    """
+    return name.startswith(_PREFIX)
+
+
+def log_odds(probability: float) -> float:
+    """The logarithm of the odds, for probabilities from 0.001 to 0.999; beyond as at these.
+
+    Args:
+        probability: From 0 to 1.
+    """
+    bounded = min(max(probability, _SUREST), 1 - _SUREST)
+    return math.log(bounded / (1 - bounded))
+
+
+class CalibratedJudge:
+    """Asks a judge, and reads its probabilities as a calibration says.
+
+    It has the calls of the judge behind it: one that reads chunks together still does.
+    """
+
+    def __new__(cls, judge: Judge, calibration: JudgeCalibration | str | Path) -> CalibratedJudge:
+        """Picks the class with the calls that the judge has."""
+        if isinstance(judge, ContextJudge):
+            return object.__new__(_CalibratedContextJudge)
+        return object.__new__(_CalibratedSparseJudge if isinstance(judge, SparseJudge) else cls)
+
+    def __init__(self, judge: Judge, calibration: JudgeCalibration | str | Path) -> None:
+        """Puts a calibration around a judge.
+
+        Args:
+            judge: The judge that the calibration was made for.
+            calibration: What ``claimspan calibrate -o`` has written, or the path of that file.
+
+        Raises:
+            ConfigError: The calibration was made for another judge.
+            FileError: The file cannot be read, or holds no calibration.
+        """
+        if not isinstance(calibration, JudgeCalibration):
+            calibration = JudgeCalibration.read(calibration)
+        if calibration.judge != judge.name:
+            raise ConfigError(
+                f"the calibration was made for the judge {calibration.judge!r}, not for "
+                f"{judge.name!r}: their probabilities differ; label claims that {judge.name!r} "
+                "has judged, and run `claimspan calibrate` on them"
+            )
+        self.judge: Final = judge
+        self.calibration: Final = calibration
+
+    @property
+    def name(self) -> str:
+        """``calibrated(NAME)`` with the name of the judge."""
+        return f"{_PREFIX}{self.judge.name})"
+
+    @property
+    def version(self) -> str:
+        """The version of the judge, with the digest of the calibration."""
+        return f"{getattr(self.judge, 'version', '')}+{self.calibration.digest}"
+
+    def check_budget(self, budget: Budget) -> None:
+        """Checks that the judge can keep to a budget, where it has such a check.
+
+        Raises:
+            ConfigError: It cannot.
+        """
+        if isinstance(self.judge, BudgetedJudge):
+            self.judge.check_budget(budget)
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        """Returns the claims that the judge extracts."""
+        return await self.judge.extract_claims(text, question=question)
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        """Returns the judge's verdicts, calibrated; arguments and shape as those of the judge."""
+        return self._calibrated(await self.judge.check(claims, references, question=question))
+
+    def _calibrated(self, matrix: VerdictMatrix) -> VerdictMatrix:
+        rows = [[self.calibration.verdict(cell) for cell in row] for row in matrix.rows]
+        return VerdictMatrix.of(rows, matrix.n_references)
+
+
+class _CalibratedSparseJudge(CalibratedJudge):
+    """A calibrated judge that can check some cells of a matrix."""
+
+    async def check_cells(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """As ``SparseJudge.check_cells``, calibrated."""
+        judge = cast("SparseJudge", self.judge)
+        return self._calibrated(
+            await judge.check_cells(claims, references, cells, question=question)
+        )
+
+
+class _CalibratedContextJudge(_CalibratedSparseJudge):
+    """A calibrated judge that reads references together."""
+
+    async def check_context(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        *,
+        context: Sequence[int],
+        question: str | None = None,
+    ) -> VerdictMatrix:
+        """As ``ContextJudge.check_context``, calibrated."""
+        judge = cast("ContextJudge", self.judge)
+        return self._calibrated(
+            await judge.check_context(claims, references, cells, context=context, question=question)
+        )

@@ -1,0 +1,22 @@
+"""Labels of people for claims of one's own traffic.
+
+``picking`` chooses which claims are worth labelling, ``page`` makes the page on which people label
+them, ``claim_labels`` reads what they have labelled, and ``joined`` brings each label to its claim.
+"""
+
+from __future__ import annotations
+
+from claimspan.labelling.claim_labels import ClaimLabel, read_claim_labels
+from claimspan.labelling.joined import JoinedLabels, join_labels
+from claimspan.labelling.page import render_label_page
+from claimspan.labelling.picking import PickedClaim, pick_claims
+
+__all__ = [
+    "ClaimLabel",
+    "JoinedLabels",
+    "PickedClaim",
+    "join_labels",
+    "pick_claims",
+    "read_claim_labels",
+    "render_label_page",
+]

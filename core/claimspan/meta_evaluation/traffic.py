@@ -1,0 +1,303 @@
+"""Calibrates a judge on claims of one's own traffic that people have labelled.
+
+What is said of the calibration is cross-fitted: the records are split into two halves, and each
+half is judged with what was fitted on the other. What is handed out is fitted on all labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from claimspan.judges.calibrated import JudgeCalibration
+from claimspan.meta_evaluation.labelled import HumanLabel
+from claimspan.meta_evaluation.score_fit import fit_score
+from claimspan.statistics import Estimate, bootstrap
+from claimspan.verdicts import Label
+
+__all__ = [
+    "FEW_LABELS",
+    "LabelledVerdict",
+    "TrafficAgreement",
+    "TrafficCalibration",
+    "calibrate_traffic",
+]
+
+FEW_LABELS: Final = 50
+"""Below it an interval of the agreement is more than a quarter wide."""
+
+LEAST_LABELS: Final = 20
+"""Labels without which no threshold is fitted."""
+
+LEAST_OF_A_SIDE: Final = 5
+"""Claims that people call entailed, and not entailed, without which no threshold is fitted."""
+
+_RESAMPLES: Final = 1_000
+"""Enough for the second decimal of an interval; 200 labels take about a second."""
+
+_LETTERS: Final = {Label.ENTAILED: "E", Label.NEUTRAL: "N", Label.CONTRADICTED: "C"}
+
+
+class LabelledVerdict(NamedTuple):
+    """A claim of one's own traffic, with the label of people and of the judge."""
+
+    record: str
+    """The record that it is a claim of; claims of one record are drawn together."""
+
+    human: HumanLabel
+    """The label that people gave."""
+
+    judge: Label
+    """The judge's label over all chunks."""
+
+    entailed: float | None
+    """The judge's highest p(entailed) over the chunks; None where it gave only labels."""
+
+    weight: float = 1.0
+    """How many claims of the traffic it stands for."""
+
+
+class TrafficAgreement(BaseModel):
+    """How far labels of a judge agree with those of people, over the traffic."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    accuracy: Estimate
+    """Share of claims with the same label."""
+
+    balanced_accuracy: Estimate
+    """Mean recall over the labels that people gave."""
+
+    entailed_share: Estimate
+    """Share of claims that the judge calls entailed."""
+
+    confusion: Mapping[str, Mapping[str, int]]
+    """People's label to the judge's label to the number of labelled claims, not weighted."""
+
+
+class TrafficCalibration(BaseModel):
+    """What labels of people say about a judge, and how its verdicts are to be read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    judge: str
+    """Name of the judge."""
+
+    labels: int
+    """Number of labelled claims."""
+
+    records: int
+    """Number of records that they are from."""
+
+    majority_label: str
+    """The label that people gave most often."""
+
+    majority: float
+    """Its share: the accuracy of always giving it."""
+
+    people_entailed: Estimate
+    """Share of claims that people call entailed."""
+
+    as_it_is: TrafficAgreement
+    """Agreement of the judge as it is."""
+
+    cross_fitted: TrafficAgreement | None
+    """Agreement with a calibration, each half of the records with what the other half fitted; None
+    without a calibration."""
+
+    calibration: JudgeCalibration | None
+    """Fitted on all labels; None where there are too few, or the probabilities tell nothing."""
+
+    warnings: tuple[str, ...] = ()
+    """What to know before the calibration is used."""
+
+
+class _Pair(NamedTuple):
+    human: str
+    judge: str
+    weight: float
+
+
+def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> TrafficCalibration:
+    """Measure a judge on labelled claims, and fit how its probabilities are to be read.
+
+    Args:
+        verdicts: The labelled claims, at least one.
+        judge: Name of the judge.
+    """
+    # Where people only said "not entailed", the judge's finer labels are merged to match.
+    is_binary = any(each.human == "NE" for each in verdicts)
+    fitted, reason = _fit(verdicts, judge)
+    crossed = _cross_fitted(verdicts, judge) if fitted else None
+    if fitted and crossed is None:
+        fitted, reason = None, "all labels are of one record: label claims of several records"
+    groups = [each.record for each in verdicts]
+    as_it_is = _pairs(verdicts, [each.judge for each in verdicts], is_binary)
+    shares = _shares(as_it_is)
+    label, majority = max(shares.items(), key=lambda item: item[1])
+    found = TrafficCalibration(
+        judge=judge,
+        labels=len(verdicts),
+        records=len(set(groups)),
+        majority_label=label,
+        majority=majority,
+        people_entailed=_estimate(as_it_is, groups, lambda p: _share(p, lambda x: x.human == "E")),
+        as_it_is=_agreement(as_it_is, groups),
+        cross_fitted=_agreement(_pairs(verdicts, crossed, is_binary), groups) if crossed else None,
+        calibration=fitted,
+    )
+    return found.model_copy(update={"warnings": tuple(_warnings(found, reason))})
+
+
+# --- fitting ------------------------------------------------------------------------------------
+
+
+def _fit(
+    verdicts: Sequence[LabelledVerdict], judge: str
+) -> tuple[JudgeCalibration | None, str | None]:
+    """The calibration of all labels, or the reason why there is none."""
+    usable = [each for each in verdicts if each.entailed is not None]
+    entailed = sum(each.human == "E" for each in usable)
+    if not usable:
+        return None, "the judge gave no probabilities: there is nothing to set a threshold on"
+    if len(usable) < LEAST_LABELS or min(entailed, len(usable) - entailed) < LEAST_OF_A_SIDE:
+        return None, (
+            f"{entailed} claims are labelled entailed and {len(usable) - entailed} not: a "
+            f"threshold needs {LEAST_LABELS} labels, {LEAST_OF_A_SIDE} of each side; label more"
+        )
+    fitted = _fit_all(usable, judge)
+    if fitted is None:
+        return None, "higher probabilities do not mean more entailed claims: take another judge"
+    return fitted, None
+
+
+def _fit_all(verdicts: Sequence[LabelledVerdict], judge: str) -> JudgeCalibration | None:
+    # Not weighted: claims were drawn by the judge's own probability, given which a label is as
+    # likely as in all traffic. The doubtful ones say most about where the threshold lies.
+    known = [each for each in verdicts if each.entailed is not None]
+    scores = [each.entailed or 0.0 for each in known]
+    return fit_score(scores, [each.human == "E" for each in known], judge)
+
+
+def _cross_fitted(verdicts: Sequence[LabelledVerdict], judge: str) -> list[Label] | None:
+    """The label of each claim by what was fitted on the other half; None without two halves."""
+    halves = [_half(each.record) for each in verdicts]
+    if len(set(halves)) < 2:
+        return None
+    by_half = {
+        half: _fit_all([v for v, h in zip(verdicts, halves, strict=True) if h != half], judge)
+        for half in (0, 1)
+    }
+    return [_label(v, by_half[h]) for v, h in zip(verdicts, halves, strict=True)]
+
+
+def _half(record: str) -> int:
+    # Not hash(), which differs from process to process.
+    return hashlib.sha256(record.encode("utf-8", "replace")).digest()[-1] % 2
+
+
+def _label(verdict: LabelledVerdict, calibration: JudgeCalibration | None) -> Label:
+    if calibration is None or verdict.entailed is None:
+        return verdict.judge
+    return calibration.label(verdict.judge, verdict.entailed)
+
+
+# --- agreement ----------------------------------------------------------------------------------
+
+
+def _pairs(
+    verdicts: Sequence[LabelledVerdict], labels: Sequence[Label], is_binary: bool
+) -> list[_Pair]:
+    return [
+        _Pair(_letter(each.human, is_binary), _letter(_LETTERS[label], is_binary), each.weight)
+        for each, label in zip(verdicts, labels, strict=True)
+    ]
+
+
+def _letter(label: str, is_binary: bool) -> str:
+    return "NE" if is_binary and label != "E" else label
+
+
+def _agreement(pairs: Sequence[_Pair], groups: Sequence[str]) -> TrafficAgreement:
+    labels = sorted({label for pair in pairs for label in (pair.human, pair.judge)}, key=_order)
+    counts = Counter((pair.human, pair.judge) for pair in pairs)
+    return TrafficAgreement(
+        accuracy=_estimate(pairs, groups, lambda p: _share(p, lambda x: x.human == x.judge)),
+        balanced_accuracy=_estimate(pairs, groups, _balanced_accuracy),
+        entailed_share=_estimate(pairs, groups, lambda p: _share(p, lambda x: x.judge == "E")),
+        confusion={human: {judge: counts[human, judge] for judge in labels} for human in labels},
+    )
+
+
+def _order(label: str) -> int:
+    return ("E", "N", "C", "NE").index(label)
+
+
+def _estimate(
+    pairs: Sequence[_Pair], groups: Sequence[str], figure: Callable[[Sequence[_Pair]], float]
+) -> Estimate:
+    return bootstrap(
+        lambda drawn: figure([pairs[index] for index in drawn]),
+        len(pairs),
+        groups=groups,
+        resamples=_RESAMPLES,
+    )
+
+
+def _share(pairs: Sequence[_Pair], counts: Callable[[_Pair], bool]) -> float:
+    return sum(p.weight for p in pairs if counts(p)) / sum(p.weight for p in pairs)
+
+
+def _shares(pairs: Sequence[_Pair]) -> dict[str, float]:
+    """People's label to its share, in the order of labels."""
+    labels = sorted({pair.human for pair in pairs}, key=_order)
+    return {label: _share(pairs, partial(_is_called, label)) for label in labels}
+
+
+def _is_called(label: str, pair: _Pair) -> bool:
+    return pair.human == label
+
+
+def _balanced_accuracy(pairs: Sequence[_Pair]) -> float:
+    given: dict[str, float] = defaultdict(float)
+    same: dict[str, float] = defaultdict(float)
+    for pair in pairs:
+        given[pair.human] += pair.weight
+        same[pair.human] += pair.weight * (pair.human == pair.judge)
+    return sum(same[label] / given[label] for label in given) / len(given)
+
+
+# --- warnings -----------------------------------------------------------------------------------
+
+
+def _warnings(found: TrafficCalibration, reason: str | None) -> list[str]:
+    told = [] if reason is None else [f"no calibration: {reason}"]
+    if found.labels < FEW_LABELS:
+        told.append(
+            f"{found.labels} labels are few: below {FEW_LABELS} the intervals are wide, and "
+            "other claims would give another threshold"
+        )
+    told += _no_better(found, "the judge", found.as_it_is)
+    if found.cross_fitted is not None:
+        told += _no_better(found, "the calibrated judge", found.cross_fitted)
+        before, after = found.as_it_is.accuracy.value, found.cross_fitted.accuracy.value
+        if after <= before:
+            told.append(
+                f"the calibration does not help: on records that it has not seen it agrees on "
+                f"{after:.3f}, the judge as it is on {before:.3f}; keep the judge as it is"
+            )
+    return told
+
+
+def _no_better(found: TrafficCalibration, who: str, agreement: TrafficAgreement) -> list[str]:
+    if agreement.accuracy.value > found.majority:
+        return []
+    return [
+        f"{who} is no better than always saying {found.majority_label}: it agrees on "
+        f"{agreement.accuracy.value:.3f}, that label alone on {found.majority:.3f}"
+    ]
