@@ -99,7 +99,8 @@ def is_footer(sentence: str) -> bool:
     Args:
         sentence: One sentence without markup, such as ``Confidence: 95%`` or ``guide.pdf, p. 3``.
     """
-    return bool(_FOOTER.fullmatch(sentence.strip()))
+    # "(Source: guide.pdf)" may stand behind the full stop of what it is the source of.
+    return bool(_FOOTER.fullmatch(sentence.strip().strip("()").strip()))
 
 
 def masked(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from claimspan.text.citations import is_footer
-from claimspan.text.openers import without_attribution
+from claimspan.text.openers import is_courtesy, without_attribution
 from claimspan.text.phrases import (
     is_apology,
     is_filler,
@@ -84,7 +84,7 @@ def asserts_something(text: str) -> bool:
     sentence = normalise(text)
     if not is_statement(sentence) or starts_with_abstention(sentence) or is_apology(sentence):
         return False
-    return not (is_filler(sentence) or is_footer(sentence))
+    return not (is_filler(sentence) or is_footer(sentence) or is_courtesy(sentence))
 
 
 def split_clauses(sentence: str) -> list[str]:

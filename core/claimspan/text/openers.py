@@ -9,13 +9,20 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["SOURCES", "without_attribution"]
+__all__ = ["SOURCES", "is_courtesy", "without_attribution"]
 
 SOURCES: Final = (
     r"(?:contexts?|texts?|documents?|documentation|passages?|sources?|articles?|chunks?|excerpts?|"
     r"snippets?|materials?|information|data|files?|results?|references?|records?|search results)"
 )
 """Words by which language models name what they were given."""
+
+_NAMED_SOURCES: Final = (
+    r"(?:(?:the|this|your|our) (?:[\w-]+ ){0,3}(?:leaflet|handbook|guide|guidelines?|manual|policy|"
+    r"faqs?|brochure|website|page|report|contract|agreement|terms|notes?|instructions|label|"
+    r"specifications?|schedule))"
+)
+"""Documents that an answer names where it has something from them."""
 
 _GIVEN: Final = r"(?:provided|given|retrieved|supplied|available|above|attached|following)"
 _THE_SOURCE: Final = (
@@ -53,6 +60,7 @@ _OPENERS: Final = tuple(
         r"of course (?=(?:it|they|you|the|this|that|there|we|he|she|your)\b)",
         rf"(?:based (?:up)?on|according to|as per|per|from|going by|in|looking at|given) "
         rf"{_THE_SOURCE}\s*(?:,|:)\s*",
+        rf"(?:based (?:up)?on|according to|as per) {_NAMED_SOURCES},\s*",
         rf"{_FOREIGN} (?:\w+ ){{0,3}}?{_FOREIGN_SOURCES}\b(?: \d+)?,?\s+(?=\S)",
         rf"as (?:is )?(?:stated|mentioned|described|noted|explained|indicated|shown|outlined) "
         rf"(?:in|by) {_THE_SOURCE},\s*",
@@ -72,6 +80,12 @@ _OPENERS: Final = tuple(
         r"[^,]{1,120},\s*",
     )
 )
+_ONLY_COURTESY: Final = re.compile(
+    rf"{_COURTESY}[!.…]*|you(?:'re| are) (?:very |most )?welcome[^;]*|my pleasure[.!]*|"
+    r"(?:have|enjoy) (?:a|an|your) (?:\w+ )?(?:day|evening|weekend|trip|stay|one)[^;]*|"
+    r"(?:good|best of) luck[^;]*|(?:lepo|prosim|ni za kaj)[.!]*",
+    re.IGNORECASE,
+)
 _CLOSERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -82,6 +96,11 @@ _CLOSERS: Final = tuple(
 )
 _MAX_OPENERS: Final = 6
 """More of them before one assertion than people or models write; bounds the work."""
+
+
+def is_courtesy(sentence: str) -> bool:
+    """Tells whether a sentence is a courtesy and nothing else: ``You're welcome!``, ``Seveda!``."""
+    return bool(_ONLY_COURTESY.fullmatch(sentence.strip().replace("’", "'")))
 
 
 def without_attribution(sentence: str) -> str:

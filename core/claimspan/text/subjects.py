@@ -74,6 +74,13 @@ _ADJECTIVES: Final = frozenset(
     "visible waterproof well-known younger".split()
 )
 _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
+# "Is the ferry running in winter?"; "the building" and "the meeting" are things.
+_PROGRESSIVE: Final = re.compile(
+    r"(?!(?:building|meeting|training|parking|heating|pricing|billing|booking|opening|setting|"
+    r"meaning|rating|shipping|funding|hearing|filing|ceiling|wedding|painting|lighting|evening|"
+    r"morning|spring|string|king|ring|wing|thing|nothing|something|anything|everything)$)"
+    r"[a-z]{3,}ing"
+)
 # "Is the free trial long?": in a short rest the last word is what is said of the others.
 _MAX_SHORT_REST: Final = 5
 # "the employee travel policy covers": a noun-like verb is none where a plain verb follows so soon.
@@ -166,7 +173,8 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
 
 
 def _is_complement(word: str) -> bool:
-    return word in _ADJECTIVES or word in _ADVERBS or is_participle(word)
+    is_verbal = is_participle(word) or _PROGRESSIVE.fullmatch(word) is not None
+    return word in _ADJECTIVES or word in _ADVERBS or is_verbal
 
 
 def _end_before(lowered: Sequence[str], begins: Callable[[str], bool]) -> int | None:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.name_conflicts import (
     agent_conflict,
+    missing_name,
     name_conflict,
     nationality_conflict,
 )
@@ -22,7 +23,7 @@ from claimspan.judges.lexical.negation_conflicts import (
     has_negation,
     reference_negates,
 )
-from claimspan.judges.lexical.opposite_conflicts import opposite_conflict
+from claimspan.judges.lexical.opposite_conflicts import opposite_conflict, prefix_conflict
 from claimspan.judges.lexical.order_conflicts import exchanged_roles, swapped_sides, turned_voice
 from claimspan.judges.lexical.replacement_conflicts import (
     replaced_name,
@@ -50,9 +51,11 @@ DETECTORS: Final[dict[str, Detector]] = {
     "negation": claim_negates,
     "denial": reference_negates,
     "opposite": opposite_conflict,
+    "prefix": prefix_conflict,
     "nationality": nationality_conflict,
     "entity": name_conflict,
     "agent": agent_conflict,
+    "missing name": missing_name,
     "degree": turned_degree,
     "generalisation": unfounded_generalisation,
 }

@@ -30,14 +30,17 @@ def extract(text: str, question: str | None, language: str) -> list[Claim]:
     statement = as_statement(question, text)
     if statement != text:
         return [Claim(text=statement, sentence=text.strip())]
-    return list(_claims(text, question, language))
+    # "Yes, it is legal." says what its first word says once more.
+    claims = {claim.text.casefold(): claim for claim in _claims(text, question, language)}
+    return list(claims.values())
 
 
 def _claims(text: str, question: str | None, language: str) -> Iterator[Claim]:
     sentences = list(content_sentences(text, language))
     standalone = [sentence.standalone for sentence in sentences]
     resolved = list(resolve_pronouns(standalone) if language == "en" else standalone)
-    if standalone and (answered := _answered(question, standalone[0])):
+    # Questions of other languages are not turned, but for an answer of one word.
+    if standalone and language == "en" and (answered := _answered(question, standalone[0])):
         yield Claim(text=answered, sentence=sentences[0].written)
         if is_short_answer(standalone[0]):
             sentences, resolved = sentences[1:], resolved[1:]

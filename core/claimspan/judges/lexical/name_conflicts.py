@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
@@ -11,7 +11,13 @@ from claimspan.text.dates import MONTHS
 from claimspan.text.grammar_words import PREPOSITIONS
 from claimspan.text.words import Token
 
-__all__ = ["agent_conflict", "is_nationality", "name_conflict", "nationality_conflict"]
+__all__ = [
+    "agent_conflict",
+    "is_nationality",
+    "missing_name",
+    "name_conflict",
+    "nationality_conflict",
+]
 
 _NATIONALITIES: Final = frozenset(
     "american british english scottish welsh irish french german italian spanish portuguese dutch "
@@ -28,6 +34,9 @@ _MAX_PHRASE_WORDS: Final = 3
 _PREPOSITIONS: Final = {
     language: words for language, words in PREPOSITIONS.items() if language != "de"
 }
+
+# "Mr", "Is" and "II" are no names by themselves; "NASA" is often spelt out in the reference.
+_MIN_NAME_LETTERS: Final = 3
 
 # As many tokens after "by" may be names: "by Ana Kolman, Ben Dorvin and the Royal Society".
 _MAX_AGENT_TOKENS: Final = 10
@@ -92,6 +101,45 @@ def agent_conflict(claim: Sequence[Token], support: Support) -> str | None:
 def is_nationality(token: Token) -> bool:
     """Tells whether a word says what country or continent somebody or something is from."""
     return token.text.casefold() in _NATIONALITIES
+
+
+def missing_name(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects a name that the reference has nowhere: ``built by Plečnik``, ``built by Vurnik``.
+
+    A name of which the reference has a part is none: ``David Spade`` where it says ``David``.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the first such name; None where there is none, or in German, whose nouns all
+        have a capital letter.
+    """
+    if not claim or claim[0].language == "de":
+        return None
+    spelled = " ".join(token.text.casefold() for token in support.reference.tokens)
+    stems = support.reference.stems
+    # The first word of a sentence has a capital letter anyway.
+    for start, end in _capitalised_runs(claim):
+        run = claim[max(start, 1) : end]
+        if run and not any(
+            t.stem in stems or t.text.casefold() in spelled for t in claim[start:end]
+        ):
+            return run[0].stem
+    return None
+
+
+def _capitalised_runs(claim: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Yields the places of neighbouring words that are names by their letters."""
+    start = None
+    for i, token in enumerate((*claim, None)):
+        is_part = token is not None and _is_name(token) and len(token.text) >= _MIN_NAME_LETTERS
+        if is_part and not (token is not None and token.text.isupper()):
+            start = i if start is None else start
+        elif start is not None:
+            yield start, i
+            start = None
 
 
 def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:

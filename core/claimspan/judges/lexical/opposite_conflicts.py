@@ -13,7 +13,7 @@ from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.opposites_by_language import opposite_in_language
 from claimspan.text.words import Token, stem
 
-__all__ = ["are_opposites", "opposite_conflict"]
+__all__ = ["are_opposites", "opposite_conflict", "prefix_conflict"]
 
 _OPPOSITES: Final = {
     word: frozenset(against.split())
@@ -61,6 +61,8 @@ _OPPOSITES: Final = {
 # "Unsafe" is the opposite of "safe"; shorter words mostly start with these letters by chance.
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 _MIN_PREFIXED: Final = 5
+_CERTAIN_PREFIXES: Final = ("un", "non")
+_DENYING: Final = frozenset({"not", "non", "never", "isn't", "aren't", "wasn't", "weren't"})
 
 
 # "Longer" and "shorter" are opposites because "long" and "short" are.
@@ -123,6 +125,54 @@ def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:
         if any(claimed[word] & found[opposite] for opposite in opposites):
             return stem(word)
     return None
+
+
+def prefix_conflict(claim: Sequence[Token], support: Support) -> str | None:
+    """Detects a word that the window has with a denying prefix only: ``refundable``, and back.
+
+    What is said of ``they`` stands in another sentence than its subject, so all of the window is
+    looked at: ``Gift cards are valid for a year. They are non-refundable.``
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's word; None where there is no conflict.
+    """
+    if claim and claim[0].language != "en":
+        return None
+    words = [token.text.casefold() for token in support.window]
+    for token in claim:
+        word = token.text.casefold()
+        if len(word) >= _MIN_PREFIXED and is_content_word(token):
+            plain, denied = _occurrences(word, words)
+            if denied and not plain:
+                return token.stem
+    return None
+
+
+def _occurrences(word: str, words: Sequence[str]) -> tuple[int, int]:
+    """Returns how often a text has a word, and how often with the opposite sign of its prefix."""
+    bare = {word.removeprefix(p) for p in _PREFIXES if word.startswith(p)}
+    opposites = {each for each in bare if _is_prefixed(word, each)}
+    opposites |= {p + word for p in _PREFIXES if _is_prefixed(p + word, word)}
+    plain, denied = 0, 0
+    for before, each in zip(("", *words), words, strict=False):
+        is_denied = before in _DENYING
+        if each == word:
+            plain, denied = plain + (not is_denied), denied + is_denied
+        elif each in opposites:  # "not enforceable" is as much as "unenforceable"
+            plain, denied = plain + is_denied, denied + (not is_denied)
+    return plain, denied
+
+
+def _is_prefixed(long: str, short: str) -> bool:
+    """Tells whether one word is the other with a prefix that denies it, not by chance."""
+    if len(short) < _MIN_PREFIXED:
+        return False
+    # "Improve" does not deny "prove": only WordNet's pairs count where a prefix means more.
+    return long.startswith(_CERTAIN_PREFIXES) or stem(short) in _table().get(stem(long), ())
 
 
 def _opposites(word: str, among: Set[str]) -> set[str]:
