@@ -33,8 +33,10 @@ __all__ = [
     "CONFLICT_PROBABILITY",
     "ReadReference",
     "abstention_discount",
+    "any_conflict",
     "claim_verdicts",
     "discounted",
+    "unsupported_kinds",
 ]
 
 # Logistic regression of "entailed" on coverage, on the tune halves of the development sets; every
@@ -195,8 +197,8 @@ def _verdict(text: str, claim: Sequence[Token], fitted: Fit, read: ReadReference
     kinds: Set[str] = {conflict.kind for conflict in conflicts} | values.keys()
     if topic_coverage < _MIN_COVERAGE:
         kinds = frozenset()
-    denied = _any_probability(kinds - _UNSUPPORTED)
-    lacking = 1 - _any_probability(kinds)
+    denied = any_conflict(kinds - _UNSUPPORTED)
+    lacking = 1 - any_conflict(kinds)
     if _MISSING in kinds:
         lacking *= 1 - _MISSING_PROBABILITY
     if fitted.is_other:
@@ -267,11 +269,16 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
     )
 
 
-def _any_probability(kinds: Set[str]) -> float:
+def any_conflict(kinds: Set[str]) -> float:
     """Returns the probability that any of these conflicts is one."""
     # In the order of the table: the last bit of a product depends on its order.
     probabilities = (p for kind, p in CONFLICT_PROBABILITY.items() if kind in kinds)
     return 1 - math.prod(1 - probability for probability in probabilities)
+
+
+def unsupported_kinds() -> Set[str]:
+    """Returns the kinds of conflict in which a claim says more than its reference."""
+    return _UNSUPPORTED
 
 
 def _missing_share(stems: Set[str], weights: Mapping[str, float], support: Support) -> float:

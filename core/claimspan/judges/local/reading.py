@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.cell_verdicts import abstention_discount, discounted
 from claimspan.judges.lexical.cells import Verdicts, blocks_of
+from claimspan.judges.lexical.changed_copies import is_restated, with_changes
+from claimspan.judges.lexical.coverage import Reference
 from claimspan.judges.lexical.gathering import Wanted, wanted_of
 from claimspan.judges.local.background import Stop
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
@@ -191,19 +193,47 @@ def _next_pairs(
 def _with_words_alone(verdicts: Verdicts, asked: Question) -> Verdicts:
     """Returns the verdicts with what words alone tell.
 
-    That is all of a bare value, the numbers and dates that a reference has otherwise or lacks, and
-    less support by what declines to answer.
+    That is all of a bare value, one change in a copied sentence, the numbers and dates that a
+    reference has otherwise, lacks, or gives in another form, and less support by what declines to
+    answer.
     """
-    references = {j: asked.references[j] for j in sorted({j for _, j in verdicts})}
-    factors = {j: abstention_discount(text) for j, text in references.items()}
-    stated = {j: StatedValues(text) for j, text in references.items()}
+    words = _Words(asked)
     bare = {i for i in {i for i, _ in verdicts} if is_bare_value(asked.claims[i])}
     return {
-        (i, j): asked.lexical[i, j]
-        if i in bare
-        else discounted(with_values(verdict, asked.claims[i], stated[j]), factors[j])
+        (i, j): asked.lexical[i, j] if i in bare else words.applied_to(verdict, (i, j))
         for (i, j), verdict in verdicts.items()
     }
+
+
+class _Words:
+    """What words tell of the cells of one call; every reference is read once."""
+
+    def __init__(self, asked: Question) -> None:
+        self._asked = asked
+        columns = sorted({j for _, j in asked.lexical})
+        self._factors = {j: abstention_discount(asked.references[j]) for j in columns}
+        self._stated = {j: StatedValues(asked.references[j]) for j in columns}
+        self._read: dict[int, Reference] = {}
+
+    def applied_to(self, verdict: Verdict, cell: Cell) -> Verdict:
+        i, j = cell
+        claim, reference, stated = self._asked.claims[i], self._asked.references[j], self._stated[j]
+        words = self._asked.lexical[cell]
+        # The model takes "0.5 g" for another value than "500 mg".
+        if _more_entailed(words, verdict) and is_restated(claim, reference, stated):
+            verdict = words
+        if verdict.label is Label.ENTAILED:
+            verdict = with_changes(verdict, claim, self._reference(j))
+        return discounted(with_values(verdict, claim, stated), self._factors[j])
+
+    def _reference(self, j: int) -> Reference:
+        if j not in self._read:
+            self._read[j] = Reference(self._asked.references[j], self._asked.language)
+        return self._read[j]
+
+
+def _more_entailed(one: Verdict, other: Verdict) -> bool:
+    return (one.entailed or 0.0) > (other.entailed or 0.0)
 
 
 def _support(verdict: Verdict) -> float:
