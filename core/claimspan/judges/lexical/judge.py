@@ -53,16 +53,16 @@ class LexicalJudge:
     the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
-        refchecker_msmarco    1078      0.739      0.747      0.735      0.645      0.649
-        lfqa_verification      632      0.883      0.884          -      0.813      0.812
-        factcheckgpt_stance    925      0.772      0.768      0.603      0.694      0.707
-        begin_dev              587      0.944      0.935          -      0.859      0.848
-        fever_sym_dev          348      0.700      0.788      0.788      0.690      0.670
-        fm2_dev                585      0.610      0.656      0.656      0.544      0.611
-        healthver_dev          421      0.613      0.622      0.508      0.494      0.602
-        wice_claim_dev         157      0.798      0.799          -      0.740      0.692
-        qags_xsum              119      0.642      0.670          -      0.574      0.614
-        ling_val              1552      0.651      0.683      0.658      0.602      0.622
+        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.656
+        lfqa_verification       632      0.883      0.883          -      0.791      0.813
+        factcheckgpt_stance     925      0.772      0.782      0.618      0.724      0.716
+        begin_dev               587      0.944      0.931          -      0.840      0.851
+        fever_sym_dev           348      0.700      0.774      0.774      0.693      0.695
+        fm2_dev                 585      0.610      0.642      0.642      0.557      0.578
+        healthver_dev           421      0.613      0.603      0.472      0.506      0.585
+        wice_claim_dev          157      0.798      0.787          -      0.719      0.742
+        qags_xsum               119      0.642      0.695          -      0.578      0.612
+        ling_val               1552      0.651      0.687      0.660      0.615      0.623
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
     decide (fever_sym, fm2); on begin_dev the detectors cost .01. Claims written to fool word
