@@ -36,7 +36,8 @@ def with_changes(verdict: Verdict, claim: str, reference: Reference) -> Verdict:
     Args:
         verdict: A verdict with probabilities.
         claim: The text of the claim.
-        reference: The reference.
+        reference: The reference; a passage, since an answer leaves out what its question says, so
+            that its words are no copy of the claim's.
 
     Returns:
         The verdict itself where there is no such change; else one with less p(entailed), the rest

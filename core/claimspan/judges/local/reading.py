@@ -17,6 +17,7 @@ from claimspan.judges.local.features import cell_features, lexical_features
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
 from claimspan.judges.local.windows import Passage
 from claimspan.judges.protocol import Cell
+from claimspan.judges.references import AnswerText
 from claimspan.judges.values import StatedValues, is_bare_value, with_values
 from claimspan.text.languages import detect_language
 from claimspan.verdicts import Label, Verdict
@@ -222,7 +223,7 @@ class _Words:
         # The model takes "0.5 g" for another value than "500 mg".
         if _more_entailed(words, verdict) and is_restated(claim, reference, stated):
             verdict = words
-        if verdict.label is Label.ENTAILED:
+        if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
             verdict = with_changes(verdict, claim, self._reference(j))
         return discounted(with_values(verdict, claim, stated), self._factors[j])
 
