@@ -71,9 +71,10 @@ def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
     claim_stems = {token.stem for token in claim}
     found = _names_by_phrase(support.sentence)
     for phrase, names in _names_by_phrase(claim).items():
-        has_other_name = any(name not in claim_stems for name in found.get(phrase, ()))
-        if has_other_name and support.reference.stems.isdisjoint(names):
-            return names[0]
+        others = [name for name in found.get(phrase, ()) if name.stem not in claim_stems]
+        is_missing = support.reference.stems.isdisjoint(name.stem for name in names)
+        if others and is_missing and not any(_may_abbreviate(names[0], each) for each in others):
+            return names[0].stem
     return None
 
 
@@ -142,16 +143,22 @@ def _capitalised_runs(claim: Sequence[Token]) -> Iterator[tuple[int, int]]:
             start = None
 
 
-def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[str]]:
-    """Returns the stems of the first words of names, by the phrase from a preposition to them."""
-    names: dict[str, list[str]] = {}
+def _may_abbreviate(one: Token, other: Token) -> bool:
+    """Tells whether one of two names may be the initials of the other: ``WWII``, ``World War II``."""
+    is_abbreviated = one.text.isupper() or other.text.isupper()
+    return is_abbreviated and one.text[:1] == other.text[:1]
+
+
+def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[Token]]:
+    """Returns the first words of names, by the phrase from a preposition to them."""
+    names: dict[str, list[Token]] = {}
     phrase: list[str] = []
     for token in tokens:
         word = token.text.casefold()
         if word in _PREPOSITIONS.get(token.language, ()):
             phrase = [word]
         elif phrase and _is_name(token):
-            names.setdefault(" ".join(phrase), []).append(token.stem)
+            names.setdefault(" ".join(phrase), []).append(token)
             phrase = []
         elif phrase and is_content_word(token) and word not in _NATIONALITIES:
             phrase = [*phrase, token.stem] if len(phrase) < _MAX_PHRASE_WORDS else []

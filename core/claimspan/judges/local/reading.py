@@ -114,7 +114,9 @@ def bundled_verdicts(
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
-    decided = _with_words_alone(verdicts, asked) | dict.fromkeys(quoted, _QUOTED)
+    decided = _with_words_alone(verdicts, asked)
+    for i, j in quoted:  # an answer that declines supports little, whatever it repeats
+        decided[i, j] = discounted(_QUOTED, abstention_discount(asked.references[j]))
     return Decided(decided, n_read, n_cut)
 
 
