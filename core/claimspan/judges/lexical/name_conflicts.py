@@ -144,7 +144,7 @@ def _capitalised_runs(claim: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _may_abbreviate(one: Token, other: Token) -> bool:
-    """Tells whether one of two names may be the initials of the other: ``WWII``, ``World War II``."""
+    """Tells whether one name may be the initials of the other: ``WWII``, ``World War II``."""
     is_abbreviated = one.text.isupper() or other.text.isupper()
     return is_abbreviated and one.text[:1] == other.text[:1]
 
