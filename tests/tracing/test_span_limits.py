@@ -25,6 +25,8 @@ from support import attributes, score_names
 TRUTH: Final = {"q": "Answer to q. " + " ".join(f"Fact {n} is unknown." for n in range(9))}
 ON_TIME: Final[MonitorOptions] = {}
 LATE: Final[MonitorOptions] = {"judge": ScriptedJudge(delay_seconds=0.5), "hold_seconds": 0.1}
+# The judge has labels alone, and reads each chunk on its own.
+OF_LABELS: Final = set(METRICS) - {"groundedness", "soft_alignment"}
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +59,7 @@ def indices(span: ReadableSpan, pattern: str) -> list[int]:
 def test_scores_and_state_are_whole_on_the_root() -> None:
     root = spans_of(ON_TIME)["invoke_workflow"]
 
-    assert score_names(root) == set(METRICS) - {"soft_alignment"}  # the judge has labels alone
+    assert score_names(root) == OF_LABELS
     assert root.attributes is not None
     assert root.attributes["claimspan.evaluation.status"] == "evaluated"
 
@@ -65,7 +67,7 @@ def test_scores_and_state_are_whole_on_the_root() -> None:
 def test_late_scores_are_whole_on_their_carrier() -> None:
     carrier = spans_of(LATE)["claimspan.evaluate"]
 
-    assert score_names(carrier) == set(METRICS) - {"soft_alignment"}  # the judge has labels alone
+    assert score_names(carrier) == OF_LABELS
     assert carrier.dropped_attributes > 0
 
 

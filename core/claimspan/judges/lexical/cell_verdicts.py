@@ -189,6 +189,8 @@ def _verdict(text: str, claim: Sequence[Token], fitted: Fit, read: ReadReference
     equal = equal_quantity_stems(text, read.stated)
     coverage = support.coverage + _missing_share(equal, weights, support)
     conflicts = _conflicts(claim, support, fitted, equal)
+    if read.short is not None:  # an answer need not repeat the names of its question
+        conflicts = [each for each in conflicts if each.kind != "missing name"]
     values = {} if reference.quotes(claim) else quantity_conflicts(text, read.stated)
     values = {kind: rest for kind, stems in values.items() if (rest := stems - fitted.given)}
     # A slot with another filling is about the same topic, so it counts as covered here.

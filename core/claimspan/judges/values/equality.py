@@ -20,6 +20,9 @@ from claimspan.text.units import PERCENT, POUNDS
 
 __all__ = ["has_other_unit", "is_same_slot", "relation"]
 
+# Shorter stems that begin alike are mostly other words.
+_MIN_NOUN_LETTERS: Final = 4
+
 # Writers round by this share without saying so: 670 for 670.5, or 1,000 for 1,004.
 _ROUNDING: Final = Decimal("0.006")
 # Rounded in a larger unit, a value is still near: 5 miles are 8 km.
@@ -51,8 +54,16 @@ def is_same_slot(one: Item, other: Item) -> bool:
     if isinstance(one, Amount) and isinstance(other, Amount):
         if one.kind != other.kind:
             return False
-        return one.unit == other.unit if one.unit or other.unit else one.noun == other.noun
+        if one.unit or other.unit:
+            return one.unit == other.unit
+        return _is_same_noun(one.noun, other.noun)
     return type(one) is type(other) and relation(one, other) == "other"
+
+
+def _is_same_noun(one: str, other: str) -> bool:
+    """Tells whether two stems may be of one noun: ``stavb`` and ``stavbi`` are, after 4 and 2."""
+    shared = max(_MIN_NOUN_LETTERS, len(one) - 1, len(other) - 1)
+    return one == other or (len(one) >= shared and one[:shared] == other[:shared])
 
 
 def has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
