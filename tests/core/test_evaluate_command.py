@@ -95,9 +95,8 @@ def test_the_output_has_one_line_a_record_with_its_id_and_evaluation(
 
     rows = rows_of(output)
     assert sorted(str(row["id"]) for row in rows) == [f"r{number}" for number in range(6)]
-    assert all(
-        row["metrics"] == {"faithfulness": 1.0, "contradicted_by_chunks": 0.0} for row in rows
-    )
+    expected = {"faithfulness": 1.0, "groundedness": 1.0, "contradicted_by_chunks": 0.0}
+    assert all(row["metrics"] == expected for row in rows)
     assert all(row["evaluation"] and row["error"] is None for row in rows)
 
 

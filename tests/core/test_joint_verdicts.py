@@ -20,6 +20,7 @@ from claimspan.metrics.truths import NO_CONTEXT_VERDICTS
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import make_judge, verdict_rows
+from scripted import ScriptedJudge
 
 SPREAD: Final = RagRecord(
     query="Who built the library, and when?",
@@ -287,7 +288,7 @@ async def test_a_cascade_asks_for_no_joint_verdict_on_a_claim_that_a_chunk_surel
 
 
 async def test_a_cascade_of_judges_that_read_no_context_has_no_groundedness() -> None:
-    cascade = CascadeJudge(LexicalJudge(), LexicalJudge())
+    cascade = CascadeJudge(LexicalJudge(), ScriptedJudge())
     evaluation = await aevaluate(SPREAD, judge=cascade)
 
     assert not isinstance(cascade, ContextJudge)

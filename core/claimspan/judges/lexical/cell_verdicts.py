@@ -158,7 +158,7 @@ def claim_verdicts(
         verdict = value_or_polarity(claim, each.short, asking) if each.short else None
         if verdict is None:
             fitted = _fit(tokens, weights, own, each, asking, says)
-            verdict = _verdict(claim.text, tokens, fitted, each)
+            verdict = _verdict(claim.text, tokens, fitted, each, asking.stems)
         yield discounted(verdict, each.factor)
 
 
@@ -183,14 +183,21 @@ def _fit(
     return fitted
 
 
-def _verdict(text: str, claim: Sequence[Token], fitted: Fit, read: ReadReference) -> Verdict:
+def _verdict(
+    text: str, claim: Sequence[Token], fitted: Fit, read: ReadReference, named: Set[str]
+) -> Verdict:
+    """Weighs coverage and conflicts; ``named`` are the stems of the question."""
     weights, reference = fitted.weights, read.reference
     support = reference.support(weights)
     equal = equal_quantity_stems(text, read.stated)
     coverage = support.coverage + _missing_share(equal, weights, support)
     conflicts = _conflicts(claim, support, fitted, equal)
-    if read.short is not None:  # an answer need not repeat the names of its question
-        conflicts = [each for each in conflicts if each.kind != "missing name"]
+    # An answer need not repeat the names of its question, nor a passage that speaks of "it".
+    conflicts = [
+        each
+        for each in conflicts
+        if each.kind != "missing name" or (read.short is None and each.claim_stem not in named)
+    ]
     values = {} if reference.quotes(claim) else quantity_conflicts(text, read.stated)
     values = {kind: rest for kind, stems in values.items() if (rest := stems - fitted.given)}
     # A slot with another filling is about the same topic, so it counts as covered here.
