@@ -115,10 +115,10 @@ class ReadReference(NamedTuple):
     """A reference, read once for all claims."""
 
     text: str
-    """As it is read: a short answer is the statement that it makes."""
+    """As it was given: a bare value is compared with its values alone, not with the question's."""
 
     reference: Reference
-    """Its words."""
+    """Its words; those of a short answer are of the statement that it makes."""
 
     stated: StatedValues
     """Its numbers, dates and times."""

@@ -136,7 +136,7 @@ class LexicalJudge:
             shown = as_read(text, question)
             read.append(
                 ReadReference(
-                    text=shown,
+                    text=text,
                     reference=await Reference.read(shown, language),
                     stated=StatedValues(shown),
                     short=short_answer(text, asking),
