@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from importlib.resources import files
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.cell_verdicts import CONFLICT_PROBABILITY
 from claimspan.judges.lexical.conflicts import DETECTORS, NEAR_COPY_DETECTORS, ORDER_DETECTORS
+from claimspan.judges.values.conflicts import ConflictKind
 from claimspan.verdicts import Claim, Label
 
 JUDGE: Final = LexicalJudge()
@@ -171,5 +172,16 @@ def test_every_kind_of_conflict_has_its_weight() -> None:
     kinds = [*DETECTORS, *ORDER_DETECTORS, *NEAR_COPY_DETECTORS]
 
     assert len(kinds) == len(set(kinds))
-    # The last three are found by the value check, which knows no weights.
-    assert {*kinds, "number", "date", "unit"} == set(CONFLICT_PROBABILITY)
+    # "Missing" has a weight of its own: it is not a conflict, but no support.
+    of_values = set(get_args(ConflictKind)) - {"missing"}
+    assert {*kinds, *of_values} == set(CONFLICT_PROBABILITY)
+
+
+@pytest.mark.parametrize("other", ["Ukraine", "Uganda"])
+def test_initials_are_those_of_all_words_of_a_name(other: str) -> None:
+    assert _label("The long battle was lost in UK.", f"The long battle was lost in {other}.") is (
+        Label.CONTRADICTED
+    )
+    assert _label(
+        "The battle was lost in the EU.", "The battle was lost in the European Union."
+    ) is not (Label.CONTRADICTED)

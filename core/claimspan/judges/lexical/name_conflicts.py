@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
@@ -73,7 +74,11 @@ def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
     for phrase, names in _names_by_phrase(claim).items():
         others = [name for name in found.get(phrase, ()) if name.stem not in claim_stems]
         is_missing = support.reference.stems.isdisjoint(name.stem for name in names)
-        if others and is_missing and not any(_may_abbreviate(names[0], each) for each in others):
+        is_spelt_out = any(
+            _abbreviates(names[0], each, support.sentence) or _abbreviates(each, names[0], claim)
+            for each in others
+        )
+        if others and is_missing and not is_spelt_out:
             return names[0].stem
     return None
 
@@ -143,10 +148,24 @@ def _capitalised_runs(claim: Sequence[Token]) -> Iterator[tuple[int, int]]:
             start = None
 
 
-def _may_abbreviate(one: Token, other: Token) -> bool:
-    """Tells whether one name may be the initials of the other: ``WWII``, ``World War II``."""
-    is_abbreviated = one.text.isupper() or other.text.isupper()
-    return is_abbreviated and one.text[:1] == other.text[:1]
+def _abbreviates(short: Token, name: Token, among: Sequence[Token]) -> bool:
+    """Tells whether one name is made of the initials of another: ``WWII``, ``World War II``.
+
+    Args:
+        short: The name that may be the initials.
+        name: A word of the other.
+        among: The tokens that it stands in.
+    """
+    at = among.index(name)
+    before = list(takewhile(_has_capital, reversed(among[:at])))
+    run = [*reversed(before), *takewhile(_has_capital, among[at:])]
+    initials = "".join(each.text if each.text.isupper() else each.text[:1] for each in run)
+    # The first word of a sentence may stand before the name, with a capital letter too.
+    return len(run) > 1 and short.text.isupper() and short.text in initials
+
+
+def _has_capital(token: Token) -> bool:
+    return token.text[:1].isupper()
 
 
 def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[Token]]:

@@ -13,7 +13,7 @@ from claimspan.text.dates import Date
 from claimspan.text.values import read_values
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["ValueConflict", "equal_values", "value_conflicts", "with_values"]
+__all__ = ["ConflictKind", "ValueConflict", "equal_values", "value_conflicts", "with_values"]
 
 ConflictKind = Literal["number", "date", "unit", "missing"]
 """``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
