@@ -80,6 +80,11 @@ def _symbol_edits(text: str) -> Iterator[Edit]:
         yield Edit(match.start(), match.end(), re.sub(r"\s", "\u202f", match.group()))
 
 
+# "Nine hundred ninety-nine million nine hundred ninety-nine thousand" has eleven; a text of nothing
+# but number words is read in linear time.
+_MAX_NUMBER_WORDS: Final = 16
+
+
 class _Words:
     """The edits of one text."""
 
@@ -98,7 +103,7 @@ class _Words:
         while place < len(hits):
             match, word = hits[place]
             if word in NUMBER_WORDS and not self._is_beside(match, number_end, word):
-                edit, used = self._number(hits[place:])
+                edit, used = self._number(hits[place : place + _MAX_NUMBER_WORDS])
                 place += max(used, 1)
             else:
                 edit, place = self._other(match, word, number_end), place + 1
