@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, cast
-
-import snowballstemmer  # type: ignore[import-untyped]  # pure Python, without annotations
 
 from claimspan.text import grammar_words
 from claimspan.text.grammar_words import NUMBER_WORDS, without_carons
@@ -40,7 +38,6 @@ _STEMMERS: Final = {
     "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 """Snowball's names of languages. Its Serbian stemmer serves Croatian as well."""
-_KNOWN_STEMMERS: Final = frozenset(snowballstemmer.algorithms())
 # People write these languages without carons as well.
 _CARONS_OPTIONAL: Final = frozenset({"hr", "sl", "sr"})
 # "L'eau" and "dell'acqua" are two words each; "aujourd'hui" is one.
@@ -183,8 +180,12 @@ def _stem_abroad(folded: str, language: str) -> str:
 
 @lru_cache(maxsize=64)
 def _stemmer(language: str) -> Callable[[str], str]:
+    # Texts in English need none of its tables, which take 40 ms to import.
+    import snowballstemmer  # type: ignore[import-untyped]  # pure Python, without annotations
+
     name = _STEMMERS.get(language, "")
-    if name not in _KNOWN_STEMMERS:
+    known = cast("Callable[[], Sequence[str]]", getattr(snowballstemmer, "algorithms"))  # noqa: B009 - untyped
+    if name not in known():
         return lambda word: word[:_STEM_LENGTH]
     # A stemmer keeps the word that it works on, so that each thread, and each word, has its own.
     made = cast("Callable[[str], _Stemmer]", getattr(snowballstemmer, "stemmer"))  # noqa: B009 - untyped
