@@ -1,8 +1,9 @@
-"""Patterns of concurrent calls that asyncio does not have: thread pool, gather, single flight."""
+"""Concurrent calls as asyncio does not have them: thread pool, gather, single flight, exit."""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
 from asyncio import AbstractEventLoop
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from claimspan.errors import ConfigError
 
-__all__ = ["DaemonPool", "SingleFlight", "gather_or_cancel"]
+__all__ = ["DaemonPool", "SingleFlight", "call_last_at_exit", "gather_or_cancel"]
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -226,3 +227,27 @@ class SingleFlight(Generic[_T]):
             call.cancel()
             if in_flight.get(key) is call:
                 del in_flight[key]
+
+
+_last_calls: Final[list[_Work]] = []
+
+
+def call_last_at_exit(function: _Work) -> None:
+    """Calls a function when the process ends, after every exit hook that we register elsewhere.
+
+    Exit hooks run in reverse order, so what ends the threads of a judge must be registered before
+    what drains the last records, though the judge's module may be imported after the drain began
+    to wait. This module is imported by both, and registers its hook here.
+
+    Args:
+        function: Called once, in reverse order of these calls; what it raises is not handled.
+    """
+    _last_calls.append(function)
+
+
+def _call_last() -> None:
+    while _last_calls:
+        _last_calls.pop()()
+
+
+atexit.register(_call_last)

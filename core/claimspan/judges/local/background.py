@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,9 +10,10 @@ from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 from weakref import WeakSet, finalize
 
+from claimspan.concurrency import call_last_at_exit
 from claimspan.errors import JudgeError
 
-__all__ = ["InferenceStoppedError", "InferenceThread", "Stop", "never"]
+__all__ = ["LAST_BATCH_SECONDS", "InferenceStoppedError", "InferenceThread", "Stop", "never"]
 
 Result = TypeVar("Result")
 
@@ -22,7 +22,7 @@ Stop = Callable[[], None]
 
 # A batch takes some 50 ms on one core. On a machine that is overloaded it may take a hundred times
 # as long; a process that ends waits for no more than this.
-_LAST_BATCH_SECONDS: Final = 10.0
+LAST_BATCH_SECONDS: Final = 10.0
 
 _Jobs = SimpleQueue[Callable[[], None] | None]
 
@@ -64,8 +64,7 @@ class InferenceThread:
         """
         job = _Job(work, self._is_ending)
         if not self._put(job.run):
-            # At the end of the interpreter there is no thread any more, but this one may finish.
-            return work(never)
+            return self._run_here(work)
         try:
             return await asyncio.wrap_future(job.future)
         except asyncio.CancelledError:
@@ -78,7 +77,23 @@ class InferenceThread:
             self._is_ending.set()
         self._jobs.put(None)
         if self._thread is not None:
-            self._thread.join(_LAST_BATCH_SECONDS)
+            self._thread.join(LAST_BATCH_SECONDS)
+
+    def _run_here(self, work: Callable[[Stop], Result]) -> Result:
+        """Does work at the end of the interpreter, where there is no thread for it any more.
+
+        The interpreter does not wait for a daemon thread: it would be ended in the middle of
+        native code, and the whole process by SIGABRT with it. So such a thread stops in time.
+        """
+        if not threading.current_thread().daemon:
+            return work(never)
+
+        def stop() -> None:
+            if self._is_ending.is_set():
+                raise InferenceStoppedError("the inference was stopped: the process ends")
+
+        stop()
+        return work(stop)
 
     def _put(self, job: Callable[[], None]) -> bool:
         """Queues work for the thread; False where there is none any more."""
@@ -140,5 +155,5 @@ def _end_all() -> None:
         each.end()
 
 
-# Hooks run in reverse: those of what was imported later, which write the last records, come first.
-atexit.register(_end_all)
+# After the hooks that write the last records, which still judge.
+call_last_at_exit(_end_all)

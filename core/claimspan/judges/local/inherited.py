@@ -1,4 +1,4 @@
-"""What a forked child inherits of native code: nothing half done, and nothing that it must end."""
+"""Native code at a fork and at the end of the process: nothing half done, nothing to be ended."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
+
+from claimspan.concurrency import call_last_at_exit
+from claimspan.judges.local.background import LAST_BATCH_SECONDS, InferenceStoppedError
 
 __all__ = ["NATIVE_CODE", "NativeCode", "keep_forever"]
 
@@ -40,15 +43,18 @@ def keep_forever(inherited: object) -> None:
 
 
 class NativeCode:
-    """Keeps a fork and native code apart.
+    """Keeps native code apart from forks, and from the end of the process.
 
     A child that is forked in the middle of a batch, or while the model loads, has the locks of
-    onnxruntime as they were at that moment, and no thread that would ever release them.
+    onnxruntime as they were at that moment, and no thread that would ever release them. A daemon
+    thread that is in native code when the interpreter ends takes the process along by SIGABRT.
     """
 
     def __init__(self) -> None:
         """Counts no thread yet."""
+        self._has_ended = False
         self._begin_anew()
+        call_last_at_exit(self.end)
         if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
             os.register_at_fork(
                 before=self._before_fork,
@@ -63,8 +69,14 @@ class NativeCode:
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """Has forks wait until the block ends, for five seconds at most."""
+        """Has forks wait until the block ends, for five seconds at most.
+
+        Raises:
+            InferenceStoppedError: The process ends, which waits for no daemon thread any more.
+        """
         with self._changed:
+            if self._has_ended and threading.current_thread().daemon:
+                raise InferenceStoppedError("the inference was stopped: the process ends")
             self._changed.wait_for(lambda: not self._is_forking, _FORK_SECONDS)
             self._n_running += 1
         try:
@@ -73,6 +85,12 @@ class NativeCode:
             with self._changed:
                 self._n_running -= 1
                 self._changed.notify_all()
+
+    def end(self) -> None:
+        """Waits for daemon threads to leave native code, and lets none of them enter any more."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.wait_for(lambda: not self._n_running, LAST_BATCH_SECONDS)
 
     def _before_fork(self) -> None:
         with self._changed:
