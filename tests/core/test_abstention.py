@@ -31,6 +31,36 @@ def test_a_response_abstains_where_it_declines_and_asserts_nothing_else(
 @pytest.mark.parametrize(
     "response",
     [
+        "I am **not** able to say.",
+        "I'm unable to answer that.",
+        "As an AI, I have no opinion.",
+        "There is no information about it.",
+        "Insufficient information.",
+        "The documents don't mention it.",
+        "It is not in the textbook.",
+        "I'm afraid.",
+        "Das weiß ich nicht.",
+        "Ich habe dazu keine Informationen.",
+        "Je ne sais pas.",
+        "Je n'ai pas trouvé.",
+        "No lo sé.",
+        "No tengo información.",
+        "El contexto no menciona nada.",
+        "Non lo so.",
+        "Dat weet ik niet.",
+        "De tekst bevat geen antwoord.",
+        "Žal o tem nimam podatkov.",
+        "Tega ne vem.",
+        "V dokumentih o tem ni podatkov.",
+    ],
+)
+def test_an_abstention_is_known_in_each_language_and_form(response: str) -> None:
+    assert abstains(response)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
         "I'm sorry, but I cannot determine the margin. Please refer to the annual report.",
         "The provided context does not mention the margin. More information is needed.",
         "Unfortunately, it is not given. The margin cannot be calculated from the text.",

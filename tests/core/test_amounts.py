@@ -147,3 +147,19 @@ def test_a_long_run_of_one_sign_takes_no_longer_than_any_text(part: str) -> None
     found = list(amounts(part * 50_000))  # quadratic time would take minutes
 
     assert len(found) <= 50_000
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("The length exceeds $500.", ">"),
+        ("Sales exceeding €5 are taxed.", ">"),
+        ("They exceeded £7.", ">"),
+        ("no less than $5", ">="),
+        ("au-delà de 5 €", ">"),
+        ("pay $5 or more", ">="),
+        ("the length is $500", ""),
+    ],
+)
+def test_the_words_before_and_behind_an_amount_make_it_a_bound(text: str, bound: str) -> None:
+    assert only(text).bound == bound

@@ -11,8 +11,11 @@ from typing import Final
 import pytest
 
 from claimspan import Chunk, RagRecord, evaluate
+from claimspan.cost.budget import Budget
+from claimspan.cost.usage import Usage
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.coverage import Reference
+from claimspan.statistics.intervals import mean_estimates
 from claimspan.text.languages import detect_language
 from claimspan.text.sentences import split_prose
 from claimspan.text.words import tokenize
@@ -37,16 +40,18 @@ TIMES: Final = 4
 MOST: Final = 8.0
 
 
-def _seconds(work: Callable[[str], object], text: str) -> float:
-    return min(_timed(work, text) for _ in range(5))
+def _seconds(
+    work: Callable[[str], object], text: str, clock: Callable[[], float] = time.thread_time
+) -> float:
+    return min(_timed(work, text, clock) for _ in range(5))
 
 
-def _timed(work: Callable[[str], object], text: str) -> float:
+def _timed(work: Callable[[str], object], text: str, clock: Callable[[], float]) -> float:
     gc.collect()
     gc.disable()  # it runs when it likes
-    start = time.thread_time()
+    start = clock()
     work(text)
-    spent = time.thread_time() - start
+    spent = clock() - start
     gc.enable()
     return spent
 
@@ -90,6 +95,36 @@ def test_the_event_loop_gets_its_turns_while_long_references_are_read(kind: str)
         return count
 
     assert asyncio.run(turns()) > 30
+
+
+def test_a_call_costs_the_same_however_many_are_open_on_its_budget() -> None:
+    async def open_at_once(n: int) -> None:
+        budget, opened, end = Budget(per_day=1e6), asyncio.Semaphore(0), asyncio.Event()
+
+        async def call() -> None:
+            async with budget.reserve(Usage(calls=1, input_tokens=1000, cost_usd=0.001)):
+                opened.release()
+                await end.wait()
+
+        calls = [asyncio.ensure_future(call()) for _ in range(n)]
+        for _ in range(n):
+            await opened.acquire()
+        end.set()
+        await asyncio.gather(*calls)
+
+    def seconds(n: int) -> float:
+        return _seconds(lambda _: asyncio.run(open_at_once(n)), "")
+
+    assert seconds(200 * TIMES) < MOST * seconds(200)
+
+
+def test_intervals_of_many_means_take_no_more_cpu_a_record_than_those_of_few() -> None:
+    def seconds(n: int) -> float:
+        columns = [[(row * 7 + column) % 11 / 10 for row in range(n)] for column in range(11)]
+        # Of all threads: a library may compute on threads of its own.
+        return _seconds(lambda _: mean_estimates(columns), "", time.process_time)
+
+    assert seconds(300 * TIMES) < MOST * seconds(300)
 
 
 @pytest.mark.parametrize("code", [0xD800, 0xDFFF])

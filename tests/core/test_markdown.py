@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from claimspan.text.markdown import content_sentences, every_sentence
+from claimspan.text.markdown import content_sentences, every_sentence, most_sentences
 
 
 def _sentences(text: str, language: str = "en") -> list[str]:
@@ -88,3 +90,20 @@ def test_a_reference_keeps_its_headings_tables_and_code() -> None:
     text = "# Metals\nIron rusts.\n| a | b |\n|---|---|\n```\ncode\n```"
     kept = " ".join(every_sentence(text, "en"))
     assert all(word in kept for word in ("Metals", "Iron", "| a | b |", "code"))
+
+
+_ANY = st.text(max_size=80) | st.text(alphabet="aB1 ,.!?;:\n\t|-#`*()\"'", max_size=80)
+
+
+@settings(deadline=None)
+@given(_ANY, st.sampled_from(["en", "de", "sl", "zh"]))
+def test_a_text_has_no_more_sentences_than_it_can_have_at_most(text: str, language: str) -> None:
+    found = [each for each in every_sentence(text, language) if each.strip()]
+
+    assert len(found) <= most_sentences(text)
+
+
+def test_prose_of_a_few_sentences_cannot_have_a_hundred() -> None:
+    assert (
+        most_sentences("The shop opens at 9, and closes at 17. It is shut on Sundays. " * 10) < 50
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
+
+from pydantic import JsonValue
 
 from claimspan.cost.budget import Budget
 from claimspan.verdicts import Claim, VerdictMatrix
@@ -14,6 +16,7 @@ __all__ = [
     "ClaimLimitedJudge",
     "ContextJudge",
     "Judge",
+    "PortableJudge",
     "SparseJudge",
 ]
 
@@ -177,4 +180,13 @@ class BudgetedJudge(Judge, Protocol):
         Raises:
             ConfigError: The judge cannot keep to it, such as to a limit in dollars without a price.
         """
+        ...
+
+
+@runtime_checkable
+class PortableJudge(Judge, Protocol):
+    """A judge that another process can make anew; its class has to be one that can be imported."""
+
+    def arguments(self) -> Mapping[str, JsonValue]:
+        """Returns the keyword arguments with which its class makes an equal judge."""
         ...

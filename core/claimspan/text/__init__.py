@@ -19,8 +19,10 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``inflections``: inflects English verbs, and finds the base form of irregular ones.
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
+- ``memo``: remembers what was worked out for a word, since the words of texts repeat.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.
 - ``values``: reads what a text gives in numbers; the next modules are its parts.
+- ``value_signs``: tells at little cost which notations of values a text may have.
 - ``value_words``: writes number words as digits, and the words beside numbers in English.
 - ``number_words``: the number words of English, German, Slovenian and French.
 - ``value_vocabulary``: the other words that stand beside numbers in those languages.

@@ -58,6 +58,25 @@ _REFERS_ELSEWHERE: Final = re.compile(
     r"(?:refer|consult|check|review|look|provide|visit|seek|obtain|access)\b",
     re.IGNORECASE,
 )
+# Every sentence that ``phrases`` takes for an abstention or an apology denies something, and speaks
+# of the speaker or of a source; or it has a word of another language by which it is told. Most
+# responses are known by their words alone. Language and sentences would take ten times as long.
+_NO_WORD: Final = re.compile(r"[\W_]")
+_WORDS: Final = {c: chr(c).lower() if chr(c).isalnum() else " " for c in range(0x80)}
+"""Of each character of ASCII, what the words of a text are looked for in."""
+
+_DENIALS: Final = (" not ", " cannot ", " t ", " no ", " unable ", " insufficient ")
+_SUBJECTS: Final = tuple(
+    "text document passage source article chunk excerpt snippet material information data file"
+    " result reference record informaci s\u00e9".split()
+)
+"""Beginnings of what it may speak of: ``SOURCES`` of ``openers``, and two words of Spanish."""
+
+_SPEAKERS: Final = (" i ", " \u0131 ")
+"""Also without its dot, which the patterns take for the same letter."""
+
+_OTHERS: Final = (" ai ", " ne ", " ni ", " non ")
+_OTHER_PARTS: Final = ("sorry", "afraid", "nicht", "kein", "niet", "geen", "nimam")
 
 
 def abstains(text: str) -> bool:
@@ -66,11 +85,30 @@ def abstains(text: str) -> bool:
     Args:
         text: A response; abstentions are known in English (and one in Slovene).
     """
-    language = detect_language(text) or "en"
-    sentences = [normalise(each.standalone) for each in content_sentences(text, language)]
-    if any(assertions(sentence, language) for sentence in sentences):
+    if not _may_abstain(text):
         return False
-    return any(starts_with_abstention(each) or is_apology(each) for each in sentences)
+    language = detect_language(text) or "en"
+    declines = False
+    # Sentence by sentence: most responses assert something in the first one.
+    for each in content_sentences(text, language):
+        sentence = normalise(each.standalone)
+        if assertions(sentence, language):
+            return False
+        declines = declines or starts_with_abstention(sentence) or is_apology(sentence)
+    return declines
+
+
+def _may_abstain(text: str) -> bool:
+    words = f" {text.translate(_WORDS) if text.isascii() else _NO_WORD.sub(' ', text.casefold())} "
+    if _has_any(words, _DENIALS) and _has_any(words, (*_SPEAKERS, *_SUBJECTS)):
+        return True
+    if _has_any(words, (*_OTHERS, *_OTHER_PARTS)):
+        return True
+    return bool(_WITHIN_WORD.search(text))
+
+
+def _has_any(words: str, parts: tuple[str, ...]) -> bool:
+    return any(map(words.__contains__, parts))
 
 
 def abstention_strength(text: str) -> float:
@@ -88,12 +126,33 @@ def abstention_strength(text: str) -> float:
         the tune half of FinanceBench that people call refusals, 118 get 1.0 and 39 get 0.5; of the
         271 that they call right, none gets 1.0 and 9 get 0.5.
     """
-    ends = (_sentences(text[:_END_CHARACTERS])[:1], _sentences(text[-_END_CHARACTERS:])[-1:])
+    if not (_may_decline(text[:_END_CHARACTERS]) or _may_decline(text[-_END_CHARACTERS:])):
+        return 0.0
+    ends = _ends(text)
     declines = [bool(end and _DECLINES.search(end[0])) for end in ends]
     refers = [bool(end and _REFERS_ELSEWHERE.search(end[0])) for end in ends]
     if not any(declines):
         return 0.0
     return 1.0 if all(map(max, declines, refers)) else 0.5
+
+
+# Each match of ``_DECLINES`` has one of them, letters apart that have more forms than two cases.
+_DECLINING: Final = ("not", "n't", "n’t", "unable", "mpo", "orry", "apolog")
+# Where a citation or markup is left out within a word, the word shows only in the sentence.
+_WITHIN_WORD: Final = re.compile(r"[`*\])】][\w'’]|[\w'’]\[")
+
+
+def _may_decline(text: str) -> bool:
+    """Tells at little cost whether a sentence of a text may decline."""
+    lowered = text.lower()
+    return any(each in lowered for each in _DECLINING) or bool(_WITHIN_WORD.search(text))
+
+
+def _ends(text: str) -> tuple[list[str], list[str]]:
+    """The first and the last sentence, each in a list that is empty where there is none."""
+    first = _sentences(text[:_END_CHARACTERS])
+    last = first if len(text) <= _END_CHARACTERS else _sentences(text[-_END_CHARACTERS:])
+    return first[:1], last[-1:]
 
 
 def _sentences(text: str) -> list[str]:

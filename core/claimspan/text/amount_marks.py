@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-__all__ = ["BOUND_WORDS", "HEDGE_WORDS", "LEADING_WORDS", "Bound", "bound_of", "is_hedged"]
+__all__ = [
+    "BOUND_WORDS",
+    "HEDGE_WORDS",
+    "LEADING_WORDS",
+    "Bound",
+    "bound_of",
+    "is_hedged",
+    "may_be_marked",
+]
 
 Bound = Literal["", "<", "<=", ">", ">="]
 """On which side of a number the value is, and whether the number itself may be it."""
@@ -66,13 +74,44 @@ LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
 """Words in lower case, one of which is the last before a bound or a rough figure."""
 
 
+# The words that one of the patterns ends with, and what stands before two that are common.
+_LAST_WORDS: Final = HEDGE_WORDS | set(
+    "than als de kot over above exceed exceeds exceeded exceeding beyond nad least minimum of "
+    "mindestens wenigstens vsaj najmanj moins under below unter pod to most maximum within zu "
+    "maximal do plus".split()
+)
+_BEFORE_LAST: Final = {"of": ("minimum", "maximum"), "to": ("up",)}
+# What else than a word a bound or a rough figure may end with.
+_LAST_SIGNS: Final = frozenset("~≈<>≥≤=.")
+_AFTER_SIGNS: Final = frozenset("+oOaA")
+
+
+def may_be_marked(before: str) -> bool:
+    """Tells whether what stands before a number may make it a bound or a rough figure.
+
+    Patterns that are tried from the end of a text take long, and few numbers are either.
+
+    Args:
+        before: The end of the text before the number and its currency.
+    """
+    pieces = before.rsplit(None, 2)
+    if not pieces:
+        return False
+    last = pieces[-1].lower()
+    if not (last.isascii() and last.isalpha()):
+        return last[-1].isalpha() or last[-1] in _LAST_SIGNS
+    if last not in _BEFORE_LAST:
+        return last in _LAST_WORDS
+    return len(pieces) > 1 and pieces[-2].lower().endswith(_BEFORE_LAST[last])
+
+
 def is_hedged(before: str) -> bool:
     """Tells whether what stands before a number makes it a rough figure.
 
     Args:
         before: The end of the text before the number and its currency.
     """
-    return bool(_HEDGES.search(before))
+    return may_be_marked(before) and bool(_HEDGES.search(before))
 
 
 def bound_of(before: str, after: str) -> Bound:
@@ -82,9 +121,12 @@ def bound_of(before: str, after: str) -> Bound:
         before: The end of the text before the number and its currency.
         after: The beginning of the text behind its unit.
     """
-    for bound, pattern in _BEFORE_PATTERNS:
-        if pattern.search(before):
-            return bound
+    if may_be_marked(before):
+        for bound, pattern in _BEFORE_PATTERNS:
+            if pattern.search(before):
+                return bound
+    if _AFTER_SIGNS.isdisjoint(after[:2]):
+        return ""
     for bound, pattern in _AFTER_PATTERNS:
         if pattern.match(after):
             return bound

@@ -12,9 +12,15 @@ from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
 from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_hedged
-from claimspan.text.dates import MONTHS
-from claimspan.text.number_forms import DIGITS, is_continental, other_reading, read_number
+from claimspan.text.number_forms import (
+    find_numbers,
+    is_continental,
+    other_reading,
+    read_number,
+)
 from claimspan.text.units import CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
+from claimspan.text.value_signs import DIGIT, signs_of
+from claimspan.text.value_vocabulary import MONTHS
 from claimspan.text.value_words import with_digits
 from claimspan.text.words import FUNCTION_WORDS, stem
 
@@ -26,21 +32,28 @@ AmountKind = Literal["value", "year", "day", "ordinal", "label"]
 Sign = Literal["", "-", "()"]
 """Whether a number is negative, and how: accounts write losses and payments in parentheses."""
 
+_LABELS: Final = (
+    "note exhibit item page section table step form part chapter article figure top passage source "
+    "document chunk context reference paragraph para line footnote appendix seite stran str pp p"
+).split()
 _LABELLED: Final = re.compile(
-    r"(?:\b(?:note|exhibit|item|page|section|table|step|form|part|chapter|article|figure|top|passage|"
-    r"source|document|chunk|context|reference|paragraph|para|line|footnote|appendix|seite|stran|str|"
-    r"pp?)s?\.?\s*|\[|(?:^|\n)\s*\(?)$",
-    re.IGNORECASE,
+    rf"(?:\b(?:{'|'.join(_LABELS)})s?\.?\s*|\[|(?:^|\n)\s*\(?)$", re.IGNORECASE
 )
 _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", re.IGNORECASE)
 # With a capital: "may" is a verb.
 _MONTH: Final = "|".join(each.capitalize() for each in sorted(MONTHS, key=len, reverse=True))
 _MONTH_BEFORE: Final = re.compile(rf"\b(?:{_MONTH})\.?\s*$")
 _MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
+# The words before a number that tell what kind it is.
+_TELLING_WORDS: Final = frozenset(
+    (*_LABELS, *(f"{each}s" for each in _LABELS), *MONTHS, *"number no nr rank ranked".split())
+)
 # Longer ones are keys or dumps, and take quadratic time to convert.
 _MAX_DIGITS: Final = 40
 # Characters before a number that tell what it is.
 _BEFORE: Final = 24
+# Stands for a word that tells nothing.
+_NOTHING: Final = "-"
 # Four digits below 1200 or above 2100 are more often a count than a year.
 _YEARS: Final = range(1200, 2101)
 
@@ -55,7 +68,6 @@ def _either(spellings: dict[str, str] | dict[str, Decimal]) -> str:
 
 
 # Numbers are found first and then looked around: a pattern for both would be tried at every place.
-_NUMBER: Final = re.compile(DIGITS)
 _LEAD: Final = re.compile(
     r"(?P<minus>(?<![\w)%.])(?:[-−–]\s?(?=[$€£¥₹(]|$)|\b(?:minus|negative)\s+))?"
     r"(?P<open>\()?"
@@ -73,6 +85,15 @@ _TAIL: Final = re.compile(
     r"(?P<close>\))?",
     re.IGNORECASE,
 )
+# Most numbers stand before a plain word or a mark, and have no tail.
+_PLAIN_NEXT: Final = re.compile(r" ([A-Za-z]+)(?![^\W\d_])|[.,;:](?=\s|$)|[\]}]|$")
+_TAIL_WORDS: Final = frozenset(
+    word for each in (*SCALES, *PERCENTS, *CURRENCIES) for word in each.split()
+) | frozenset("d of de u us".split())
+# What every number has that has nothing behind it: no group matched.
+_NO_TAIL: Final = re.match(
+    "".join(f"(?P<{name}>(?!))?" for name in re.findall(r"\?P<(\w+)>", _TAIL.pattern)), ""
+)
 # A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
 _NAMED: Final = re.compile(r"[\w.,]$")
 _NAMED_BY_HYPHEN: Final = re.compile(r"[^\W\d_]-$")
@@ -81,11 +102,16 @@ _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # "3M" is a company, "3 m" and "3m" are metres.
 # Most numbers stand behind a plain word, and need none of the patterns for what leads them.
 _PLAIN_LEAD: Final = re.compile(r"([^\W\d_]+)\s$")
-_LEADING_WORDS: Final = LEADING_WORDS | CURRENCIES.keys() | {"minus", "negative"}
-_NO_LEAD: Final = re.compile(
-    r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?"
-    r"(?P<minus_inside>-)?$"
+_LEADS: Final = frozenset(CURRENCIES) | {"minus", "negative"}
+_LEADING_WORDS: Final = LEADING_WORDS | _LEADS
+_NO_LEAD: Final = re.match(
+    r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?(?P<minus_inside>-)?$", ""
 )
+# None of these ends a sign or a currency.
+_NO_LEAD_ENDS: Final = frozenset(".,;:!?)[]{}\"'”%/^+=<0123456789") - {
+    each[-1] for each in CURRENCIES
+}
+_ITEM_END: Final = re.compile(r"[.)]\s")
 _NEXT_WORD: Final = re.compile(r"(?![A-Z]\b)[\s-]?([^\W\d_]+)")
 _NOUN: Final = re.compile(r"[\s-]([^\W\d_]{3,})")
 
@@ -156,15 +182,18 @@ def amounts(text: str) -> Iterator[Amount]:
         yield each._replace(start=written.start(each.start), end=written.end(each.end))
 
 
-def amounts_in_digits(text: str) -> Iterator[Amount]:
+def amounts_in_digits(text: str, signs: int | None = None) -> Iterator[Amount]:
     """Yields every amount of a text whose number words are digits already.
 
     Args:
         text: What ``value_words.with_digits`` gives.
+        signs: What ``signs_of`` gives for it; None to look.
     """
+    if not (signs_of(text) if signs is None else signs) & DIGIT:
+        return
     continental = is_continental(text)
     done = 0
-    for number in _NUMBER.finditer(text):
+    for number in find_numbers(text):
         if number.start() < done or len(number.group()) > _MAX_DIGITS:
             continue
         if found := _Found.around(text, number):
@@ -182,6 +211,7 @@ class _Found(NamedTuple):
     lead: re.Match[str]
     tail: re.Match[str]
     before: str
+    word: str | None
     is_plain: bool
 
     @classmethod
@@ -189,20 +219,57 @@ class _Found(NamedTuple):
         """Looks around a number; None where it is a part of a name."""
         start = number.start()
         before = text[max(start - _BEFORE, 0) : start]
-        word = _PLAIN_LEAD.search(before[-_LEAD_WIDTH:])
-        is_plain = word is not None and word[1].casefold() not in _LEADING_WORDS
-        lead = _NO_LEAD.match("") if is_plain else _LEAD.search(before[-_LEAD_WIDTH:])
-        tail = _TAIL.match(text, number.end())
-        if lead is None or tail is None or _NAMED_BY_HYPHEN.search(before):
+        near = before[-_LEAD_WIDTH:]
+        word = _word_before(near)
+        is_plain = _is_plain(near) if word is None else word not in _LEADING_WORDS
+        has_lead = not is_plain and (_may_have_lead(near) if word is None else word in _LEADS)
+        lead = _LEAD.search(near) if has_lead else _NO_LEAD
+        tail = _tail(text, number.end())
+        if lead is None or tail is None:
             return None
-        if _NAMED.search(before) and not lead["before"]:
+        if near[-1:] not in ("", " ") and _is_named(before, lead):
             return None
-        return cls(text, number, lead, tail, before, is_plain)
+        return cls(text, number, lead, tail, before, word, is_plain)
 
     @property
     def start(self) -> int:
         """Where the amount begins, with sign and currency."""
         return self.number.start() - len(self.lead.group())
+
+
+def _word_before(near: str) -> str | None:
+    """The word and the blank that a number stands behind, in lower case; None for anything else.
+
+    A word of plain letters tells without patterns what the number is.
+    """
+    if near[-1:] != " ":
+        return None
+    word = near[:-1].rpartition(" ")[2]
+    return word.lower() if word.isascii() and word.isalpha() else None
+
+
+def _may_have_lead(near: str) -> bool:
+    last = near.rstrip()[-1:]
+    return last != "" and last not in _NO_LEAD_ENDS
+
+
+def _tail(text: str, end: int) -> re.Match[str] | None:
+    """What follows a number and belongs to it."""
+    following = _PLAIN_NEXT.match(text, end)
+    has_none = following is not None and (following[1] or "").lower() not in _TAIL_WORDS
+    return _NO_TAIL if has_none else _TAIL.match(text, end)
+
+
+def _is_plain(near: str) -> bool:
+    word = _PLAIN_LEAD.search(near) if near[-1:].isspace() else None
+    return word is not None and word[1].casefold() not in _LEADING_WORDS
+
+
+def _is_named(before: str, lead: re.Match[str]) -> bool:
+    """Tells whether a number is a part of a name, by what stands directly before it."""
+    if _NAMED_BY_HYPHEN.search(before):
+        return True
+    return _NAMED.search(before) is not None and not lead["before"]
 
 
 def _amount(found: _Found, *, continental: bool) -> Amount | None:
@@ -249,7 +316,7 @@ def _scale(found: _Found) -> tuple[Decimal | None, int]:
     # "5 m" is five metres, and "3M" a company, but "$5m" and "8.7B" are money.
     is_letter = len(written) == 1
     is_money = bool(found.lead["before"] or tail["after"])
-    has_point = re.search(r"[.,]", found.number.group())
+    has_point = "." in found.number.group() or "," in found.number.group()
     if is_letter and not is_money and (tail["glue"] or not has_point):
         return None, end
     return SCALES[written.casefold()], tail.end("scale")
@@ -284,19 +351,32 @@ def _sign(found: _Found) -> Sign:
 def _kind(found: _Found) -> AmountKind:
     """What a number without scale, unit and minus is."""
     written, end = found.number.group(), found.number.end()
-    if found.tail["ordinal"] or _RANKED.search(found.before):
+    # Most words before a number tell nothing.
+    tells = found.word is None or found.word in _TELLING_WORDS
+    before = found.before if tells else _NOTHING
+    last = before.rstrip()[-1:]
+    names = last.isalpha() or last in (".", "#")
+    if found.tail["ordinal"] or (names and _RANKED.search(before)):
         return "ordinal"
     if not written.isdigit():
         return "value"
     if int(written) <= 31 and (
-        _MONTH_BEFORE.search(found.before) or _MONTH_AFTER.match(found.text, end)
+        (names and _MONTH_BEFORE.search(before)) or _MONTH_AFTER.match(found.text, end)
     ):
         return "day"
     if len(written) == 4 and int(written) in _YEARS:
         return "year"
-    is_item = len(written) <= 2 and re.match(r"[.)]\s", found.text[end : end + 2])
-    is_label = _LABELLED.search(found.before) and (is_item or found.before.strip(" \n("))
-    return "label" if is_label else "value"
+    opens = last in ("", "[", "(") or "\n" in before
+    return "label" if (names or opens) and _is_label(found, before) else "value"
+
+
+def _is_label(found: _Found, before: str) -> bool:
+    if not _LABELLED.search(before):
+        return False
+    if found.before.strip(" \n("):
+        return True
+    end = found.number.end()
+    return end - found.number.start() <= 2 and bool(_ITEM_END.match(found.text, end))
 
 
 def _noun(text: str, end: int) -> str:

@@ -44,6 +44,7 @@ _LINK: Final = re.compile(
 _PICTOGRAPH: Final = re.compile(
     "^(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff]\ufe0f?\\s*)+"
 )
+_FIRST_PICTOGRAPH: Final = "\u2600"
 
 _FOOTER: Final = re.compile(
     rf"(?:{_SOURCE_WORD}|further reading|read more|learn more|see also)\s*[:：].*"
@@ -88,9 +89,9 @@ def without_citations(sentence: str) -> str:
         sentence: One sentence as written.
     """
     read = _LINK.sub(r"\1", sentence) if "](" in sentence else sentence
-    if any(sign in read for sign in "[(【"):
+    if "(" in read or "[" in read or "【" in read:
         read = _INLINE.sub("", read)
-    return _PICTOGRAPH.sub("", read)
+    return _PICTOGRAPH.sub("", read) if read[:1] >= _FIRST_PICTOGRAPH else read
 
 
 def is_footer(sentence: str) -> bool:

@@ -8,6 +8,16 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from claimspan.text.digit_windows import matches_near_digits
+from claimspan.text.value_signs import (
+    COLON,
+    DIGIT,
+    HALF_DAY,
+    HOUR,
+    NOON,
+    PAST,
+    UHR,
+    signs_of,
+)
 
 __all__ = ["ClockTime", "clock_times"]
 
@@ -34,6 +44,9 @@ _PATTERNS: Final = tuple(
         r"mitternachts?)\b",
     )
 )
+# A text in which the pattern at that place matches has this sign.
+_SIGNS: Final = (HALF_DAY, HALF_DAY, UHR, COLON, HOUR, HOUR, UHR, UHR, PAST, PAST, NOON)
+_NUMBERED_SIGNS: Final = HALF_DAY | UHR | COLON | HOUR | PAST
 _BESIDE: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
 _HALF_DAY: Final = 12 * 60
 _DAY: Final = 24 * 60
@@ -65,15 +78,21 @@ class ClockTime(NamedTuple):
         return self.minutes == other.minutes
 
 
-def clock_times(text: str) -> Iterator[ClockTime]:
+def clock_times(text: str, signs: int | None = None) -> Iterator[ClockTime]:
     """Yields the times of day of a text, by kind of notation.
 
     Args:
         text: A text whose numbers are digits; see ``value_words.with_digits``.
+        signs: What ``signs_of`` gives for it; None to look.
     """
+    signs = signs_of(text) if signs is None else signs
+    has_numbered = signs & _NUMBERED_SIGNS and signs & DIGIT
+    if not has_numbered and not signs & NOON:
+        return
     taken: set[int] = set()
-    numbered = matches_near_digits(text, _PATTERNS[:-1])
-    for match in chain(numbered, _PATTERNS[-1].finditer(text)):
+    possible = [each for each, sign in zip(_PATTERNS, _SIGNS, strict=True) if signs & sign]
+    worded = possible.pop().finditer(text) if signs & NOON else ()
+    for match in chain(matches_near_digits(text, possible), worded):
         time = _time(match)
         if taken.isdisjoint((time.start, time.end - 1)):
             taken.update(range(time.start, time.end))

@@ -8,16 +8,11 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from claimspan.text.digit_windows import matches_near_digits
+from claimspan.text.value_signs import DECADE, DOTTED, MONTH, QUARTER, signs_of
+from claimspan.text.value_vocabulary import MONTHS
 
 __all__ = ["MONTHS", "Date", "dates"]
 
-MONTHS: Final = {
-    spelling: name[:3]
-    for name in "january february march april may june july august september october november "
-    "december".split()
-    for spelling in (name, name[:3], name[:4])
-}
-"""The first three letters of a month by each of its spellings, in lower case."""
 _MONTH_NUMBERS: Final = {
     name: number for number, name in enumerate(dict.fromkeys(MONTHS.values()), 1)
 }
@@ -58,6 +53,9 @@ _PATTERNS: Final = tuple(
 )
 # How many of them need a digit.
 _NUMBERED: Final = 6
+# One of these signs has a text in which the pattern at that place matches.
+_SIGNS: Final = (*[DOTTED] * 3, *[MONTH] * 3, QUARTER, DECADE, *[MONTH] * 3)
+_EVERY_SIGN: Final = DOTTED | MONTH | QUARTER | DECADE
 
 
 class Date(NamedTuple):
@@ -88,20 +86,37 @@ class Date(NamedTuple):
     """Where it ends in the text."""
 
 
-def dates(text: str) -> Iterator[Date]:
+def dates(text: str, signs: int | None = None) -> Iterator[Date]:
     """Yields the dates of a text, by kind of notation; a year alone is a number, not a date.
 
     Args:
         text: A text whose months are in English; see ``value_words.with_digits``.
+        signs: What ``signs_of`` gives for it; None to look.
     """
+    signs = signs_of(text) if signs is None else signs
+    if not signs & _EVERY_SIGN:
+        return
     taken: set[int] = set()
-    numbered = matches_near_digits(text, _PATTERNS[:_NUMBERED])
-    worded = (match for each in _PATTERNS[_NUMBERED:] for match in each.finditer(text))
+    numbered = matches_near_digits(text, _possible(signs, 0, _NUMBERED))
+    worded = (
+        match
+        for pattern in _possible(signs, _NUMBERED, len(_PATTERNS))
+        for match in pattern.finditer(text)
+    )
     for match in chain(numbered, worded):
         date = _date(match)
         if date and taken.isdisjoint((date.start, date.end - 1)):
             taken.update(range(date.start, date.end))
             yield date
+
+
+def _possible(signs: int, start: int, end: int) -> list[re.Pattern[str]]:
+    """The patterns at some places that may match in a text with these signs."""
+    return [
+        pattern
+        for pattern, sign in zip(_PATTERNS[start:end], _SIGNS[start:end], strict=True)
+        if signs & sign
+    ]
 
 
 def _date(match: re.Match[str]) -> Date | None:

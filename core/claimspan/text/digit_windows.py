@@ -8,7 +8,8 @@ from typing import Final
 
 __all__ = ["matches_near_digits"]
 
-_DIGITS: Final = re.compile(r"\d+")
+# A pattern that begins with one character is looked for faster than "\d+".
+_DIGITS: Final = re.compile(r"\d\d*")
 # Longer than what any pattern matches before or after a digit.
 _REACH: Final = 40
 

@@ -7,6 +7,7 @@ to look when a score seems too good. Only the plain forms are known; a careful a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 __all__ = ["injection_signs", "suspects_injection"]
@@ -21,9 +22,14 @@ class _Sign(NamedTuple):
 
     pattern: re.Pattern[str]
 
+    marks: tuple[str, ...]
+    """Characters of which every match has at least one; none where it may be all letters."""
 
-def _sign(kind: str, stems: str, pattern: str) -> _Sign:
-    return _Sign(kind, tuple(stems.split()), re.compile(pattern, re.MULTILINE))
+
+def _sign(kind: str, stems: str, pattern: str, marks: str = "") -> _Sign:
+    """Makes a sign; ``~`` stands for a blank in a stem."""
+    each = tuple(stem.replace("~", " ") for stem in stems.split())
+    return _Sign(kind, each, re.compile(pattern, re.MULTILINE), tuple(marks))
 
 
 _INSTRUCTIONS: Final = (
@@ -35,22 +41,30 @@ _SIGNS: Final = (
         "role token",
         "<| <｜ s> inst] sys>> _of_turn>",
         r"<\|[\w ]{2,30}\|>|<｜[^｜]{2,30}｜>|</?s>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>",
+        "<[",
     ),
     _sign(
         "role token",
         "system: assistant: instructions:",
         # Not \s*: from each line it would cross all empty lines that follow, in quadratic time.
         r"^[^\S\n]*#{1,4}\s*(?:system|assistant|instructions):",
+        "#",
     ),
     _sign(
         "verdict block",
         "verdict label claim",
         r"[\"'](?:verdicts?|labels?|claims?)[\"']\s*:\s*[\[{\"']|###\s*(?:claims|verdicts?)",
+        "\"'#",
     ),
     _sign(
-        "verdict block", "### [c [r [q", r"###\s*your answer|\[(?:claims|references?|question)\]"
+        "verdict block",
+        "### [c [r [q",
+        r"###\s*your answer|\[(?:claims|references?|question)\]",
+        "#[",
     ),
-    _sign("placeholder", "{claim {reference {question", r"\{(?:claims|references?|question)\}"),
+    _sign(
+        "placeholder", "{claim {reference {question", r"\{(?:claims|references?|question)\}", "{"
+    ),
     _sign(
         "hidden text",
         "\u200b \u2060 \u202a \u202b \u202c \u202d \u202e \u2066 \u2067 \u2068 \u2069 \U000e0061",
@@ -70,7 +84,7 @@ _SIGNS: Final = (
     ),
     _sign(
         "order",
-        "now you act pretend instructions prompt",
+        "you~are~now~ from~now~on pretend~to~be new~instruction system~prompt act~as~",
         r"\b(?:you are now (?:a|an|the|in)\b|from now on,? you\b|pretend to be\b|"
         r"new instructions?\s*:|system prompt\b|act as (?:a|an|the) (?:judge|evaluator|grader)\b)",
     ),
@@ -105,6 +119,12 @@ _SIGNS: Final = (
     _sign("order", "تجاهل تجاوز انس", r"(?:تجاهل|تجاوز|انس).{0,30}(?:التعليمات|الأوامر|القواعد)"),
     _sign("order", "निर्देश नियम आदेश", r"(?:निर्देश|नियम|आदेश).{0,25}(?:अनदेखा|भूल|उपेक्षा)"),
 )
+# The signs that a text in ASCII may have, each with the stems that may be in it.
+_PLAIN_SIGNS: Final = tuple(
+    sign._replace(stems=plain)
+    for sign in _SIGNS
+    if (plain := tuple(stem for stem in sign.stems if stem.isascii()))
+)
 
 
 def injection_signs(text: str) -> list[str]:
@@ -117,16 +137,25 @@ def injection_signs(text: str) -> list[str]:
         Each kind found, once: ``role token``, ``verdict block``, ``placeholder``, ``hidden text``,
         ``order``; an empty list for nearly every text.
     """
-    lowered = text.lower()
-    kinds = (sign.kind for sign in _SIGNS if _occurs(sign, lowered))
-    return list(dict.fromkeys(kinds))
+    return list(dict.fromkeys(sign.kind for sign in _occurring(text.lower())))
 
 
 def suspects_injection(text: str) -> bool:
     """Tells whether a text has any sign that ``injection_signs`` knows; stops at the first."""
-    lowered = text.lower()
-    return any(_occurs(sign, lowered) for sign in _SIGNS)
+    return next(_occurring(text.lower()), None) is not None
 
 
-def _occurs(sign: _Sign, lowered: str) -> bool:
-    return any(stem in lowered for stem in sign.stems) and bool(sign.pattern.search(lowered))
+def _occurring(lowered: str) -> Iterator[_Sign]:
+    """Yields the signs of a text, which must be in lower case."""
+    for sign in _PLAIN_SIGNS if lowered.isascii() else _SIGNS:
+        may_occur = not sign.marks or _has_one(lowered, sign.marks)
+        if may_occur and _has_one(lowered, sign.stems) and sign.pattern.search(lowered):
+            yield sign
+
+
+def _has_one(text: str, parts: tuple[str, ...]) -> bool:
+    # A loop takes a third of the time of ``any``.
+    for part in parts:  # noqa: SIM110 - see above
+        if part in text:
+            return True
+    return False

@@ -6,12 +6,20 @@ Numbers are decimals, not floats, so that a comparison at the edge of a rounding
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from claimspan.text.words import CARDINALS
 
-__all__ = ["DIGITS", "WrittenNumber", "is_continental", "other_reading", "read_number"]
+__all__ = [
+    "DIGITS",
+    "WrittenNumber",
+    "find_numbers",
+    "is_continental",
+    "other_reading",
+    "read_number",
+]
 
 # Thin, narrow and no-break spaces. A plain space also separates the columns of a table.
 _SPACES: Final = "\u00a0\u2009\u202f"
@@ -19,8 +27,12 @@ DIGITS: Final = (
     rf"(?:\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?|[.,]\d+)"
 )
 """A pattern for one number in digits, without its sign."""
+_NUMBER: Final = re.compile(DIGITS)
+_DIGIT: Final = re.compile(r"\d")
 
 _CONTINENTAL: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d|[.,]\d)")
+# Most texts have no such place, and it is found ten times as fast.
+_DECIMAL_COMMA: Final = re.compile(r"\d,\d")
 _ENGLISH: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})*\.\d{1,2}(?!\d|[.,]\d)|\d,\d{3}\.\d")
 _OPEN: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _GROUPS: Final = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*")
@@ -36,6 +48,25 @@ class WrittenNumber(NamedTuple):
     """The value of its last digit: 0.01 for ``8.70``, 1 for ``1,577``."""
 
 
+def find_numbers(text: str) -> Iterator[re.Match[str]]:
+    """Yields the numbers in digits of a text, in order, each as ``DIGITS`` matches it.
+
+    Args:
+        text: Any text.
+    """
+    end = 0
+    # Looking for digits first takes a tenth of the time.
+    while digit := _DIGIT.search(text, end):
+        start = digit.start()
+        if start > end and text[start - 1] in ".,":  # the point of ".5"
+            start -= 1
+        number = _NUMBER.match(text, start)
+        if number is None:
+            return
+        end = number.end()
+        yield number
+
+
 def is_continental(text: str) -> bool:
     """Tells whether a text writes decimals with a comma, and groups of thousands with a point.
 
@@ -44,6 +75,8 @@ def is_continental(text: str) -> bool:
     Args:
         text: Any text; in doubt it is taken for English.
     """
+    if not _DECIMAL_COMMA.search(text):
+        return False
     return bool(_CONTINENTAL.search(text)) and not _ENGLISH.search(text)
 
 
@@ -59,6 +92,8 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
     """
     if written.casefold() in CARDINALS:
         return WrittenNumber(Decimal(CARDINALS[written.casefold()]), Decimal(1))
+    if written.isdecimal():
+        return WrittenNumber(Decimal(written), Decimal(1))
     digits = re.sub(rf"['’{_SPACES}]", "", written)
     decimal = _decimal_sign(digits, continental=continental)
     whole, _, fraction = digits.rpartition(decimal) if decimal else (digits, "", "")

@@ -80,6 +80,8 @@ _OPENERS: Final = tuple(
         r"[^,]{1,120},\s*",
     )
 )
+# One look tells that a sentence begins with none of them, as nearly all do.
+_ANY_OPENER: Final = re.compile("|".join(f"(?:{each.pattern})" for each in _OPENERS), re.IGNORECASE)
 _ONLY_COURTESY: Final = re.compile(
     rf"{_COURTESY}[!.…]*|you(?:'re| are) (?:very |most )?welcome[^;]*|my pleasure[.!]*|"
     r"(?:have|enjoy) (?:a|an|your) (?:\w+ )?(?:day|evening|weekend|trip|stay|one)[^;]*|"
@@ -94,6 +96,8 @@ _CLOSERS: Final = tuple(
         rf"(?:in|by) {_THE_SOURCE}(?=[.!]?$)",
     )
 )
+# What each match of them has, in lower case.
+_CLOSING: Final = ("according to", "based on", " per ", " as ")
 _MAX_OPENERS: Final = 6
 """More of them before one assertion than people or models write; bounds the work."""
 
@@ -117,15 +121,24 @@ def without_attribution(sentence: str) -> str:
     """
     rest = sentence.replace("’", "'")
     for _ in range(_MAX_OPENERS):
+        if not _ANY_OPENER.match(rest):
+            break
         shorter = next((cut for each in _OPENERS if (cut := _without(each, rest))), rest)
         if shorter == rest:
             break
         rest = shorter
-    for closer in _CLOSERS:
-        rest = closer.sub("", rest)
+    if _may_close(rest):
+        for closer in _CLOSERS:
+            rest = closer.sub("", rest)
     if rest == sentence.replace("’", "'"):
         return sentence
     return rest[:1].upper() + rest[1:] if sentence[:1].isupper() else rest
+
+
+def _may_close(sentence: str) -> bool:
+    # Of some letters outside of ASCII a pattern takes what is no lower case of its own.
+    lowered = sentence.lower()
+    return not sentence.isascii() or any(each in lowered for each in _CLOSING)
 
 
 def _without(opener: re.Pattern[str], sentence: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from claimspan.text.subjects import AUXILIARIES
@@ -63,7 +64,13 @@ def posed(question: str) -> Posed:
     Args:
         question: A question as a user puts it, with or without sentences around it.
     """
-    sentence = _asking(question[:_MAX_CHARACTERS])
+    return _posed(question[:_MAX_CHARACTERS])
+
+
+# The question of a record is read for each of its claims and sentences. At most 512 kB are kept.
+@lru_cache(maxsize=32)
+def _posed(question: str) -> Posed:
+    sentence = _asking(question)
     has_mark = bool(re.search(r"[?？؟]", sentence))
     clause = _LABEL.sub("", sentence.strip(), count=1).strip(_MARKS)
     while match := _POLITE.match(clause):

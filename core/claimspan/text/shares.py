@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from claimspan.text.value_signs import DIGIT, HALF, PART, SLASH, signs_of
+from claimspan.text.value_vocabulary import PARTS
+
 __all__ = ["Share", "shares"]
 
-_PARTS: Final = {
-    name: parts
-    for parts, name in enumerate(
-        "half third quarter fifth sixth seventh eighth ninth tenth".split(), 2
-    )
-} | {"fourth": 4}
-_NAMES: Final = "|".join(_PARTS)
+_NAMES: Final = "|".join(PARTS)
 _IN: Final = r"(?:in|out of|in every|von|od|sur)"
 _PATTERNS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -31,6 +28,11 @@ _PATTERNS: Final = tuple(
         r"(?!-|\s(?:an?|past|time|hour|year|brother|sister|\d)\b)",
     )
 )
+# A text in which the pattern at that place matches has all of these signs.
+_SIGNS: Final = (DIGIT | SLASH, DIGIT, DIGIT | PART, PART, PART, HALF)
+_NEEDED: Final = SLASH | PART | HALF
+# Nearly no number stands before one of these words, and looking for both is fast.
+_NUMBER_IN: Final = re.compile(r"\d\s(?:in|out|von|od|sur)\s", re.IGNORECASE)
 
 
 class Share(NamedTuple):
@@ -49,14 +51,21 @@ class Share(NamedTuple):
     """Where it ends in the text."""
 
 
-def shares(text: str) -> Iterator[Share]:
+def shares(text: str, signs: int | None = None) -> Iterator[Share]:
     """Yields the shares of a text, by kind of notation.
 
     Args:
         text: A text whose numbers are digits; see ``value_words.with_digits``.
+        signs: What ``signs_of`` gives for it; None to look.
     """
+    signs = signs_of(text) if signs is None else signs
+    has_number_in = bool(signs & DIGIT and _NUMBER_IN.search(text))
+    if not has_number_in and not signs & _NEEDED:
+        return
     taken: set[int] = set()
-    for pattern in _PATTERNS:
+    for pattern, needed in zip(_PATTERNS, _SIGNS, strict=True):
+        if signs & needed != needed or (needed == DIGIT and not has_number_in):
+            continue
         for match in pattern.finditer(text):
             share = _share(match)
             if 0 < share.some < share.of and taken.isdisjoint((share.start, share.end - 1)):
@@ -68,5 +77,5 @@ def _share(match: re.Match[str]) -> Share:
     part = match.groupdict()
     some = int(part.get("some") or 1)
     name = "quarter" if part.get("quart") else (part.get("part") or "half").casefold()
-    whole = int(part["all"]) if part.get("all") else _PARTS[name]
+    whole = int(part["all"]) if part.get("all") else PARTS[name]
     return Share(some, whole, match.start(), match.end())

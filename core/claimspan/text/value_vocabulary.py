@@ -1,10 +1,20 @@
-"""The words of German, Slovenian and French that stand beside a number, and their English ones."""
+"""The words beside numbers: of German, Slovenian and French, and the English ones."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["LANGUAGE_WORDS", "MONTH_WORDS", "PART_WORDS", "UNIT_WORDS"]
+__all__ = [
+    "ENGLISH_SCALES",
+    "HALVES",
+    "LANGUAGE_WORDS",
+    "MONTHS",
+    "MONTH_WORDS",
+    "PARTS",
+    "PART_WORDS",
+    "PLACES",
+    "UNIT_WORDS",
+]
 
 _UNITS: Final = {
     "de": """
@@ -94,6 +104,32 @@ PART_WORDS: Final = {
     **dict.fromkeys("vierte vierten viertes četrti četrto četrtem quatrième".split(), "fourth"),
 }
 """The English word of a part or of a place in a list for one of another language."""
+MONTHS: Final = {
+    spelling: name[:3]
+    for name in "january february march april may june july august september october november "
+    "december".split()
+    for spelling in (name, name[:3], name[:4])
+}
+"""The first three letters of a month by each of its spellings, in lower case."""
+PARTS: Final = {
+    name: parts
+    for parts, name in enumerate(
+        "half third quarter fifth sixth seventh eighth ninth tenth".split(), 2
+    )
+} | {"fourth": 4}
+"""How many parts a whole has, by the English name of one of them."""
+PLACES: Final = {
+    word: place
+    for place, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
+        1,
+    )
+}
+"""A place in a list, by its English word."""
+ENGLISH_SCALES: Final = frozenset("hundred thousand million billion trillion dozen".split())
+"""Words that multiply the number before them."""
+HALVES: Final = {"eineinhalb": "1.5", "anderthalb": "1.5", "zweieinhalb": "2.5"}
+"""The digits of a number word that ends in a half."""
 LANGUAGE_WORDS: Final[dict[str, frozenset[str]]] = {
     language: frozenset(
         (

@@ -12,7 +12,23 @@ from typing import Final
 
 from claimspan.text.number_words import AMBIGUOUS, NUMBER_WORDS, SCALE_WORDS, joined_value
 from claimspan.text.rewriting import Edit, Rewritten, rewrite
-from claimspan.text.value_vocabulary import LANGUAGE_WORDS, MONTH_WORDS, PART_WORDS, UNIT_WORDS
+from claimspan.text.value_signs import (
+    DIGIT,
+    HALF,
+    REWRITTEN_WORDS,
+    SYMBOL,
+    WORD,
+    signs_of,
+    signs_of_piece,
+)
+from claimspan.text.value_vocabulary import (
+    ENGLISH_SCALES,
+    HALVES,
+    LANGUAGE_WORDS,
+    MONTH_WORDS,
+    PART_WORDS,
+    UNIT_WORDS,
+)
 
 __all__ = ["with_digits"]
 
@@ -20,12 +36,10 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 # What may stand between the words of one number: "twenty-five", "two hundred and fifty".
 _JOINT: Final = re.compile(r"-|\s(?:(?:and|et|und|in)\s)?|-et-")
 _HALF: Final = re.compile(r"\s(?:and\sa\shalf|et\sdemie?)\b")
-_SCALES: Final = frozenset("hundred thousand million billion trillion dozen".split())
-_COUNTED: Final = _SCALES | {"dutzend", "ducat", "douzaine", "tausend", "hundert"}
+_COUNTED: Final = ENGLISH_SCALES | {"dutzend", "ducat", "douzaine", "tausend", "hundert"}
 # "A million" is one, "half a million" the half of one; "a few thousand" is neither.
 _ARTICLE: Final = re.compile(r"(?:\b(half)\s)?\b(?:a|an|eine?|un|une|en|ena)\s$", re.IGNORECASE)
 _ARTICLE_WIDTH: Final = 10
-_HALVES: Final = {"eineinhalb": "1.5", "anderthalb": "1.5", "zweieinhalb": "2.5"}
 _SYMBOLS: Final = re.compile(
     r"(?<=\d)(?:"
     r"\s?(?:[°º]\s?|deg(?:rees?|rés?)?\.?\s|Grad\s|stopinj\w?\s|degrés?\s)(?:"
@@ -37,10 +51,14 @@ _SYMBOLS: Final = re.compile(
 )
 # "12 500" is one number, but a row of a table is several.
 _SPACED: Final = re.compile(r"(?<![\d.,/:])(?<!\d\s)\d{1,3}(?:\s\d{3})+(?![\d/:]|[.,]\d{3}|\s\d)")
+# The beginning of such a number or row, which few texts have.
+_APART: Final = re.compile(r"\d\s\d{3}")
 _HALF_UNIT: Final = re.compile(
     r"\bhalf\san?\s(?=hour|year|day|mile|kilo|decade|century|gram|lit|met|inch|gallon|pound|percent)"
     r"|\b(?P<hours>(?:eine\s)?halbe\sStunde|pol\sure|(?:une\s)?demi[\s-]heure)\b"
 )
+# Of more pieces than these, looking for each takes longer than looking at every word.
+_FEW: Final = 12
 _BESIDE: Final = re.compile(r"[\d.][\s-]?$")
 _DAY_AFTER: Final = re.compile(r"\s\d")
 _BEFORE_MONTH: Final = re.compile(
@@ -52,13 +70,16 @@ _BEFORE_WIDTH: Final = 12
 _LANGUAGE_SAMPLE: Final = 5_000
 
 
-def with_digits(text: str) -> Rewritten:
+def with_digits(text: str, signs: int | None = None) -> Rewritten:
     """Returns a text with its number words in digits, and units, months and parts in English.
 
     Args:
         text: A text in English, German, Slovenian or French.
+        signs: What ``signs_of`` gives for it; None to look.
     """
-    return rewrite(text, _apart(sorted((*_symbol_edits(text), *_Words(text).edits()))))
+    signs = signs_of(text) if signs is None else signs
+    edits = sorted((*_symbol_edits(text, signs), *(_Words(text).edits() if signs & WORD else ())))
+    return rewrite(text, _apart(edits)) if edits else Rewritten(text, [0], [(0, len(text))])
 
 
 def _apart(edits: Sequence[Edit]) -> Iterator[Edit]:
@@ -70,14 +91,34 @@ def _apart(edits: Sequence[Edit]) -> Iterator[Edit]:
             end = edit.end
 
 
-def _symbol_edits(text: str) -> Iterator[Edit]:
-    for match in _SYMBOLS.finditer(text):
+def _symbol_edits(text: str, signs: int) -> Iterator[Edit]:
+    has_symbols, has_spaced = signs & SYMBOL and signs & DIGIT, signs & DIGIT
+    for match in _SYMBOLS.finditer(text) if has_symbols else ():
         name = {"speed": "kmh"}.get(match.lastgroup or "", match.lastgroup)
         yield Edit(match.start(), match.end(), f" {name}")
-    for match in _HALF_UNIT.finditer(text):
+    for match in _HALF_UNIT.finditer(text) if signs & HALF else ():
         yield Edit(match.start(), match.end(), "0.5 hours" if match["hours"] else "0.5 ")
-    for match in _SPACED.finditer(text):
+    for match in _SPACED.finditer(text) if has_spaced and _APART.search(text) else ():
         yield Edit(match.start(), match.end(), re.sub(r"\s", "\u202f", match.group()))
+
+
+def _words_near(text: str) -> Iterator[re.Match[str]]:
+    """Yields the words of a text in order, mostly only those that stand by one to be rewritten."""
+    pieces = {piece for piece in text.split() if signs_of_piece(piece) & WORD}
+    if len(pieces) > _FEW:  # each is looked for in the whole text
+        yield from _WORD.finditer(text)
+        return
+    for start, end in sorted(place for piece in pieces for place in _places(text, piece)):
+        yield from _WORD.finditer(text, start, end)
+
+
+def _places(text: str, piece: str) -> Iterator[tuple[int, int]]:
+    """Yields where a piece stands between two blanks."""
+    end = 0
+    while (start := text.find(piece, end)) >= 0:
+        end = start + len(piece)
+        if not text[start - 1 : start].strip() and not text[end : end + 1].strip():
+            yield start, end
 
 
 # "Nine hundred ninety-nine million nine hundred ninety-nine thousand" has eleven; a text of nothing
@@ -96,8 +137,8 @@ class _Words:
         """Yields the edits in order."""
         hits = [
             (match, folded)
-            for match in _WORD.finditer(self._text)
-            if (folded := match.group().casefold()) in _VOCABULARY
+            for match in _words_near(self._text)
+            if (folded := match.group().casefold()) in REWRITTEN_WORDS
         ]
         place = number_end = 0
         while place < len(hits):
@@ -113,7 +154,7 @@ class _Words:
 
     def _is_beside(self, match: re.Match[str], number_end: int, word: str) -> bool:
         """Tells whether a scale word follows its number: the thousand of ``5 thousand``."""
-        return (word in _SCALES or word in SCALE_WORDS) and self._follows(match, number_end)
+        return (word in ENGLISH_SCALES or word in SCALE_WORDS) and self._follows(match, number_end)
 
     def _follows(self, match: re.Match[str], number_end: int) -> bool:
         """Tells whether a word stands directly behind a number."""
@@ -161,9 +202,9 @@ class _Words:
 
     def _other(self, match: re.Match[str], word: str, number_end: int) -> Edit | None:
         """The edit of a scale word, a unit, a month or a part."""
-        if word in _HALVES:
-            return Edit(match.start(), match.end(), _HALVES[word])
-        if word in _SCALES or word in SCALE_WORDS:
+        if word in HALVES:
+            return Edit(match.start(), match.end(), HALVES[word])
+        if word in ENGLISH_SCALES or word in SCALE_WORDS:
             return self._scale(match, word, number_end)
         before = self._text[max(match.start() - _BEFORE_WIDTH, 0) : match.start()]
         if word in MONTH_WORDS and (
@@ -200,14 +241,3 @@ class _Words:
             best = max(counts, key=counts.__getitem__)
             self._language = best if counts[best] else "en"
         return self._language
-
-
-_VOCABULARY: Final = (
-    NUMBER_WORDS.keys()
-    | SCALE_WORDS.keys()
-    | _SCALES
-    | UNIT_WORDS.keys()
-    | MONTH_WORDS.keys()
-    | PART_WORDS.keys()
-    | _HALVES.keys()
-)

@@ -18,6 +18,8 @@ from claimspan.text.dates import Date, dates
 from claimspan.text.rewriting import Rewritten
 from claimspan.text.shares import Share, shares
 from claimspan.text.units import PERCENT
+from claimspan.text.value_signs import PLACE, signs_of
+from claimspan.text.value_vocabulary import PLACES
 from claimspan.text.value_words import with_digits
 from claimspan.text.words import stem
 
@@ -36,14 +38,7 @@ _CHANGE: Final = re.compile(
 )
 _BEFORE: Final = 40
 _PARTS: Final = re.compile(r",?\s(?:(?:and|und|in|et)\s)?")
-_PLACES: Final = {
-    word: place
-    for place, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
-        1,
-    )
-}
-_PLACE: Final = re.compile(rf"\b({'|'.join(_PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
+_PLACE: Final = re.compile(rf"\b({'|'.join(PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
 # A share is exact, however many digits it takes in hundredths.
 _SHARE_STEP: Final = Decimal("1e-9")
 
@@ -76,18 +71,24 @@ def read_values(text: str) -> Values:
     Returns:
         Its values, with their places in the text; of a dump of numbers the first two thousand.
     """
-    written = with_digits(text)
+    signs = signs_of(text)
+    if not signs:
+        return Values()
+    written = with_digits(text, signs)
     readable = written.text
-    found_dates = tuple(dates(readable))
-    times = tuple(_outside(clock_times(readable), found_dates))
+    signs = signs if readable is text else signs_of(readable)
+    found_dates = tuple(dates(readable, signs))
+    times = tuple(_outside(clock_times(readable, signs), found_dates))
     parts = tuple(
-        _percentage(each) for each in shares(readable) if not _overlaps(each, found_dates)
+        _percentage(each) for each in shares(readable, signs) if not _overlaps(each, found_dates)
     )
-    numbers = islice(amounts_in_digits(readable), _MAX_AMOUNTS)
+    numbers = islice(amounts_in_digits(readable, signs), _MAX_AMOUNTS)
     plain = _outside(numbers, (*found_dates, *times, *parts))
     joined = _with_ranges(readable, _with_durations(readable, list(plain)))
-    places = _outside(_places(readable), (*found_dates, *parts, *joined))
+    places = _outside(_places(readable) if signs & PLACE else (), (*found_dates, *parts, *joined))
     every = sorted((*joined, *parts, *places), key=lambda each: each.start)
+    if readable is text:
+        return Values(tuple(every), found_dates, times)
     return Values(
         tuple(_in_original(every, written)),
         tuple(_in_original(found_dates, written)),
@@ -123,7 +124,7 @@ def _percentage(share: Share) -> Amount:
 def _places(text: str) -> Iterator[Amount]:
     """Places in a list that are words: ``first`` as ``1st``."""
     for match in _PLACE.finditer(text):
-        value = Decimal(_PLACES[match[1].casefold()])
+        value = Decimal(PLACES[match[1].casefold()])
         place = _amount(value, Decimal(1), "", "ordinal", match.start(1), match.end(1))
         yield place._replace(noun=stem(match[2] or ""))
 

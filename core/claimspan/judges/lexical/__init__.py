@@ -1,8 +1,13 @@
 """The lexical judge: compares words, numbers and names; needs no model, key or network.
 
-- ``judge``: ``LexicalJudge``, which turns coverage and conflicts into verdicts.
-- ``coverage``: measures which share of a claim's words the best window of a reference has.
+- ``judge``: ``LexicalJudge``, which asks ``readings`` for the verdicts of a record.
+- ``readings``: reads each claim and each reference of a record once; keeps references for others.
+- ``rows``: decides the cells, each by as little work as it takes; ``cell_verdicts`` turns coverage
+  and conflicts into probabilities.
+- ``coverage``: measures which share of a claim's words the best window of a reference has, by
+  ``patterns``: the words of all claims as the bits of a number.
 - ``conflicts``: runs every conflict detector on a claim and the sentence that supports it best.
+- ``wording``: the words of a claim or a sentence, with what detectors found in them.
 - ``quantity_conflicts``, ``negation_conflicts``, ``opposite_conflicts``, ``name_conflicts``: the
   detectors.
 - ``near_copies``: aligns a claim with a sentence that it nearly copies; ``replacement_conflicts``

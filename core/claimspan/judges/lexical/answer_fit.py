@@ -19,6 +19,7 @@ from claimspan.judges.lexical.short_answers import (
     base_stem,
     is_content,
 )
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
 __all__ = ["Fit", "fit_of_claim", "fit_of_polar_claim", "fit_of_short_claim"]
@@ -63,7 +64,7 @@ class Fit(NamedTuple):
 
 
 def fit_of_claim(
-    claim: Sequence[Token],
+    claim: Wording,
     weights: Mapping[str, float],
     short: ShortAnswer,
     asking: Asking,
@@ -83,7 +84,7 @@ def fit_of_claim(
     if not short.stems or short.polarity is not None:
         return Fit(weights)
     others = _others(claim, short.stems, asking)
-    has = _share(short.stems, {token.stem for token in claim})
+    has = _share(short.stems, claim.stems)
     # A part of the answer, such as the family name, is no other answer.
     has = 1.0 if has and not others else has
     if has >= _HAS_ANSWER:
@@ -115,7 +116,7 @@ def fit_of_short_claim(
         is_answer: Whether the text answers the question, so that it need not repeat it.
     """
     wanted = {token.stem: word_weight(token) for token in own}
-    has = _share(wanted, {token.stem for token in support.window})
+    has = _share(wanted, support.window_stems)
     others = [
         token
         for token in support.sentence[1:]
@@ -152,7 +153,7 @@ def fit_of_polar_claim(says: bool, fitted: Fit, support: Support, asking: Asking
 
 
 def _fit_of_text(
-    claim: Sequence[Token],
+    claim: Wording,
     weights: Mapping[str, float],
     short: ShortAnswer,
     asking: Asking,
@@ -160,7 +161,7 @@ def _fit_of_text(
 ) -> Fit:
     """Says how a claim's words fit an answer that is a text of its own."""
     weights = _without_given(weights, asking, reference)
-    has = _share(short.stems, {token.stem for token in claim})
+    has = _share(short.stems, claim.stems)
     if short.stems and has >= _HAS_ANSWER and asking.relevance(claim) >= IS_RELEVANT:
         weights = _lightened(claim, weights, short.stems.keys() | asking.stems, _BESIDE_WEIGHT)
     return Fit(weights, given=asking.stems)

@@ -1,40 +1,24 @@
-"""Decides one claim against one reference by their words: coverage, conflicts and values."""
+"""Turns coverage and kinds of conflict into the verdict on one claim by one reference."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Final, NamedTuple
+from collections.abc import Set
+from functools import lru_cache
+from typing import Final
 
-from claimspan.judges.lexical.answer_fit import (
-    Fit,
-    fit_of_claim,
-    fit_of_polar_claim,
-    fit_of_short_claim,
-)
-from claimspan.judges.lexical.conflicts import Conflict, find_conflicts
-from claimspan.judges.lexical.coverage import Corpus, Reference, Support
-from claimspan.judges.lexical.quantity_conflicts import equal_quantity_stems, quantity_conflicts
-from claimspan.judges.lexical.short_answers import (
-    Asking,
-    ShortAnswer,
-    claimed_polarity,
-    own_words,
-    value_or_polarity,
-    written,
-)
 from claimspan.judges.references import AnswerText
-from claimspan.judges.values import StatedValues, check_value, is_bare_value
 from claimspan.text.abstention import abstention_strength
-from claimspan.text.words import Token, tokenize
-from claimspan.verdicts import Claim, Label, Verdict
+from claimspan.verdicts import Label, Verdict
 
 __all__ = [
     "CONFLICT_PROBABILITY",
-    "ReadReference",
+    "GIVEN_KINDS",
+    "MIN_COVERAGE",
+    "NO_VALUE",
     "abstention_discount",
     "any_conflict",
-    "claim_verdicts",
+    "cell_verdict",
     "discounted",
     "unsupported_kinds",
 ]
@@ -46,9 +30,9 @@ __all__ = [
 _SLOPE: Final = 2.85
 _MIDPOINT: Final = 0.46
 
-# Below this coverage the reference does not speak of the claim, and conflicts do not count. Mean
-# AUROC on the tune halves: .7559 with .3, .7555 without, .7546 with .4.
-_MIN_COVERAGE: Final = 0.3
+# Mean AUROC on the tune halves: .7559 with .3, .7555 without, .7546 with .4.
+MIN_COVERAGE: Final = 0.3
+"""Below this coverage the reference does not speak of the claim, and conflicts do not count."""
 
 # Probability that a covered claim is not entailed, by kind of conflict: the share of claims in the
 # tune halves that people did not call entailed where the detector fires, with two imagined cases
@@ -97,141 +81,56 @@ _MISSING_PROBABILITY: Final = 0.82
 # Of a claim that answers the question of a short reference otherwise. Set by hand.
 _OTHER_ANSWER: Final = 0.85
 
-# What a question says of numbers, dates and names holds for its answers as well.
-_GIVEN_KINDS: Final = frozenset(
+GIVEN_KINDS: Final = frozenset(
     {"number", "date", "unit", "nationality", "entity", "replaced name", "replaced number"}
 )
+"""Kinds of which the question of a claim may say more: what it says of numbers, dates and names
+holds for its answers as well."""
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where
 # one end does and none of 120 where both do. Of passages hardly one in 500 declines.
 _ABSTENTION_DISCOUNTS: Final = {0.0: 1.0, 0.5: 0.3, 1.0: 0.03}
 
-# Of a bare value, by a text that gives no value at all. Set by hand.
-_NO_VALUE: Final = Verdict(label=Label.NEUTRAL, entailed=0.05, neutral=0.9, contradicted=0.05)
+# Set by hand.
+NO_VALUE: Final = Verdict(label=Label.NEUTRAL, entailed=0.05, neutral=0.9, contradicted=0.05)
+"""The verdict on a bare value by a text that gives no value at all."""
+
+# Verdicts of the same numbers are one object; three hundred bytes each.
+_MAX_VERDICTS: Final = 2_000
 
 
-class ReadReference(NamedTuple):
-    """A reference, read once for all claims."""
-
-    text: str
-    """As it was given: a bare value is compared with its values alone, not with the question's."""
-
-    reference: Reference
-    """Its words; those of a short answer are of the statement that it makes."""
-
-    stated: StatedValues
-    """Its numbers, dates and times."""
-
-    short: ShortAnswer | None
-    """What it answers; None for a passage."""
-
-    factor: float
-    """Factor on its verdicts, as ``abstention_discount`` gives it."""
-
-
-def claim_verdicts(
-    claim: Claim, corpus: Corpus, references: Sequence[ReadReference], asking: Asking
-) -> Iterator[Verdict]:
-    """Yields the verdicts on one claim, one for each reference; each is made when asked for.
+def cell_verdict(
+    coverage: float,
+    topic_coverage: float,
+    kinds: Set[str],
+    *,
+    factor: float = 1.0,
+    is_other: bool = False,
+) -> Verdict:
+    """Weighs coverage and conflicts.
 
     Args:
-        claim: The claim.
-        corpus: All references of the call, by which words are weighted.
-        references: The references.
-        asking: The question of the call.
+        coverage: Share of the claim that the reference has, 0 to 1.
+        topic_coverage: The same with the slots that the reference fills otherwise.
+        kinds: Kinds of conflict.
+        factor: Factor on the support.
+        is_other: Whether the reference answers the question otherwise.
     """
-    value = written(claim, asking.question)
-    if is_bare_value(value):
-        for each in references:
-            found = check_value(value, each.text, asking.question) or _NO_VALUE
-            yield discounted(found, each.factor)
-        return
-    own, says = own_words(claim, asking), claimed_polarity(claim, asking)
-    read: dict[str, tuple[Sequence[Token], Mapping[str, float]]] = {}
-    for each in references:
-        language = each.reference.language
-        if language not in read:  # a claim is read by the rules of its reference
-            words = tokenize(claim.text, language)
-            read[language] = words, corpus.weights(words)
-        tokens, weights = read[language]
-        verdict = value_or_polarity(claim, each.short, asking) if each.short else None
-        if verdict is None:
-            fitted = _fit(tokens, weights, own, each, asking, says)
-            verdict = _verdict(claim.text, tokens, fitted, each, asking.stems)
-        yield discounted(verdict, each.factor)
-
-
-def _fit(
-    tokens: Sequence[Token],
-    weights: Mapping[str, float],
-    own: Sequence[Token],
-    read: ReadReference,
-    asking: Asking,
-    says: bool | None,
-) -> Fit:
-    """Weighs the words of a claim by what its question gives."""
-    short, reference = read.short, read.reference
-    if own and (short is None or short.is_text):
-        support = reference.support(weights)
-        return fit_of_short_claim(own, weights, support, asking, is_answer=short is not None)
-    if short is None:
-        return Fit(weights)
-    fitted = fit_of_claim(tokens, weights, short, asking, reference)
-    if says is not None and short.is_text:
-        return fit_of_polar_claim(says, fitted, reference.support(weights), asking)
-    return fitted
-
-
-def _verdict(
-    text: str, claim: Sequence[Token], fitted: Fit, read: ReadReference, named: Set[str]
-) -> Verdict:
-    """Weighs coverage and conflicts; ``named`` are the stems of the question."""
-    weights, reference = fitted.weights, read.reference
-    support = reference.support(weights)
-    equal = equal_quantity_stems(text, read.stated)
-    coverage = support.coverage + _missing_share(equal, weights, support)
-    conflicts = _conflicts(claim, support, fitted, equal)
-    # An answer need not repeat the names of its question, nor a passage that speaks of "it".
-    conflicts = [
-        each
-        for each in conflicts
-        if each.kind != "missing name" or (read.short is None and each.claim_stem not in named)
-    ]
-    values = {} if reference.quotes(claim) else quantity_conflicts(text, read.stated)
-    values = {kind: rest for kind, stems in values.items() if (rest := stems - fitted.given)}
-    # A slot with another filling is about the same topic, so it counts as covered here.
-    in_conflict = {conflict.claim_stem for conflict in conflicts}.union(*values.values())
-    topic_coverage = support.coverage + _missing_share(equal | in_conflict, weights, support)
-    kinds: Set[str] = {conflict.kind for conflict in conflicts} | values.keys()
-    if topic_coverage < _MIN_COVERAGE:
+    if topic_coverage < MIN_COVERAGE:
         kinds = frozenset()
     denied = any_conflict(kinds - _UNSUPPORTED)
     lacking = 1 - any_conflict(kinds)
     if _MISSING in kinds:
         lacking *= 1 - _MISSING_PROBABILITY
-    if fitted.is_other:
+    if is_other:
         denied = 1 - (1 - denied) * (1 - _OTHER_ANSWER)
         lacking *= 1 - _OTHER_ANSWER
         topic_coverage = 1.0
     return _verdict_of(
-        _entailment_probability(coverage) * lacking * fitted.factor,
-        _entailment_probability(topic_coverage) * denied,
+        _entailment_probability(coverage) * lacking * factor,
+        _entailment_probability(topic_coverage) * denied if denied else 0.0,
     )
-
-
-def _conflicts(
-    claim: Sequence[Token], support: Support, fitted: Fit, equal: Set[str]
-) -> list[Conflict]:
-    """Finds the conflicts that neither the question nor an equal value explains."""
-    # A number in the place of an equal one is no other number.
-    same = equal - {token.stem for token in support.sentence}
-    return [
-        each
-        for each in find_conflicts(claim, support)
-        if not (each.kind in _GIVEN_KINDS and each.claim_stem in fitted.given)
-        and not (each.kind == "replaced number" and each.claim_stem in same)
-    ]
 
 
 def abstention_discount(reference: str) -> float:
@@ -262,24 +161,24 @@ def discounted(verdict: Verdict, factor: float) -> Verdict:
     return _verdict_of((verdict.entailed or 0.0) * factor, (verdict.contradicted or 0.0) * factor)
 
 
+@lru_cache(maxsize=_MAX_VERDICTS)
 def _verdict_of(entailed: float, contradicted: float) -> Verdict:
     """Returns the verdict with these probabilities, and the most probable label."""
     neutral = 1 - entailed - contradicted
-    probabilities = {
-        Label.ENTAILED: entailed,
-        Label.NEUTRAL: neutral,
-        Label.CONTRADICTED: contradicted,
-    }
-    return Verdict(
-        label=max(probabilities, key=probabilities.__getitem__),
-        entailed=entailed,
-        neutral=neutral,
-        contradicted=contradicted,
+    if entailed >= neutral and entailed >= contradicted:
+        label = Label.ENTAILED
+    else:
+        label = Label.NEUTRAL if neutral >= contradicted else Label.CONTRADICTED
+    # They add up to 1 by the line above: to have each of a hundred verdicts checked takes long.
+    return Verdict.model_construct(
+        label=label, entailed=entailed, neutral=neutral, contradicted=contradicted
     )
 
 
 def any_conflict(kinds: Set[str]) -> float:
     """Returns the probability that any of these conflicts is one."""
+    if not kinds:
+        return 0.0
     # In the order of the table: the last bit of a product depends on its order.
     probabilities = (p for kind, p in CONFLICT_PROBABILITY.items() if kind in kinds)
     return 1 - math.prod(1 - probability for probability in probabilities)
@@ -288,15 +187,6 @@ def any_conflict(kinds: Set[str]) -> float:
 def unsupported_kinds() -> Set[str]:
     """Returns the kinds of conflict in which a claim says more than its reference."""
     return _UNSUPPORTED
-
-
-def _missing_share(stems: Set[str], weights: Mapping[str, float], support: Support) -> float:
-    """Returns the share of the claim's weight in those stems that the best window lacks, 0 to 1."""
-    missing = stems - {token.stem for token in support.window}
-    # Summed in the order of the claim: the order of a set differs from one process to the next, and
-    # with it the last bit of the sum.
-    weight = sum(weight for stem, weight in weights.items() if stem in missing)
-    return weight / (sum(weights.values()) or 1.0)
 
 
 def _entailment_probability(coverage: float) -> float:

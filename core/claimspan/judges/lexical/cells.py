@@ -10,14 +10,16 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from claimspan.judges.lexical.gathering import GatherSize, Sentences, wanted_of
+from claimspan.judges.lexical.gathering import GatherSize, Sentences, Wanted, wanted_of
 from claimspan.judges.protocol import Cell
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
+from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
     "Block",
+    "Context",
     "Verdicts",
     "blocks_of",
     "context_cells",
@@ -37,8 +39,8 @@ _ORDER: Final = (Label.ENTAILED, Label.CONTRADICTED, Label.NEUTRAL)
 Verdicts = dict[Cell, Verdict]
 """The verdicts of decided cells."""
 
-Check = Callable[[Sequence[Claim], Sequence[str]], Awaitable[VerdictMatrix]]
-"""Checks claims against references."""
+Check = Callable[[Sequence[Claim], Sequence[str]], Awaitable[Iterable[Iterable[Verdict | None]]]]
+"""Checks claims against references; returns a row for each claim."""
 
 
 class Block(NamedTuple):
@@ -82,10 +84,10 @@ async def verdicts_of(
     """
     found: Verdicts = {}
     for block in blocks:
-        matrix = await check(
+        rows = await check(
             [claims[i] for i in block.claims], [references[j] for j in block.references]
         )
-        for i, row in zip(block.claims, matrix.rows, strict=True):
+        for i, row in zip(block.claims, rows, strict=True):
             found |= {
                 (i, j): verdict
                 for j, verdict in zip(block.references, row, strict=True)
@@ -173,26 +175,47 @@ async def gathered_beyond_one(
         By the index of its claim, a text of up to 80 words from two references or more; claims are
         left out of which one reference has as many words as all together.
     """
-    if not claims:
-        return {}
-    sentences = Sentences()
-    stems: list[frozenset[str]] = []
-    for text in references:
+    context = Context()
+    for text in references if claims else ():
         await asyncio.sleep(0)  # other records are evaluated on the same event loop
-        stems.append(
-            sentences.stems(
-                sentences.add(every_sentence(text, language or detect_language(text) or "en"))
-            )
-        )
+        sentences = every_sentence(text, language or detect_language(text) or "en")
+        context.add((each, frozenset([t.stem for t in tokenize(each)])) for each in sentences)
     found: dict[int, str] = {}
     for i, claim in claims.items():
         await asyncio.sleep(0)
-        words = wanted_of(claim)
-        wanted = words.content
-        enough = max(len(wanted & each) for each in stems) + _MORE_SHARE * len(wanted)
-        if len(wanted & frozenset[str]().union(*stems)) < enough:
-            continue
-        chosen = sentences.gather(words, _SIZE)
-        if len(wanted & sentences.stems(chosen)) >= enough:
-            found[i] = sentences.text(chosen)
+        if together := context.gathered(wanted_of(claim)):
+            found[i] = together
     return found
+
+
+class Context:
+    """References that are read together."""
+
+    def __init__(self) -> None:
+        """Starts with no reference."""
+        self._sentences = Sentences()
+        self._stems: list[frozenset[str]] = []
+        self._all: frozenset[str] = frozenset()
+
+    def add(self, sentences: Iterable[tuple[str, frozenset[str]]]) -> None:
+        """Adds a reference, sentence by sentence, each with the English stems of its words."""
+        stems = self._sentences.stems(self._sentences.add_read(sentences))
+        self._stems.append(stems)
+        self._all |= stems
+
+    def gathered(self, claim: Wanted) -> str | None:
+        """Returns what the references say of a claim together.
+
+        Args:
+            claim: The words of the claim.
+
+        Returns:
+            Up to 80 words; None where one reference has as many words of the claim as all.
+        """
+        wanted = claim.content
+        enough = max(len(wanted & each) for each in self._stems) + _MORE_SHARE * len(wanted)
+        if len(wanted & self._all) < enough:
+            return None
+        chosen = self._sentences.gather(claim, _SIZE)
+        is_enough = len(wanted & self._sentences.stems(chosen)) >= enough
+        return self._sentences.text(chosen) if is_enough else None

@@ -15,6 +15,7 @@ from claimspan.judges.lexical.conflicts import (
     find_conflicts,
 )
 from claimspan.judges.lexical.coverage import Corpus, Reference
+from claimspan.judges.lexical.wording import Wording
 from claimspan.judges.values import StatedValues, equal_values
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Label, Verdict
@@ -45,7 +46,7 @@ def with_changes(verdict: Verdict, claim: str, reference: Reference) -> Verdict:
     """
     if verdict.label is not Label.ENTAILED or verdict.entailed is None:
         return verdict
-    tokens = tokenize(claim, reference.language)
+    tokens = Wording(tokenize(claim, reference.language))
     support = reference.support(Corpus([reference]).weights(tokens))
     kinds = {conflict.kind for conflict in find_conflicts(tokens, support)} & _SURE_KINDS
     if not kinds:

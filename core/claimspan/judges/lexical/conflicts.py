@@ -7,14 +7,18 @@ else, and has the claim's filling nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Set
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.name_conflicts import (
     agent_conflict,
+    agents,
+    full_names,
     missing_name,
     name_conflict,
+    names_by_phrase,
+    nationalities,
     nationality_conflict,
 )
 from claimspan.judges.lexical.near_copies import NearCopy, near_copy
@@ -23,9 +27,15 @@ from claimspan.judges.lexical.negation_conflicts import (
     has_negation,
     reference_negates,
 )
-from claimspan.judges.lexical.opposite_conflicts import opposite_conflict, prefix_conflict
+from claimspan.judges.lexical.opposite_conflicts import (
+    may_turn,
+    opposite_conflict,
+    prefix_conflict,
+)
 from claimspan.judges.lexical.order_conflicts import exchanged_roles, swapped_sides, turned_voice
 from claimspan.judges.lexical.replacement_conflicts import (
+    degrees,
+    generalisation,
     replaced_name,
     replaced_negation,
     replaced_number,
@@ -35,16 +45,24 @@ from claimspan.judges.lexical.replacement_conflicts import (
     turned_degree,
     unfounded_generalisation,
 )
-from claimspan.text.words import Token
+from claimspan.judges.lexical.wording import Wording
 
-__all__ = ["DETECTORS", "NEAR_COPY_DETECTORS", "ORDER_DETECTORS", "Conflict", "find_conflicts"]
+__all__ = [
+    "DETECTORS",
+    "NEAR_COPY_DETECTORS",
+    "ORDER_DETECTORS",
+    "Conflict",
+    "find_conflicts",
+    "may_conflict",
+    "reachable_stems",
+]
 
 # Below this coverage no sentence of the window is nearly the claim; looking would cost time.
 _MIN_COPY_COVERAGE: Final = 0.4
 # Longer ones are dumps, and an alignment takes quadratic time.
 _MAX_COPY_TOKENS: Final = 150
 
-Detector = Callable[[Sequence[Token], Support], str | None]
+Detector = Callable[[Wording, Support], str | None]
 """Takes a claim and its support; returns the stem of the claim's word in conflict, or None."""
 
 DETECTORS: Final[dict[str, Detector]] = {
@@ -79,6 +97,17 @@ NEAR_COPY_DETECTORS: Final[dict[str, Callable[[NearCopy, Support], str | None]]]
 """Detectors of words in the place of others, for claims that nearly copy a sentence."""
 
 
+# What a claim has to have for a detector to find anything; others may find something in any claim.
+_CONCERNS: Final[dict[str, Callable[[Wording], object]]] = {
+    "nationality": nationalities,
+    "entity": names_by_phrase,
+    "agent": agents,
+    "missing name": full_names,
+    "degree": degrees,
+    "generalisation": generalisation,
+}
+
+
 class Conflict(NamedTuple):
     """One slot that the claim and the reference fill differently."""
 
@@ -89,7 +118,42 @@ class Conflict(NamedTuple):
     """Stem of the claim's word in that slot."""
 
 
-def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
+def may_conflict(claim: Wording, support: Support) -> bool:
+    """Tells whether a claim may be in conflict by a word that ``reachable_stems`` does not have.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best; its coverage is too small
+            for a copy.
+    """
+    if not support.held:
+        return False
+    if claim[0].language != "en":
+        return True
+    if has_negation(claim):
+        return claim_negates(claim, support) is not None
+    return may_turn(claim, support) or reference_negates(claim, support) is not None
+
+
+def reachable_stems(claim: Wording) -> Set[str]:
+    """Returns the stems by which an English claim without a negation may be in conflict.
+
+    Those of negations and opposites, which the reference shows, and of changes in a copy are left
+    out.
+
+    Args:
+        claim: The tokens of the claim.
+    """
+    stems = {name.stem for names in claim.read(names_by_phrase).values() for name in names}
+    stems.update(stem for names in claim.read(agents).values() for stem in names)
+    stems.update(claim.read(nationalities).values())
+    stems.update(stem for stem, _ in claim.read(full_names))
+    stems.update(stem for stem, _ in claim.read(degrees))
+    general = claim.read(generalisation)
+    return stems if general is None else stems | {general}
+
+
+def find_conflicts(claim: Wording, support: Support) -> list[Conflict]:
     """Finds the conflicts between a claim and the sentence that supports it best.
 
     Args:
@@ -100,26 +164,43 @@ def find_conflicts(claim: Sequence[Token], support: Support) -> list[Conflict]:
         At most one conflict of each kind; none where the reference has no word of the claim, or
         says the claim word for word.
     """
-    if not support.sentence:
+    if not support.held:
         return []
-    # A claim with a negation ("is not American") is supported by another value, not contradicted.
-    detectors = {"negation": claim_negates} if has_negation(claim) else DETECTORS
-    found = [(kind, detector(claim, support)) for kind, detector in detectors.items()]
-    longest = max(len(claim), len(support.sentence))
-    if support.coverage >= _MIN_COPY_COVERAGE and longest <= _MAX_COPY_TOKENS:
-        found += _found_in_copy(claim, support)
-    conflicts = [Conflict(kind, stem) for kind, stem in found if stem is not None]
+    conflicts = [
+        Conflict(kind, stem)
+        for kind, detector in claim.read(_detectors)
+        if (stem := detector(claim, support)) is not None
+    ]
+    if (
+        support.coverage >= _MIN_COPY_COVERAGE
+        and max(len(claim), len(support.sentence)) <= _MAX_COPY_TOKENS
+    ):
+        found = _found_in_copy(claim, support)
+        conflicts += [Conflict(kind, stem) for kind, stem in found if stem is not None]
     # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
     # would be in conflict with each of its own.
     return [] if conflicts and support.reference.quotes(claim) else conflicts
 
 
-def _found_in_copy(claim: Sequence[Token], support: Support) -> Iterator[tuple[str, str | None]]:
+def _detectors(claim: Wording) -> list[tuple[str, Detector]]:
+    """Returns the detectors that may find anything in a claim, with their kinds."""
+    # A claim with a negation ("is not American") is supported by another value, not contradicted.
+    if has_negation(claim):
+        return [("negation", claim_negates)]
+    return [
+        (kind, detector)
+        for kind, detector in DETECTORS.items()
+        if kind not in _CONCERNS or claim.read(_CONCERNS[kind])
+    ]
+
+
+def _found_in_copy(claim: Wording, support: Support) -> Iterator[tuple[str, str | None]]:
     """Yields what the detectors find that need a sentence with nearly the same words."""
     # The order of words tells who did what in English, and little in Slovenian.
     order = ORDER_DETECTORS if claim[0].language == "en" else {}
     for kind, detector in order.items():
         yield kind, detector(claim, support)
-    if copy := near_copy(claim, support.sentence):
+    copy = near_copy(claim, support.sentence)
+    if copy and copy.replacements:
         for kind, detect in NEAR_COPY_DETECTORS.items():
             yield kind, detect(copy, support)

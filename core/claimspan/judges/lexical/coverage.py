@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple, Self
+from unicodedata import is_normalized
 
+from claimspan.judges.lexical.patterns import Patterns, Vocabulary, Weighted, heaviest
+from claimspan.judges.lexical.wording import DENYING, Wording, kind_of, kinds_of
+from claimspan.judges.values import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import Token, is_function_word, is_negation_word, tokenize
+from claimspan.text.words import Token, tokenize
 
 __all__ = ["Corpus", "Reference", "Support", "word_weight"]
 
@@ -35,21 +40,74 @@ _NUMBER_WEIGHT: Final = 1.5
 # About a millisecond of work between two turns of the event loop.
 _TOKENS_AT_ONCE: Final = 500
 
+_stem_of = itemgetter(Token._fields.index("stem"))
+_text_of = itemgetter(Token._fields.index("text"))
+_NO_WORDS: Final = Wording()
+# Scripts whose runs of characters become pairs.
+_RUNS: Final = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+# Names that were looked for in one reference, which may be kept for many records.
+_MAX_LOOKED_FOR: Final = 200
 
-class Support(NamedTuple):
+
+class Signs(NamedTuple):
+    """What the words of a text are, wherever they stand in it."""
+
+    words: Set[str]
+    """All words in lower case."""
+
+    bases: Set[str]
+    """What is left of words without a prefix that may deny."""
+
+    turned: Set[str]
+    """These, and the words behind ``not``, ``never`` and their like."""
+
+    has_negation: bool
+    """Whether any word is a negation."""
+
+
+class Support:
     """The part of one reference that supports one claim best."""
 
-    coverage: float
-    """Weight of the claim's words in the best window over the weight of all of them, 0 to 1."""
+    __slots__ = ("_claim", "_patterns", "_sentence", "_window", "coverage", "held", "reference")
 
-    sentence: Sequence[Token]
-    """The sentence of that window with most weight of the claim; empty where no word matches."""
+    def __init__(
+        self,
+        reference: Reference,
+        claim: Weighted,
+        patterns: Patterns,
+        window: int | None,
+        held: int = 0,
+    ) -> None:
+        """Keeps what ``Reference.supported`` has found."""
+        self.reference = reference
+        """The whole reference."""
+        self.held = held
+        """The bits of the claim's words that the best window has; 0 where no word matches."""
+        self.coverage = claim.weight(held) / claim.total if held else 0.0
+        """Weight of the claim's words in the best window over the weight of all of them, 0 to 1."""
+        self._claim, self._patterns, self._window = claim, patterns, window
+        self._sentence: Wording | None = None
 
-    window: Sequence[Token]
-    """The best window."""
+    @property
+    def sentence(self) -> Wording:
+        """The sentence of that window with most weight of the claim; empty without a match."""
+        if self._sentence is None:
+            self._sentence = _NO_WORDS
+            if self._window is not None and self.held:
+                self._sentence = self.reference.best_sentence(
+                    self._claim, self._patterns, self._window
+                )
+        return self._sentence
 
-    reference: Reference
-    """The whole reference."""
+    @property
+    def window(self) -> Wording:
+        """The best window."""
+        return _NO_WORDS if self._window is None else self.reference.window(self._window)
+
+    @property
+    def window_stems(self) -> Set[str]:
+        """The stems of the best window."""
+        return frozenset() if self._window is None else self.reference.window_stems(self._window)
 
 
 class Reference:
@@ -60,30 +118,36 @@ class Reference:
         text: str,
         language: str | None = None,
         *,
-        sentences: Iterable[list[Token]] | None = None,
+        sentences: Iterable[tuple[str, list[Token]]] | None = None,
     ) -> None:
         """Tokenizes a reference.
 
         Args:
             text: The reference.
             language: Code of its language; None to detect it.
-            sentences: The tokens of its sentences, where they are known already.
+            sentences: Its sentences with their tokens, where they are known already.
         """
         self.language = language or detect_language(text) or "en"
         """Code of the language by whose rules it was read: its tokens are compared with tokens of
         the same language."""
         if sentences is None:
             sentences = _tokenized(text, self.language)
-        self._sentences = [(tokens, _stems(tokens)) for tokens in sentences if tokens]
-        self._ends = list(accumulate(len(tokens) for tokens, _ in self._sentences))
-        self.tokens = [token for tokens, _ in self._sentences for token in tokens]
+        self.sentences = [(written, Wording(tokens)) for written, tokens in sentences]
+        """All sentences, as written and as words; one of signs alone has no words."""
+        self._sentences = [words for _, words in self.sentences if words]
+        self._ends = list(accumulate(map(len, self._sentences)))
+        self.tokens = [token for tokens in self._sentences for token in tokens]
         """All tokens of the reference, in order."""
-        self.stems = _stems(self.tokens)
+        self.stems = frozenset(map(_stem_of, self.tokens))
         """The stems of all tokens."""
-        last = max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1)
-        self._windows = [
-            _stems(self.tokens[start : start + _WINDOW_WORDS]) for start in range(0, last, _STRIDE)
-        ]
+        self._starts = range(0, max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1), _STRIDE)
+        self._window_stems = [self.stems] if len(self._starts) == 1 else self._cut()
+        self._windows: dict[int, Wording] = {}
+        self._spelled: str | None = None
+        self._letters: str | None = None
+        self._within: frozenset[str] | None = None
+        self._is_spaced = self.language == "en" and _is_spaced(text)
+        self._has: dict[str, bool] = {}
 
     @classmethod
     async def read(cls, text: str, language: str) -> Self:
@@ -93,23 +157,79 @@ class Reference:
             text: The reference; of any length.
             language: Code of its language.
         """
-        sentences: list[list[Token]] = []
+        sentences: list[tuple[str, list[Token]]] = []
         pending = 0
-        for tokens in _tokenized(text, language):
-            sentences.append(tokens)
+        for written, tokens in _tokenized(text, language):
+            sentences.append((written, tokens))
             pending += len(tokens)
             if pending > _TOKENS_AT_ONCE:
                 pending = 0
                 await asyncio.sleep(0)
         return cls(text, language, sentences=sentences)
 
-    def quotes(self, claim: Sequence[Token]) -> bool:
+    def quotes(self, claim: Wording) -> bool:
         """Tells whether the reference has the words of a claim one after the other."""
-        return _spelled(claim) in self._spelled
+        if self._spelled is None:
+            self._spelled = _spelled(self.tokens)
+        return claim.read(_spelled) in self._spelled
+
+    def has_letters(self, word: str) -> bool:
+        """Tells whether a word in lower case is anywhere, alone or as a part of another one."""
+        found = self._has.get(word)
+        if found is None:
+            if self._letters is None:
+                self._letters = " ".join([token.text.casefold() for token in self.tokens])
+            if len(self._has) >= _MAX_LOOKED_FOR:
+                self._has.clear()
+            found = self._has[word] = word in self._letters
+        return found
 
     @cached_property
-    def _spelled(self) -> str:
-        return _spelled(self.tokens)
+    def signs(self) -> Signs:
+        """What its words are, wherever they stand."""
+        kinds = kinds_of(set(map(_text_of, self.tokens)), self.language)
+        words = frozenset([kind.folded for kind in kinds])
+        denying = words & DENYING
+        bases = frozenset([base for kind in kinds for base in kind.bases])
+        return Signs(
+            words=words,
+            bases=bases,
+            turned=bases | self._words_after(denying) if denying else bases,
+            has_negation=any([kind.is_negation for kind in kinds]),
+        )
+
+    def stems_within(self) -> Set[str] | None:
+        """Returns stems among which are the English ones of all words of the text.
+
+        Returns:
+            None where its words are not read as English ones, or are runs of characters.
+        """
+        if self._within is None and self._is_spaced:
+            texts = set(map(_text_of, self.tokens))
+            self._within = self.stems.union(stems_within([t for t in texts if not _is_plain(t)]))
+        return self._within
+
+    def window(self, place: int) -> Wording:
+        """Returns the words of a window."""
+        if place not in self._windows:
+            start = self._starts[place]
+            self._windows[place] = Wording(self.tokens[start : start + _WINDOW_WORDS])
+        return self._windows[place]
+
+    def window_stems(self, place: int) -> frozenset[str]:
+        """Returns the stems of the words of a window."""
+        return self._window_stems[place]
+
+    def patterns(self, vocabulary: Vocabulary) -> Patterns:
+        """Returns which words of some claims its windows and its sentences have.
+
+        Args:
+            vocabulary: The words of the claims.
+        """
+        return Patterns(
+            [vocabulary.pattern(stems) for stems in self._window_stems],
+            [vocabulary.pattern(sentence.stems) for sentence in self._sentences],
+        )
 
     def support(self, weights: Mapping[str, float]) -> Support:
         """Finds the window with the largest weight of a claim's words; of equal ones, the first.
@@ -117,23 +237,52 @@ class Reference:
         Args:
             weights: Weight by stem of the claim, as ``Corpus.weights`` gives it.
         """
-        total = sum(weights.values())
-        if not total or not self.tokens:
-            return Support(0.0, (), (), self)
-        matched = [_matched_weight(stems, weights) for stems in self._windows]
-        best = max(range(len(matched)), key=matched.__getitem__)
-        window = self.tokens[best * _STRIDE : best * _STRIDE + _WINDOW_WORDS]
-        return Support(matched[best] / total, self._best_sentence(best, weights), window, self)
+        weighted = Weighted(weights)
+        return self.supported(weighted, self.patterns(weighted.vocabulary))
 
-    def _best_sentence(self, window: int, weights: Mapping[str, float]) -> Sequence[Token]:
-        start = window * _STRIDE
-        end = min(start + _WINDOW_WORDS, len(self.tokens)) - 1
-        first, last = bisect_right(self._ends, start), bisect_right(self._ends, end)
-        tokens, stems = max(
-            self._sentences[first : last + 1],
-            key=lambda sentence: _matched_weight(sentence[1], weights),
-        )
-        return tokens if _matched_weight(stems, weights) else ()
+    def supported(self, claim: Weighted, patterns: Patterns) -> Support:
+        """Finds the window with the largest weight of a claim's words, as ``support`` does.
+
+        Args:
+            claim: The weights of the claim's words.
+            patterns: What ``patterns`` gives for the claim's vocabulary.
+        """
+        if not claim.total or not self.tokens:
+            return Support(self, claim, patterns, None)
+        best, held = heaviest(claim, patterns.windows, 0, len(patterns.windows))
+        return Support(self, claim, patterns, best, held)
+
+    def best_sentence(self, claim: Weighted, patterns: Patterns, window: int) -> Wording:
+        """Returns the sentence of a window with the largest weight of a claim's words.
+
+        Args:
+            claim: The weights of the claim's words.
+            patterns: What ``patterns`` gives for the claim's vocabulary.
+            window: Which window.
+        """
+        first, last = self._spans[window]
+        place, _ = heaviest(claim, patterns.sentences, first, last + 1)
+        return self._sentences[place]
+
+    @cached_property
+    def _spans(self) -> Sequence[tuple[int, int]]:
+        """The first and the last sentence of every window."""
+        ends = (min(start + _WINDOW_WORDS, len(self.tokens)) - 1 for start in self._starts)
+        return [
+            (bisect_right(self._ends, start), bisect_right(self._ends, end))
+            for start, end in zip(self._starts, ends, strict=True)
+        ]
+
+    def _words_after(self, words: Set[str]) -> frozenset[str]:
+        folded = [token.text.casefold() for token in self.tokens]
+        return frozenset([word for before, word in pairwise(folded) if before in words])
+
+    def _cut(self) -> list[frozenset[str]]:
+        """Returns the stems of every window."""
+        return [
+            frozenset(map(_stem_of, self.tokens[start : start + _WINDOW_WORDS]))
+            for start in self._starts
+        ]
 
 
 class Corpus:
@@ -147,15 +296,22 @@ class Corpus:
         """
         self.references = references
         """The tokenized references, in order."""
-        self._frequency = Counter(stem for ref in self.references for stem in ref.stems)
+        self._stems = [reference.stems for reference in references]
+        total = len(references)
+        self._rarities = [math.log(1 + (total + 1) / (seen + 1)) for seen in range(total + 1)]
 
-    def weights(self, claim: Sequence[Token]) -> dict[str, float]:
+    def weights(self, claim: Iterable[Token]) -> dict[str, float]:
         """Returns the weight of every distinct stem of a claim: smoothed idf by kind of word."""
-        return {token.stem: self._idf(token) * word_weight(token) for token in claim}
+        words = claim if isinstance(claim, Wording) else Wording(claim)
+        stems, rarities = self._stems, self._rarities
+        return {
+            stem: rarities[sum([stem in each for each in stems])] * weight
+            for stem, weight in words.read(_kind_weights).items()
+        }
 
-    def _idf(self, token: Token) -> float:
-        seen, total = self._frequency[token.stem], len(self.references)
-        return math.log(1 + (total + 1) / (seen + 1))
+
+def _kind_weights(words: Wording) -> dict[str, float]:
+    return {token.stem: word_weight(token) for token in words}
 
 
 def word_weight(token: Token) -> float:
@@ -164,22 +320,25 @@ def word_weight(token: Token) -> float:
         return _NUMBER_WEIGHT
     # Whether a negation is missing is for a detector to say; in English it counts here as well, as
     # the weights were chosen so.
-    is_negation = token.language != "en" and is_negation_word(token)
-    return _FUNCTION_WEIGHT if is_negation or is_function_word(token) else 1.0
+    kind = kind_of(token)
+    is_negation = token.language != "en" and kind.is_negation
+    return _FUNCTION_WEIGHT if is_negation or kind.is_function else 1.0
 
 
-def _tokenized(text: str, language: str) -> Iterator[list[Token]]:
-    return (tokenize(sentence, language) for sentence in every_sentence(text, language))
+def _tokenized(text: str, language: str) -> Iterator[tuple[str, list[Token]]]:
+    return ((sentence, tokenize(sentence, language)) for sentence in every_sentence(text, language))
 
 
-def _stems(tokens: Iterable[Token]) -> frozenset[str]:
-    return frozenset(token.stem for token in tokens)
+def _is_spaced(text: str) -> bool:
+    """Tells whether the tokens of a text are its words, composed as they are written."""
+    return text.isascii() or (is_normalized("NFC", text) and not _RUNS.search(text))
+
+
+def _is_plain(word: str) -> bool:
+    """Tells whether the stem of a token is all that ``stems_within`` would give for it."""
+    return word.isalpha() and word[:1] not in "qQpPcCfF"
 
 
 def _spelled(tokens: Iterable[Token]) -> str:
     """Returns the words with a separator around each that no word contains."""
-    return "\n" + "".join(f"{token.text}\n" for token in tokens)
-
-
-def _matched_weight(stems: frozenset[str], weights: Mapping[str, float]) -> float:
-    return sum(weight for stem, weight in weights.items() if stem in stems)
+    return "\n" + "".join([f"{token.text}\n" for token in tokens])

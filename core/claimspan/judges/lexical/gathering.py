@@ -6,12 +6,13 @@ What supports a claim may lie far apart: one sentence names the company, another
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import word_weight
-from claimspan.text.words import FUNCTION_WORDS, tokenize
+from claimspan.text.words import FUNCTION_WORDS, Token, tokenize
 
 __all__ = ["GatherSize", "Sentences", "Wanted", "gather_sentences", "wanted_of"]
 
@@ -50,9 +51,9 @@ class Wanted(NamedTuple):
     """The stems of words that carry content."""
 
 
-def wanted_of(claim: str) -> Wanted:
-    """Returns the words of a claim."""
-    tokens = tokenize(claim)
+def wanted_of(claim: str | Sequence[Token]) -> Wanted:
+    """Returns the words of a claim, given as its text or as its English tokens."""
+    tokens = tokenize(claim) if isinstance(claim, str) else claim
     return Wanted(
         {token.stem: word_weight(token) for token in tokens},
         frozenset(token.stem for token in tokens if token.text.casefold() not in FUNCTION_WORDS),
@@ -71,15 +72,24 @@ class Sentences:
         self._texts: list[str] = []
         self._stems: list[frozenset[str]] = []
         self._lengths: list[int] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
         self.add(sentences)
 
     def add(self, sentences: Iterable[str]) -> range:
         """Adds the sentences of another text; returns their indices."""
+        return self.add_read(
+            (each, frozenset([token.stem for token in tokenize(each)])) for each in sentences
+        )
+
+    def add_read(self, sentences: Iterable[tuple[str, frozenset[str]]]) -> range:
+        """Adds sentences with the stems of their words; returns their indices."""
         start = len(self._texts)
-        for each in sentences:
-            self._texts.append(each)
-            self._stems.append(frozenset(token.stem for token in tokenize(each)))
-            self._lengths.append(len(each.split()))
+        for place, (written, stems) in enumerate(sentences, start):
+            self._texts.append(written)
+            self._stems.append(stems)
+            self._lengths.append(len(written.split()))
+            for stem in stems:
+                self._places[stem].append(place)
         return range(start, len(self._texts))
 
     def gather(self, claim: Wanted, size: GatherSize = _WINDOW) -> list[int]:
@@ -95,9 +105,31 @@ class Sentences:
         Returns:
             Indices of the sentences in their order; empty where none has a word of the claim.
         """
-        weights = _rarity_weights(claim, self._stems)
-        chosen = _choose(self._stems, weights, self._lengths, size, claim.content)
+        chosen = self._choose(claim, size)
         return sorted(_with_neighbours(chosen, self._lengths, size.with_neighbours))
+
+    def _choose(self, claim: Wanted, size: GatherSize) -> set[int]:
+        """Chooses sentences greedily until no word of the claim is missing or no sentence fits."""
+        gains = _Gains(claim, self._places, len(self._texts))
+        missing: int = gains.all_words
+        least = size.min_gain * gains.content_weight(missing)
+        matching = sorted(gains.patterns)
+        candidates = sorted(matching, key=lambda i: -gains.of(i, self._lengths[i], missing))
+        candidates = candidates[:_MAX_CANDIDATES]
+        chosen, n_words = set[int](), 0
+        while candidates and missing:
+            ranked = sorted(candidates, key=lambda i: -gains.of(i, self._lengths[i], missing))
+            for best in ranked:
+                candidates.remove(best)
+                new = missing & gains.patterns[best]
+                fits = n_words + self._lengths[best] <= size.chosen
+                fits = fits and (not least or gains.content_weight(new) >= least)
+                if new and (fits or not chosen):
+                    chosen.add(best)
+                    n_words += self._lengths[best]
+                    missing &= ~new
+                    break  # what the others add is less now
+        return chosen
 
     def text(self, indices: Sequence[int]) -> str:
         """Joins the sentences with these indices."""
@@ -123,49 +155,59 @@ def gather_sentences(sentences: Sequence[str], claim: str) -> str:
     return found.text(found.gather(wanted_of(claim)))
 
 
-def _rarity_weights(claim: Wanted, stems: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Returns the weight of every stem of the claim, by how few of the sentences have it."""
-    seen = Counter(stem for each in stems for stem in each.intersection(claim.weights))
-    return {
-        stem: weight * math.log(1 + len(stems) / seen[stem])
-        for stem, weight in claim.weights.items()
-        if seen[stem]
-    }
+class _Gains:
+    """What each sentence would add for a claim; its words are the bits of a number."""
+
+    def __init__(self, claim: Wanted, places: Mapping[str, Sequence[int]], n_texts: int) -> None:
+        """Looks for the words of a claim.
+
+        Args:
+            claim: The claim.
+            places: The sentences that have each stem.
+            n_texts: Number of sentences.
+        """
+        found = [(stem, w, places[stem]) for stem, w in claim.weights.items() if stem in places]
+        # A word is the rarer, the fewer of the sentences have it.
+        self._weights = [w * math.log(1 + n_texts / len(each)) for _, w, each in found]
+        self._is_content = [stem in claim.content for stem, _, _ in found]
+        self.all_words = (1 << len(found)) - 1
+        """The bits of all words that any sentence has."""
+        self.patterns: dict[int, int] = {}
+        """The words of each sentence that has any."""
+        for bit, (_, _, each) in enumerate(found):
+            for place in each:
+                self.patterns[place] = self.patterns.get(place, 0) | 1 << bit
+        self._said: dict[tuple[int, int], float] = {}
+
+    def of(self, sentence: int, length: int, missing: int) -> float:
+        """Returns the gain of a sentence of some words, where these words are still missing."""
+        pattern = self.patterns[sentence]
+        key = pattern, pattern & missing
+        said = self._said.get(key)
+        if said is None:
+            said = self._said[key] = sum(
+                [
+                    weight * (_REPEATED_WORD_WEIGHT + (missing >> bit & 1))
+                    for bit, weight in enumerate(self._weights)
+                    if pattern >> bit & 1
+                ]
+            )
+        return said / _damped(length)
+
+    def content_weight(self, words: int) -> float:
+        """Returns the weight of those of some words that carry content."""
+        return sum(
+            [
+                weight
+                for bit, weight in enumerate(self._weights)
+                if words >> bit & 1 and self._is_content[bit]
+            ]
+        )
 
 
-def _choose(
-    stems: Sequence[frozenset[str]],
-    weights: Mapping[str, float],
-    lengths: Sequence[int],
-    size: GatherSize,
-    content: Set[str],
-) -> set[int]:
-    """Chooses sentences greedily until no word of the claim is missing or no sentence fits."""
-
-    def gain(i: int, missing: Set[str]) -> float:
-        said = sum(weight * (_REPEATED_WORD_WEIGHT + (word in missing))
-                   for word, weight in weights.items() if word in stems[i])  # fmt: skip
-        return float(said / (_LENGTH_OFFSET + lengths[i]) ** _LENGTH_EXPONENT)
-
-    def adds_enough(new: Set[str]) -> bool:
-        return sum(weights[stem] for stem in new) >= least
-
-    least = size.min_gain * sum(weight for stem, weight in weights.items() if stem in content)
-    missing: set[str] = set(weights)
-    chosen, n_words = set[int](), 0
-    matching = [i for i, each in enumerate(stems) if not missing.isdisjoint(each)]
-    candidates = sorted(matching, key=lambda i: -gain(i, missing))[:_MAX_CANDIDATES]
-    while candidates and missing:
-        best = max(candidates, key=lambda i: gain(i, missing))
-        candidates.remove(best)
-        new = missing & stems[best]
-        fits = n_words + lengths[best] <= size.chosen and adds_enough(new & content)
-        if not new or (chosen and not fits):
-            continue
-        chosen.add(best)
-        n_words += lengths[best]
-        missing -= new
-    return chosen
+@lru_cache(maxsize=1_000)
+def _damped(length: int) -> float:
+    return float((_LENGTH_OFFSET + length) ** _LENGTH_EXPONENT)
 
 
 def _with_neighbours(chosen: Set[int], lengths: Sequence[int], n_words: int) -> set[int]:

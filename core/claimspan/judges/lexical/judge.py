@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
-from functools import partial
 
-from claimspan.judges.lexical.cell_verdicts import (
-    ReadReference,
-    abstention_discount,
-    claim_verdicts,
-)
+from pydantic import JsonValue
+
 from claimspan.judges.lexical.cells import (
-    Verdicts,
     blocks_of,
     context_cells,
     entails,
-    gathered_beyond_one,
     matrix_of,
     verdicts_of,
     with_joint,
 )
-from claimspan.judges.lexical.coverage import Corpus, Reference
 from claimspan.judges.lexical.extraction import extract
-from claimspan.judges.lexical.short_answers import Asking, as_read, short_answer
+from claimspan.judges.lexical.readings import KeptReferences, Reading
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values import VALUES_VERSION, StatedValues
-from claimspan.text.languages import detect_language, languages_of
-from claimspan.verdicts import Claim, Verdict, VerdictMatrix
+from claimspan.judges.values import VALUES_VERSION
+from claimspan.text.languages import detect_language
+from claimspan.verdicts import Claim, VerdictMatrix
 
 __all__ = ["LexicalJudge"]
 
@@ -85,6 +77,7 @@ class LexicalJudge:
                 the texts beside it where one is too short to tell.
         """
         self._language = language
+        self._kept = KeptReferences()
 
     @property
     def name(self) -> str:
@@ -95,6 +88,10 @@ class LexicalJudge:
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
         return f"4+values.{VALUES_VERSION}"
+
+    def arguments(self) -> dict[str, JsonValue]:
+        """Returns the keyword arguments that make an equal judge in another process."""
+        return {"language": self._language}
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
@@ -126,31 +123,7 @@ class LexicalJudge:
         Returns:
             A matrix of shape ``(len(claims), len(references))`` in which every cell is decided.
         """
-        # Other records are evaluated on the same event loop, and other threads wait for the
-        # interpreter: each reference and each cell, of a millisecond or so, is a step of its own.
-        asking = Asking.of(question)
-        languages = self._languages([*references, *(claim.text for claim in claims)])
-        read: list[ReadReference] = []
-        for text, language in zip(references, languages, strict=False):
-            await asyncio.sleep(0)
-            shown = as_read(text, question)
-            read.append(
-                ReadReference(
-                    text=text,
-                    reference=await Reference.read(shown, language),
-                    stated=StatedValues(shown),
-                    short=short_answer(text, asking),
-                    factor=abstention_discount(text),
-                )
-            )
-        corpus = Corpus([each.reference for each in read])
-        rows: list[list[Verdict]] = []
-        for claim in claims:
-            row: list[Verdict] = []
-            for verdict in claim_verdicts(claim, corpus, read, asking):
-                await asyncio.sleep(0)
-                row.append(verdict)
-            rows.append(row)
+        rows = await self._reading(question).verdicts(claims, references)
         return VerdictMatrix.of(rows, len(references))
 
     async def check_cells(
@@ -174,7 +147,9 @@ class LexicalJudge:
             A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for is
             None.
         """
-        found = await self._verdicts(claims, references, cells, question)
+        found = await verdicts_of(
+            self._reading(question).verdicts, claims, references, blocks_of(cells)
+        )
         return matrix_of(found, cells, (len(claims), len(references)))
 
     async def check_context(
@@ -204,26 +179,14 @@ class LexicalJudge:
         """
         width = len(references)
         wanted, single = context_cells(cells, context, width)
-        found = await self._verdicts(claims, references, single, question)
-        open_claims = {i: claims[i].text for i in wanted if not entails(found, i, context)}
-        texts = [references[j] for j in context]
-        for i, text in (await gathered_beyond_one(open_claims, texts, self._language)).items():
-            (together,) = (await self.check([claims[i]], [text], question=question)).verdicts()
-            if together is not None:
-                found[i, width] = together
+        reading = self._reading(question)
+        found = await verdicts_of(reading.verdicts, claims, references, blocks_of(single))
+        open_claims = {i: claims[i] for i in wanted if not entails(found, i, context)}
+        gathered = await reading.gathered(open_claims, [references[j] for j in context])
+        for i, text in gathered.items():
+            found[i, width] = (await reading.verdicts([claims[i]], [text]))[0][0]
         joint = with_joint(found, wanted, context, width)
         return matrix_of(joint, cells, (len(claims), width + 1))
 
-    async def _verdicts(
-        self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        question: str | None,
-    ) -> Verdicts:
-        check = partial(self.check, question=question)
-        return await verdicts_of(check, claims, references, blocks_of(cells))
-
-    def _languages(self, texts: Sequence[str]) -> list[str]:
-        """Returns the language by whose rules each of these texts is read."""
-        return [self._language] * len(texts) if self._language else languages_of(texts)
+    def _reading(self, question: str | None) -> Reading:
+        return Reading(question, self._language, self._kept)

@@ -8,6 +8,7 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.dates import MONTHS
 from claimspan.text.grammar_words import PREPOSITIONS
 from claimspan.text.words import Token
@@ -43,7 +44,7 @@ _MIN_NAME_LETTERS: Final = 3
 _MAX_AGENT_TOKENS: Final = 10
 
 
-def nationality_conflict(claim: Sequence[Token], support: Support) -> str | None:
+def nationality_conflict(claim: Wording, support: Support) -> str | None:
     """Detects another nationality: ``a French series`` against ``an American series``.
 
     Args:
@@ -53,13 +54,15 @@ def nationality_conflict(claim: Sequence[Token], support: Support) -> str | None
     Returns:
         The stem of the claim's nationality; None where there is no conflict.
     """
-    claimed = {t.text.casefold(): t.stem for t in claim if t.text.casefold() in _NATIONALITIES}
+    claimed = claim.read(nationalities)
+    if not claimed:
+        return None
     found = {t.text.casefold() for t in support.sentence} & _NATIONALITIES
     missing = set(claimed.values()) - support.reference.stems
     return min(missing) if missing and found - claimed.keys() else None
 
 
-def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
+def name_conflict(claim: Wording, support: Support) -> str | None:
     """Detects another name after the same words: ``in Montana`` against ``in New Mexico``.
 
     Args:
@@ -69,21 +72,21 @@ def name_conflict(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the claim's name; None where there is no conflict.
     """
-    claim_stems = {token.stem for token in claim}
-    found = _names_by_phrase(support.sentence)
-    for phrase, names in _names_by_phrase(claim).items():
-        others = [name for name in found.get(phrase, ()) if name.stem not in claim_stems]
-        is_missing = support.reference.stems.isdisjoint(name.stem for name in names)
+    for phrase, names in claim.read(names_by_phrase).items():
+        if not support.reference.stems.isdisjoint([name.stem for name in names]):
+            continue
+        found = support.sentence.read(names_by_phrase)
+        others = [name for name in found.get(phrase, ()) if name.stem not in claim.stems]
         is_spelt_out = any(
             _abbreviates(names[0], each, support.sentence) or _abbreviates(each, names[0], claim)
             for each in others
         )
-        if others and is_missing and not is_spelt_out:
+        if others and not is_spelt_out:
             return names[0].stem
     return None
 
 
-def agent_conflict(claim: Sequence[Token], support: Support) -> str | None:
+def agent_conflict(claim: Wording, support: Support) -> str | None:
     """Detects another name of who did something: ``directed by Ana`` for ``directed by Ben``.
 
     Unlike ``name_conflict`` it counts a name that the reference has elsewhere.
@@ -95,8 +98,8 @@ def agent_conflict(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the claim's name; None where there is no conflict.
     """
-    claimed = _agents(claim)
-    found = _agents(support.window) if claimed else {}
+    claimed = claim.read(agents)
+    found = support.window.read(agents) if claimed else {}
     for verb, names in claimed.items():
         others = found.get(verb)
         if others and not set(names) & set(others):
@@ -109,7 +112,7 @@ def is_nationality(token: Token) -> bool:
     return token.text.casefold() in _NATIONALITIES
 
 
-def missing_name(claim: Sequence[Token], support: Support) -> str | None:
+def missing_name(claim: Wording, support: Support) -> str | None:
     """Detects a name that the reference has nowhere: ``built by Plečnik``, ``built by Vurnik``.
 
     A name of which the reference has a part is none: ``David Spade`` where it says ``David``.
@@ -124,16 +127,31 @@ def missing_name(claim: Sequence[Token], support: Support) -> str | None:
     """
     if not claim or claim[0].language == "de":
         return None
-    spelled = " ".join(token.text.casefold() for token in support.reference.tokens)
-    stems = support.reference.stems
-    # The first word of a sentence has a capital letter anyway.
-    for start, end in _capitalised_runs(claim):
-        run = claim[max(start, 1) : end]
-        if run and not any(
-            t.stem in stems or t.text.casefold() in spelled for t in claim[start:end]
-        ):
-            return run[0].stem
+    reference = support.reference
+    for stem, run in claim.read(full_names):
+        if not any(t.stem in reference.stems or reference.has_letters(word) for t, word in run):
+            return stem
     return None
+
+
+def full_names(claim: Wording) -> list[tuple[str, list[tuple[Token, str]]]]:
+    """Returns the names of a claim: the stem to report, and the words, each in lower case too."""
+    if not _has_name(claim):
+        return []
+    # The first word of a sentence has a capital letter anyway.
+    return [
+        (claim[max(start, 1)].stem, [(token, token.text.casefold()) for token in claim[start:end]])
+        for start, end in _capitalised_runs(claim)
+        if end > 1
+    ]
+
+
+def nationalities(words: Wording) -> dict[str, str]:
+    """Returns the nationalities of a claim with their stems."""
+    if _NATIONALITIES.isdisjoint(words.folded):
+        return {}
+    folded = zip(words.folded, words, strict=True)
+    return {word: token.stem for word, token in folded if word in _NATIONALITIES}
 
 
 def _capitalised_runs(claim: Sequence[Token]) -> Iterator[tuple[int, int]]:
@@ -168,9 +186,11 @@ def _has_capital(token: Token) -> bool:
     return token.text[:1].isupper()
 
 
-def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[Token]]:
+def names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[Token]]:
     """Returns the first words of names, by the phrase from a preposition to them."""
     names: dict[str, list[Token]] = {}
+    if not _has_name(tokens):
+        return names
     phrase: list[str] = []
     for token in tokens:
         word = token.text.casefold()
@@ -184,9 +204,11 @@ def _names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[Token]]:
     return names
 
 
-def _agents(tokens: Sequence[Token]) -> dict[str, list[str]]:
+def agents(tokens: Sequence[Token]) -> dict[str, list[str]]:
     """Returns the stems of the names that follow ``by``, by the stem of the participle before."""
     names: dict[str, list[str]] = {}
+    if "by" not in [token.text for token in tokens] or not _has_name(tokens):
+        return names
     for i, token in enumerate(tokens[1:], 1):
         verb = tokens[i - 1]
         if token.text == "by" and verb.text.endswith(("ed", "en")):
@@ -199,6 +221,11 @@ def _agents(tokens: Sequence[Token]) -> dict[str, list[str]]:
 
 def _ends_names(token: Token) -> bool:
     return is_content_word(token) and not token.text[:1].isupper()
+
+
+def _has_name(tokens: Sequence[Token]) -> bool:
+    """Tells whether any word but the first may be a name."""
+    return any([token.text[:1].isupper() for token in tokens[1:]])
 
 
 def _is_name(token: Token) -> bool:

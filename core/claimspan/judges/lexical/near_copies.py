@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
 __all__ = ["NearCopy", "Replacement", "near_copy"]
@@ -55,7 +56,7 @@ class NearCopy(NamedTuple):
     there are many other differences are left out."""
 
 
-def near_copy(claim: Sequence[Token], sentence: Sequence[Token]) -> NearCopy | None:
+def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
     """Aligns a claim with a sentence.
 
     Args:
@@ -66,11 +67,12 @@ def near_copy(claim: Sequence[Token], sentence: Sequence[Token]) -> NearCopy | N
         The alignment; None where the sentence does not have three fifths of the claim's tokens in
         their order.
     """
-    claimed, given = ([token.stem for token in tokens] for tokens in (claim, sentence))
+    claimed = [token.stem for token in claim]
     required = max(_MIN_COPIED * len(claimed), _MIN_COPIED_TOKENS)
-    known = frozenset(given)
-    if sum(stem in known for stem in claimed) < required:
+    known = sentence.stems
+    if sum([stem in known for stem in claimed]) < required:
         return None
+    given = [token.stem for token in sentence]
     matcher = SequenceMatcher(None, given, claimed, autojunk=False)
     opcodes = matcher.get_opcodes()
     if sum(j2 - j1 for tag, _, _, j1, j2 in opcodes if tag == "equal") < required:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from claimspan.text.words import Token, is_function_word, is_negation_word
+from claimspan.judges.lexical.wording import Wording, kind_of
+from claimspan.text.words import Token
 
 __all__ = ["denied_by_claim", "denied_by_sentence"]
 
@@ -27,46 +28,63 @@ _MAX_DENIAL_TOKENS: Final = 20
 _MIN_SHARED_WORDS: Final = 0.6
 
 
-def denied_by_claim(claim: Sequence[Token], sentence: Sequence[Token]) -> str | None:
+def denied_by_claim(claim: Wording, sentence: Wording) -> str | None:
     """Returns the stem of what a claim denies and the sentence affirms; None where nothing is.
 
     Args:
         claim: The tokens of the claim.
         sentence: The tokens of the sentence, read by the rules of the same language.
     """
-    denied = {stem for scope in _scopes(sentence, _LONG_SCOPE_WORDS) for stem in scope}
-    stems = {token.stem for token in sentence}
-    for scope in _scopes(claim, _SCOPE_WORDS):
+    scopes = claim.read(_short_scopes)
+    if not scopes:
+        return None
+    denied = {stem for scope in sentence.read(_long_scopes) for stem in scope}
+    stems = sentence.stems
+    for scope in scopes:
         if scope and stems.issuperset(scope) and not denied.issuperset(scope):
             return scope[0]
     return None
 
 
-def denied_by_sentence(claim: Sequence[Token], sentence: Sequence[Token]) -> str | None:
+def denied_by_sentence(claim: Wording, sentence: Wording) -> str | None:
     """Returns the stem of what a sentence denies and the claim affirms; None where nothing is.
 
     Args:
         claim: The tokens of the claim.
         sentence: The tokens of the sentence, read by the rules of the same language.
     """
-    stems = {token.stem for token in claim}
-    if any(is_negation_word(token) for token in claim):
+    stems = claim.stems
+    if not sentence.read(_negates) or claim.read(_negates):
         return None
     content = {token.stem for token in sentence if _is_content(token)}
     is_short = len(sentence) <= _MAX_DENIAL_TOKENS
     is_about = is_short and len(content & stems) >= _MIN_SHARED_WORDS * len(content)
-    for scope in _scopes(sentence, _SCOPE_WORDS if is_about else _LONG_SCOPE_WORDS):
+    for scope in sentence.read(_short_scopes if is_about else _long_scopes):
         if stems.issuperset(scope) and (is_about or len(scope) == _LONG_SCOPE_WORDS):
             return scope[0] if scope else None
     return None
+
+
+def _negates(words: Wording) -> bool:
+    return any([kind_of(token).is_negation for token in words])
+
+
+def _short_scopes(words: Wording) -> list[list[str]]:
+    return _scopes(words, _SCOPE_WORDS)
+
+
+def _long_scopes(words: Wording) -> list[list[str]]:
+    return _scopes(words, _LONG_SCOPE_WORDS)
 
 
 def _scopes(tokens: Sequence[Token], size: int) -> list[list[str]]:
     """Returns for every negation the stems of the content words that it denies."""
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
+        if not kind_of(token).is_negation:
+            continue
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if is_negation_word(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+        if not (after and after[0].text.casefold() in _AFFIRMING):
             denied = [each.stem for each in after if _is_content(each)][:size]
             scopes.append(denied or _content_stems(tokens[:i])[-1:])
     return scopes
@@ -77,4 +95,4 @@ def _content_stems(tokens: Sequence[Token]) -> list[str]:
 
 
 def _is_content(token: Token) -> bool:
-    return not is_function_word(token) and not is_negation_word(token)
+    return kind_of(token).is_content

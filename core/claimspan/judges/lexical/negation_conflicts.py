@@ -7,7 +7,8 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_by_language import denied_by_claim, denied_by_sentence
-from claimspan.text.words import Token, is_function_word, is_negation_word
+from claimspan.judges.lexical.wording import Wording, kind_of
+from claimspan.text.words import Token
 
 __all__ = [
     "claim_negates",
@@ -29,7 +30,7 @@ _MAX_DENIAL_TOKENS: Final = 20
 _MIN_SHARED_WORDS: Final = 0.6
 
 
-def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
+def claim_negates(claim: Wording, support: Support) -> str | None:
     """Detects a claim that denies what the sentence affirms: ``is not a film``, ``is a film``.
 
     Args:
@@ -41,15 +42,15 @@ def claim_negates(claim: Sequence[Token], support: Support) -> str | None:
     """
     if claim and claim[0].language != "en":
         return denied_by_claim(claim, support.sentence)
-    if has_negation(support.sentence):
+    if not has_negation(claim) or has_negation(support.sentence):
         return None
     denied = _denied_stem(claim, support.sentence)
     # A claim of two sentences may have its negation from the other one.
-    elsewhere = negation_scopes(support.window) if denied else ()
+    elsewhere = support.window.read(negation_scopes) if denied else ()
     return None if any(denied in scope for scope in elsewhere) else denied
 
 
-def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
+def reference_negates(claim: Wording, support: Support) -> str | None:
     """Detects a sentence that denies what the claim affirms: ``is a film``, ``is not a film``.
 
     Args:
@@ -59,34 +60,41 @@ def reference_negates(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the first denied word; None where there is no conflict.
     """
+    if not support.reference.signs.has_negation:
+        return None
     sentence = support.sentence
     if sentence and sentence[0].language != "en":
         return denied_by_sentence(claim, sentence)
-    if len(sentence) > _MAX_DENIAL_TOKENS or _shared_words(sentence, claim) < _MIN_SHARED_WORDS:
+    if len(sentence) > _MAX_DENIAL_TOKENS or not has_negation(sentence) or has_negation(claim):
         return None
-    return None if has_negation(claim) else _denied_stem(sentence, claim)
+    is_about = _shared_words(sentence, claim) >= _MIN_SHARED_WORDS
+    return _denied_stem(sentence, claim) if is_about else None
 
 
-def has_negation(tokens: Sequence[Token]) -> bool:
+def has_negation(words: Wording) -> bool:
     """Tells whether a claim or a sentence denies anything."""
-    return bool(negation_scopes(tokens))
+    return bool(words.read(negation_scopes))
 
 
 def is_content_word(token: Token) -> bool:
     """Tells whether a token is neither a function word nor a negator."""
-    return not is_function_word(token) and not is_negator(token)
+    return kind_of(token).is_content
 
 
-def _shared_words(sentence: Sequence[Token], claim: Sequence[Token]) -> float:
+def _shared_words(sentence: Wording, claim: Wording) -> float:
     """Returns the share of the sentence's content words that the claim has, 0 to 1."""
-    content = {token.stem for token in sentence if is_content_word(token)}
-    return len(content & {token.stem for token in claim}) / max(len(content), 1)
+    content = sentence.read(_content_stems)
+    return len(content & claim.stems) / max(len(content), 1)
 
 
-def _denied_stem(denying: Sequence[Token], affirming: Sequence[Token]) -> str | None:
+def _content_stems(words: Wording) -> frozenset[str]:
+    return frozenset([token.stem for token in words if is_content_word(token)])
+
+
+def _denied_stem(denying: Wording, affirming: Wording) -> str | None:
     """Returns the first stem of a negation scope whose words ``affirming`` has all."""
-    stems = {token.stem for token in affirming}
-    scopes = negation_scopes(denying)
+    scopes = denying.read(negation_scopes)
+    stems = affirming.stems
     return next((scope[0] for scope in scopes if scope and stems.issuperset(scope)), None)
 
 
@@ -94,12 +102,14 @@ def negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     """Returns for every negator the stems of the content words that it denies."""
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
+        if not is_negator(token):
+            continue
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if is_negator(token) and not (after and after[0].text.casefold() in _AFFIRMING):
+        if not (after and after[0].text.casefold() in _AFFIRMING):
             scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
     return scopes
 
 
 def is_negator(token: Token) -> bool:
     """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
-    return is_negation_word(token)
+    return kind_of(token).is_negation

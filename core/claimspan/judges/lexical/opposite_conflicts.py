@@ -6,14 +6,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.opposites_by_language import opposite_in_language
+from claimspan.judges.lexical.wording import DENYING, DENYING_PREFIXES, MIN_PREFIXED, Wording
 from claimspan.text.words import Token, stem
 
-__all__ = ["are_opposites", "opposite_conflict", "prefix_conflict"]
+__all__ = ["are_opposites", "may_turn", "opposite_conflict", "prefix_conflict"]
 
 _OPPOSITES: Final = {
     word: frozenset(against.split())
@@ -58,11 +59,7 @@ _OPPOSITES: Final = {
     for words, against in ((left, right), (right, left))
     for word in words.split()
 }
-# "Unsafe" is the opposite of "safe"; shorter words mostly start with these letters by chance.
-_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
-_MIN_PREFIXED: Final = 5
 _CERTAIN_PREFIXES: Final = ("un", "non")
-_DENYING: Final = frozenset({"not", "non", "never", "isn't", "aren't", "wasn't", "weren't"})
 
 
 # "Longer" and "shorter" are opposites because "long" and "short" are.
@@ -106,7 +103,7 @@ def _table() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(others - {word}) for word, others in opposites.items()}
 
 
-def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:
+def opposite_conflict(claim: Wording, support: Support) -> str | None:
     """Detects an opposite beside the same word.
 
     Args:
@@ -118,8 +115,13 @@ def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:
     """
     if claim and claim[0].language != "en":
         return opposite_in_language(claim, support.sentence)
-    claimed, found = _neighbours(claim), _neighbours(support.sentence)
-    for word in claimed.keys() - found.keys():
+    if not _may_be_opposites(claim, support):
+        return None
+    claimed, found = claim.read(_neighbours), support.sentence.read(_neighbours)
+    # In the order of the claim: that of a set differs from one process to the next.
+    for word in claimed:
+        if word in found:
+            continue
         # A text with both opposites compares two things; to tell which is which takes a grammar.
         opposites = _opposites(word, found.keys()) - claimed.keys()
         if any(claimed[word] & found[opposite] for opposite in opposites):
@@ -127,7 +129,28 @@ def opposite_conflict(claim: Sequence[Token], support: Support) -> str | None:
     return None
 
 
-def prefix_conflict(claim: Sequence[Token], support: Support) -> str | None:
+def may_turn(claim: Wording, support: Support) -> bool:
+    """Tells whether the reference may have an opposite of a word of an English claim anywhere.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+    """
+    sought, signs = claim.read(_sought), support.reference.signs
+    return not (sought.listed.isdisjoint(signs.words) and sought.plain.isdisjoint(signs.turned))
+
+
+def _may_be_opposites(claim: Wording, support: Support) -> bool:
+    sought, signs = claim.read(_sought), support.reference.signs
+    return not (sought.listed.isdisjoint(signs.words) and sought.plain.isdisjoint(signs.bases))
+
+
+def _may_be_prefixed(claim: Wording, support: Support) -> bool:
+    sought, signs = claim.read(_sought), support.reference.signs
+    return not (sought.plain.isdisjoint(signs.turned) and sought.bare.isdisjoint(signs.words))
+
+
+def prefix_conflict(claim: Wording, support: Support) -> str | None:
     """Detects a word that the window has with a denying prefix only: ``refundable``, and back.
 
     What is said of ``they`` stands in another sentence than its subject, so all of the window is
@@ -142,24 +165,51 @@ def prefix_conflict(claim: Sequence[Token], support: Support) -> str | None:
     """
     if claim and claim[0].language != "en":
         return None
-    words = [token.text.casefold() for token in support.window]
+    if not _may_be_prefixed(claim, support):
+        return None
+    words = support.window.folded
     for token in claim:
         word = token.text.casefold()
-        if len(word) >= _MIN_PREFIXED and is_content_word(token):
+        if len(word) >= MIN_PREFIXED and is_content_word(token):
             plain, denied = _occurrences(word, words)
             if denied and not plain:
                 return token.stem
     return None
 
 
+class _Sought(NamedTuple):
+    """What of a text may be the opposite of a word of a claim."""
+
+    listed: Set[str]
+    """Words that are an opposite of one of the claim's words, but for those with a prefix more."""
+
+    bare: Set[str]
+    """What is left of the claim's words without a prefix."""
+
+    plain: Set[str]
+    """The claim's words that a text may have with a prefix."""
+
+
+def _sought(claim: Wording) -> _Sought:
+    words = {token.text.casefold() for token in claim if is_content_word(token)}
+    bare = {base for word in words for base in _bare(word)}
+    listed = bare.union(*(_OPPOSITES.get(word, ()) for word in words))
+    return _Sought(listed, bare, {word for word in words if len(word) >= MIN_PREFIXED})
+
+
+def _bare(word: str) -> set[str]:
+    """Returns what is left of a word without a prefix that may deny."""
+    bare = {word.removeprefix(p) for p in DENYING_PREFIXES if word.startswith(p)}
+    return {base for base in bare if len(base) >= MIN_PREFIXED}
+
+
 def _occurrences(word: str, words: Sequence[str]) -> tuple[int, int]:
     """Returns how often a text has a word, and how often with the opposite sign of its prefix."""
-    bare = {word.removeprefix(p) for p in _PREFIXES if word.startswith(p)}
-    opposites = {each for each in bare if _is_prefixed(word, each)}
-    opposites |= {p + word for p in _PREFIXES if _is_prefixed(p + word, word)}
+    opposites = {each for each in _bare(word) if _is_prefixed(word, each)}
+    opposites |= {p + word for p in DENYING_PREFIXES if _is_prefixed(p + word, word)}
     plain, denied = 0, 0
     for before, each in zip(("", *words), words, strict=False):
-        is_denied = before in _DENYING
+        is_denied = before in DENYING
         if each == word:
             plain, denied = plain + (not is_denied), denied + is_denied
         elif each in opposites:  # "not enforceable" is as much as "unenforceable"
@@ -169,7 +219,7 @@ def _occurrences(word: str, words: Sequence[str]) -> tuple[int, int]:
 
 def _is_prefixed(long: str, short: str) -> bool:
     """Tells whether one word is the other with a prefix that denies it, not by chance."""
-    if len(short) < _MIN_PREFIXED:
+    if len(short) < MIN_PREFIXED:
         return False
     # "Improve" does not deny "prove": only WordNet's pairs count where a prefix means more.
     return long.startswith(_CERTAIN_PREFIXES) or stem(short) in _table().get(stem(long), ())
@@ -177,10 +227,8 @@ def _is_prefixed(long: str, short: str) -> bool:
 
 def _opposites(word: str, among: Set[str]) -> set[str]:
     """Returns the opposites of a word: those of the list, and those made by a prefix."""
-    prefixed = {prefix + word for prefix in _PREFIXES if len(word) >= _MIN_PREFIXED}
-    bare = {word.removeprefix(prefix) for prefix in _PREFIXES if word.startswith(prefix)}
-    bare = {base for base in bare if len(base) >= _MIN_PREFIXED}
-    return (prefixed | bare | _OPPOSITES.get(word, frozenset())) & among
+    prefixed = {prefix + word for prefix in DENYING_PREFIXES if len(word) >= MIN_PREFIXED}
+    return (prefixed | _bare(word) | _OPPOSITES.get(word, frozenset())) & among
 
 
 def _neighbours(tokens: Sequence[Token]) -> dict[str, set[str]]:

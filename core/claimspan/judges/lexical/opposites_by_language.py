@@ -6,11 +6,12 @@ dictionaries of the languages and fitted to no data set.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from claimspan.text.words import Token, is_function_word, is_negation_word, stem
+from claimspan.judges.lexical.wording import Wording, kind_of
+from claimspan.text.words import is_function_word, stem
 
 __all__ = ["opposite_in_language"]
 
@@ -48,7 +49,7 @@ _PAIRS: Final = {
 _MIN_SHARED_WORDS: Final = 0.5
 
 
-def opposite_in_language(claim: Sequence[Token], sentence: Sequence[Token]) -> str | None:
+def opposite_in_language(claim: Wording, sentence: Wording) -> str | None:
     """Returns the stem of a word whose opposite the sentence has in its place.
 
     Args:
@@ -59,9 +60,9 @@ def opposite_in_language(claim: Sequence[Token], sentence: Sequence[Token]) -> s
         None where the sentence has the word itself, no opposite, a negation that turns it around,
         or less than half of the claim's other words.
     """
-    if not claim or any(is_negation_word(token) for token in (*claim, *sentence)):
+    if not claim or claim.read(_negates) or sentence.read(_negates):
         return None
-    stems = {token.stem for token in sentence}
+    stems = sentence.stems
     opposites = _opposites(claim[0].language)
     turned = [
         token.stem
@@ -70,6 +71,10 @@ def opposite_in_language(claim: Sequence[Token], sentence: Sequence[Token]) -> s
     ]
     rest = {t.stem for t in claim if not is_function_word(t)} - set(turned)
     return turned[0] if turned and len(rest & stems) > _MIN_SHARED_WORDS * len(rest) else None
+
+
+def _negates(words: Wording) -> bool:
+    return any([kind_of(token).is_negation for token in words])
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
 __all__ = ["exchanged_roles", "swapped_sides", "turned_voice"]
@@ -40,7 +41,7 @@ _MAX_SIDE: Final = 4
 """Content words on a side of a verb that may name who or what it is about."""
 
 
-def exchanged_roles(claim: Sequence[Token], support: Support) -> str | None:
+def exchanged_roles(claim: Wording, support: Support) -> str | None:
     """Detects two parts of a sentence that changed places: ``B bought A`` for ``A bought B``.
 
     Args:
@@ -61,7 +62,7 @@ def exchanged_roles(claim: Sequence[Token], support: Support) -> str | None:
     return claimed[0] if pivot and not _is_harmless(pivot) else None
 
 
-def swapped_sides(claim: Sequence[Token], support: Support) -> str | None:
+def swapped_sides(claim: Wording, support: Support) -> str | None:
     """Detects a verb whose subject and object changed places in a sentence of other form.
 
     Args:
@@ -72,7 +73,9 @@ def swapped_sides(claim: Sequence[Token], support: Support) -> str | None:
         The stem of the verb; None where there is no conflict.
     """
     sentence = support.sentence
-    if support.coverage < _MIN_COVERAGE or bool(_agents(claim)) != bool(_agents(sentence)):
+    if support.coverage < _MIN_COVERAGE or bool(claim.read(_agents)) != bool(
+        sentence.read(_agents)
+    ):
         return None
     given = Counter(token.stem for token in sentence)
     for place, token in enumerate(claim):
@@ -88,7 +91,7 @@ def swapped_sides(claim: Sequence[Token], support: Support) -> str | None:
     return None
 
 
-def turned_voice(claim: Sequence[Token], support: Support) -> str | None:
+def turned_voice(claim: Wording, support: Support) -> str | None:
     """Detects a passive with the roles of the active: ``A was bought by B`` for ``A bought B``.
 
     Args:
@@ -98,7 +101,7 @@ def turned_voice(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the verb; None where there is no conflict.
     """
-    passive, active = _agents(claim), _agents(support.sentence)
+    passive, active = claim.read(_agents), support.sentence.read(_agents)
     if passive and not active:
         return _turned(claim, passive, support.sentence)
     return _turned(support.sentence, active, claim) if active and not passive else None
@@ -106,6 +109,8 @@ def turned_voice(claim: Sequence[Token], support: Support) -> str | None:
 
 def _agents(tokens: Sequence[Token]) -> list[int]:
     """Returns the positions of the verbs that ``by`` follows."""
+    if "by" not in [token.text for token in tokens]:
+        return []
     return [
         i - 1
         for i, token in enumerate(tokens)

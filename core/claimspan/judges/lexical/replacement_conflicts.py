@@ -16,6 +16,7 @@ from claimspan.judges.lexical.name_conflicts import is_nationality
 from claimspan.judges.lexical.near_copies import NearCopy, Replacement
 from claimspan.judges.lexical.negation_conflicts import is_negator, negation_scopes
 from claimspan.judges.lexical.opposite_conflicts import are_opposites
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.units import UNITS
 from claimspan.text.words import FUNCTION_WORDS, Token, stem
 
@@ -191,7 +192,7 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
     return None
 
 
-def turned_degree(claim: Sequence[Token], support: Support) -> str | None:
+def turned_degree(claim: Wording, support: Support) -> str | None:
     """Detects ``denser`` or ``more dense`` where the sentence says ``less dense``, or reversed.
 
     Args:
@@ -201,15 +202,15 @@ def turned_degree(claim: Sequence[Token], support: Support) -> str | None:
     Returns:
         The stem of the claim's word; None where there is no conflict.
     """
-    claimed = _degrees(claim)
+    claimed = claim.read(degrees)
     if not claimed:
         return None
-    found = _degrees(support.sentence)
+    found = support.sentence.read(degrees)
     turned = {(base, not is_more) for base, is_more in claimed} & (found - claimed)
     return min(turned)[0] if turned else None
 
 
-def unfounded_generalisation(claim: Sequence[Token], support: Support) -> str | None:
+def unfounded_generalisation(claim: Wording, support: Support) -> str | None:
     """Detects ``all``, ``every`` or ``always`` in a claim where the reference limits nothing so.
 
     Args:
@@ -219,11 +220,19 @@ def unfounded_generalisation(claim: Sequence[Token], support: Support) -> str | 
     Returns:
         The stem of the claim's word; None where there is no conflict.
     """
-    general = next((i for i, t in enumerate(claim) if t.text.casefold() in _GENERAL), None)
-    if general is None or _is_idiom(claim, general):
+    general = claim.read(generalisation)
+    if general is None:
         return None
-    known = any(token.text.casefold() in _UNIVERSAL | _NONE for token in support.window)
-    return None if known else claim[general].stem
+    known = any(word in _UNIVERSAL or word in _NONE for word in support.window.folded)
+    return None if known else general
+
+
+def generalisation(claim: Wording) -> str | None:
+    """Returns the stem of the first ``all``, ``every`` or ``always``; None where it is an idiom."""
+    if _GENERAL.isdisjoint(claim.folded):
+        return None
+    general = next((i for i, word in enumerate(claim.folded) if word in _GENERAL), None)
+    return None if general is None or _is_idiom(claim, general) else claim[general].stem
 
 
 def _is_idiom(tokens: Sequence[Token], position: int) -> bool:
@@ -233,10 +242,10 @@ def _is_idiom(tokens: Sequence[Token], position: int) -> bool:
     return after == ["the", "time"] or any(token.text in _BEFORE_ALL for token in before)
 
 
-def _degrees(tokens: Sequence[Token]) -> set[tuple[str, bool]]:
+def degrees(tokens: Sequence[Token]) -> set[tuple[str, bool]]:
     """Returns the stems of what is compared, each with whether there is more of it."""
     found: set[tuple[str, bool]] = set()
-    if not any(token.text == "than" for token in tokens):
+    if "than" not in [token.text for token in tokens]:
         return found
     for before, token in pairwise(tokens):
         if before.text in ("more", "less"):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import word_weight
+from claimspan.judges.lexical.wording import Wording
 from claimspan.judges.protocol import Cell
 from claimspan.judges.references import AnswerText
 from claimspan.judges.values import check_value, is_bare_value
@@ -23,6 +24,7 @@ __all__ = [
     "REPEATS_QUESTION",
     "Asking",
     "ShortAnswer",
+    "answer_and_shown",
     "as_read",
     "base_stem",
     "claimed_polarity",
@@ -85,15 +87,14 @@ class Asking(NamedTuple):
         stems = _base_stems(tokenize(question)) - _ASKING if question else frozenset[str]()
         return cls(question, stems)
 
-    def relevance(self, tokens: Sequence[Token]) -> float:
+    def relevance(self, words: Wording) -> float:
         """Returns the share of the question's words that a text has, 0 to 1.
 
         Args:
-            tokens: The tokens of the text.
+            words: The words of the text.
         """
         wanted = {each[:_BEGINNING] for each in self.stems}
-        shared = wanted & {each[:_BEGINNING] for each in _base_stems(tokens)}
-        return len(shared) / max(len(wanted), 1)
+        return len(wanted & words.read(_beginnings)) / max(len(wanted), 1)
 
 
 class ShortAnswer(NamedTuple):
@@ -125,9 +126,23 @@ def as_read(reference: str, question: str | None) -> str:
         reference: A text that claims are checked against.
         question: The question; None where unknown.
     """
-    statement = as_statement(question, reference)
+    return _shown(reference, Asking.of(question), as_statement(question, reference))
+
+
+def answer_and_shown(reference: str, asking: Asking) -> tuple[ShortAnswer | None, str]:
+    """Returns what ``short_answer`` and ``as_read`` do, of a reference that is read once.
+
+    Args:
+        reference: A text that claims are checked against.
+        asking: The question.
+    """
+    statement = as_statement(asking.question, reference)
+    return _answer(reference, asking, statement), _shown(reference, asking, statement)
+
+
+def _shown(reference: str, asking: Asking, statement: str) -> str:
     if statement == reference:
-        opening = opening_statement(reference, Asking.of(question))
+        opening = opening_statement(reference, asking)
         statement = f"{opening} {reference}" if opening else reference
     return AnswerText(statement) if isinstance(reference, AnswerText) else statement
 
@@ -147,7 +162,7 @@ def opening_statement(text: str, asking: Asking) -> str | None:
     if says is None or not asking.question:
         return None
     statement = as_statement(asking.question, "Yes" if says else "No")
-    relevance = asking.relevance(tokenize(text[:_OPENING_CHARACTERS]))
+    relevance = asking.relevance(Wording(tokenize(text[:_OPENING_CHARACTERS])))
     is_short = len(text[:_OPENING_CHARACTERS].split()) <= _MAX_SHORT_WORDS
     is_about_it = relevance > 0 if is_short else relevance >= IS_RELEVANT
     is_answer = isinstance(text, AnswerText) or is_about_it
@@ -161,18 +176,25 @@ def short_answer(reference: str, asking: Asking) -> ShortAnswer | None:
         reference: A text that claims are checked against; an ``AnswerText``, or a few words.
         asking: The question.
     """
+    return _answer(reference, asking, as_statement(asking.question, reference))
+
+
+def _answer(reference: str, asking: Asking, statement: str) -> ShortAnswer | None:
     says = polarity(reference)
-    if as_statement(asking.question, reference) != reference:
-        stems = content_weights(tokenize(reference))
-        own = {stem: weight for stem, weight in stems.items() if stem not in asking.stems}
-        return ShortAnswer(reference, own or stems, says)
+    if statement != reference:
+        return ShortAnswer(reference, _own_weights(reference, asking), says)
     if says is None or not opening_statement(reference, asking):
         says = _echoed_polarity(reference, asking)
     if isinstance(reference, AnswerText) and asking.question:
-        stems = content_weights(tokenize(reference))
-        own = {stem: weight for stem, weight in stems.items() if stem not in asking.stems}
-        return ShortAnswer("", own, says, is_text=True)
+        return ShortAnswer("", _own_weights(reference, asking), says, is_text=True)
     return None if says is None else ShortAnswer("", {}, says)
+
+
+def _own_weights(answer: str, asking: Asking) -> Mapping[str, float]:
+    """Returns the weights of an answer's words that its question does not give; of all, if none."""
+    stems = content_weights(tokenize(answer))
+    own = {stem: weight for stem, weight in stems.items() if stem not in asking.stems}
+    return own or stems
 
 
 def written(claim: Claim, question: str | None) -> str:
@@ -222,10 +244,10 @@ def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdi
     """
     if short.polarity is not None:
         return _polar_verdict(claim, short, asking)
-    if not is_bare_value(short.text):
+    if not short.text or not is_bare_value(short.text):
         return None
     found = check_value(short.text, claim.text, asking.question)
-    relevance = asking.relevance(tokenize(claim.text))
+    relevance = asking.relevance(Wording(tokenize(claim.text)))
     if found and found.label is Label.ENTAILED:
         digits = sum(character.isdigit() for character in short.text)
         is_sure = relevance >= IS_RELEVANT or digits >= _TELLING_DIGITS
@@ -367,6 +389,10 @@ def base_stem(token: Token) -> str:
     word = token.text.casefold()
     base = base_form(word)
     return token.stem if base == word else stem(base)
+
+
+def _beginnings(words: Wording) -> frozenset[str]:
+    return frozenset([each[:_BEGINNING] for each in _base_stems(words)])
 
 
 def _base_stems(tokens: Sequence[Token]) -> frozenset[str]:

@@ -14,16 +14,19 @@ from claimspan.judges.values.check import (
     VALUES_VERSION,
     check_value,
     is_bare_value,
+    says_value_alone,
     telling_values,
 )
 from claimspan.judges.values.comparison import is_same_value
 from claimspan.judges.values.conflicts import (
     ValueConflict,
+    conflicts_of,
+    equal_places,
     equal_values,
     value_conflicts,
     with_values,
 )
-from claimspan.judges.values.stated import StatedValues
+from claimspan.judges.values.stated import StatedValues, stems_within
 
 __all__ = [
     "VALUES_VERSION",
@@ -32,9 +35,13 @@ __all__ = [
     "ValueConflict",
     "asked_value",
     "check_value",
+    "conflicts_of",
+    "equal_places",
     "equal_values",
     "is_bare_value",
     "is_same_value",
+    "says_value_alone",
+    "stems_within",
     "telling_values",
     "value_conflicts",
     "with_values",

@@ -18,7 +18,7 @@ from claimspan.judges.values.relations import (
     time_relation,
     year_date,
 )
-from claimspan.judges.values.stated import Item
+from claimspan.judges.values.stated import Item, StatedValues
 from claimspan.text.amount_marks import BOUND_WORDS, HEDGE_WORDS
 from claimspan.text.amounts import Amount
 from claimspan.text.clock_times import ClockTime
@@ -27,7 +27,13 @@ from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
-__all__ = ["VALUES_VERSION", "check_value", "is_bare_value", "telling_values"]
+__all__ = [
+    "VALUES_VERSION",
+    "check_value",
+    "is_bare_value",
+    "says_value_alone",
+    "telling_values",
+]
 
 VALUES_VERSION: Final = "3"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""
@@ -76,6 +82,15 @@ def is_bare_value(claim: str) -> bool:
         claim: The text of the claim.
     """
     return bool(_bare_values(claim))
+
+
+def says_value_alone(claim: StatedValues) -> bool:
+    """Tells what ``is_bare_value`` does, of a claim whose values are read for more than that.
+
+    Args:
+        claim: The claim, as if it were a text that states values.
+    """
+    return len(claim.text) <= _MAX_CHARACTERS and bool(_if_alone(claim.text, claim.values))
 
 
 def check_value(claim: str, reference: str, question: str | None = None) -> Verdict | None:
@@ -153,9 +168,11 @@ def _is_telling(claim: str, asked: Asked) -> bool:
 
 def _bare_values(claim: str) -> Values:
     """The values of a claim that has nothing else; empty for other claims."""
-    if len(claim) > _MAX_CHARACTERS:
-        return Values()
-    values = read_values(claim)
+    return _if_alone(claim, read_values(claim)) if len(claim) <= _MAX_CHARACTERS else Values()
+
+
+def _if_alone(claim: str, values: Values) -> Values:
+    """The values of a claim; none where it says anything beside them."""
     found = values._replace(amounts=[a for a in values.amounts if a.kind != "label"])
     covered = 0
     rest: list[str] = []

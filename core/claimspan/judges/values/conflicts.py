@@ -7,13 +7,21 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from claimspan.judges.values.equality import has_other_unit, is_same_slot, relation
-from claimspan.judges.values.stated import Item, Sentence, StatedValues, items_of, start_of
+from claimspan.judges.values.relations import Relation
+from claimspan.judges.values.stated import Item, Sentence, StatedValues
 from claimspan.text.amounts import Amount
 from claimspan.text.dates import Date
-from claimspan.text.values import read_values
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["ConflictKind", "ValueConflict", "equal_values", "value_conflicts", "with_values"]
+__all__ = [
+    "ConflictKind",
+    "ValueConflict",
+    "conflicts_of",
+    "equal_places",
+    "equal_values",
+    "value_conflicts",
+    "with_values",
+]
 
 ConflictKind = Literal["number", "date", "unit", "missing"]
 """``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
@@ -26,15 +34,9 @@ _SOME_TOPIC: Final = 0.3
 _SAME_NEGATION: Final = 0.9
 # Where the claim's value stands elsewhere, only a copy of a sentence shows that it was changed.
 _COPIED: Final = 0.9
-_NEGATION: Final = re.compile(
-    r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
-    re.IGNORECASE,
-)
 # The share of claims in the tune halves with such a value that people did not call entailed.
 _NOT_ENTAILED: Final = 0.82
 _SEASON: Final = re.compile(r"\b\d{4}\s?[-–/]\s?$")
-# A part of a claim with fewer content words is not known by them.
-_MIN_WORDS: Final = 4
 # Where it has nearly all of them it is the claim's own sentence, with another value in it.
 _SAME_SENTENCE: Final = 0.8
 
@@ -63,31 +65,52 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
         claim: The text of the claim.
         reference: The values of the reference.
     """
-    if reference.quotes(claim):
+    return conflicts_of(StatedValues(claim), reference)
+
+
+def conflicts_of(claim: StatedValues, reference: StatedValues) -> Iterator[ValueConflict]:
+    """Yields what ``value_conflicts`` does, of a claim that many references are read for.
+
+    Args:
+        claim: The values of the claim.
+        reference: The values of the reference.
+    """
+    if not claim.items or reference.quotes(claim.text):
         return
-    for part in _parts(claim):
+    for part in claim.parts:
         sentences = [(each.share_of(part.words), each) for each in reference.sentences]
-        # The sentence of a negated claim may have another value, unless it has the negation too.
-        needed = _SAME_NEGATION if _NEGATION.search(part.text) else _SAME_SENTENCE
         near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
         for each in part.values:
-            is_elsewhere = any(relation(each, given) == "same" for given in reference.items)
-            copied = max(needed, _COPIED) if is_elsewhere else needed
-            own = [sentence for share, sentence in sentences if share >= copied]
-            kind = _changed(each, part.values, own, near)
-            if kind is None and needed == _SAME_SENTENCE and _is_telling(claim, each):
+            kind = _in_own_sentence(each, part, reference, sentences)
+            if kind is None and not part.is_negated and _is_telling(claim.text, each):
                 kind = _missing(each, reference, near)
-            if kind is not None and (kind != "missing" or _is_exact(claim, each)):
+            if kind is not None and (kind != "missing" or _is_exact(claim.text, each)):
                 yield ValueConflict(kind, each.start, each.end)
 
 
-def _parts(claim: str) -> Iterator[Sentence]:
-    """Yields the sentences of a claim that have values, each with the words to know it by."""
-    whole = StatedValues(claim)
-    parts = whole.sentences
-    if len(parts) == 1 or any(len(part.words) < _MIN_WORDS for part in parts):
-        parts = [Sentence(claim, sorted(whole.items, key=start_of))] if parts else []
-    yield from parts
+def _in_own_sentence(
+    value: Item,
+    part: Sentence,
+    reference: StatedValues,
+    sentences: Sequence[tuple[float, Sentence]],
+) -> ConflictKind | None:
+    """What the sentence with nearly all words of a claim says against one of its values.
+
+    Args:
+        value: The value of the claim.
+        part: The part of the claim that it is in.
+        reference: The values of the reference.
+        sentences: The sentences of the reference, each with its share of the words of the part.
+    """
+    # The sentence of a negated claim may have another value, unless it has the negation too.
+    needed = _SAME_NEGATION if part.is_negated else _SAME_SENTENCE
+    if not any(share >= needed for share, _ in sentences):
+        return None
+    is_elsewhere = any(relation(value, given) == "same" for given in reference.items)
+    copied = max(needed, _COPIED) if is_elsewhere else needed
+    own = [sentence for share, sentence in sentences if share >= copied]
+    near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
+    return _changed(value, part.values, own, near)
 
 
 def with_values(verdict: Verdict, claim: str, reference: StatedValues) -> Verdict:
@@ -125,17 +148,28 @@ def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int
         claim: The text of the claim.
         reference: The values of the reference.
     """
-    claimed = sorted(items_of(read_values(claim)), key=start_of)
-    if not claimed:
+    return equal_places(StatedValues(claim), reference)
+
+
+def equal_places(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[int, int]]:
+    """Yields what ``equal_values`` does, of a claim that many references are read for.
+
+    Args:
+        claim: The values of the claim.
+        reference: The values of the reference.
+    """
+    if not claim.items:
         return
-    words = Sentence(claim, claimed).words
+    words = claim.whole.words
+    if not reference.may_share(words, _SOME_TOPIC):
+        return
     near = [
         given
         for sentence in reference.sentences
         if sentence.share_of(words) >= _SOME_TOPIC
         for given in sentence.values
     ]
-    for each in claimed:
+    for each in claim.whole.values:
         if any(relation(each, given) == "same" for given in near):
             yield each.start, each.end
 
@@ -189,9 +223,12 @@ def _missing(
         reference: The values of the reference.
         sentences: The sentences that are about the same thing.
     """
-    relations = {relation(value, given) for given in reference.items}
-    if "same" in relations:
-        return None
+    relations: set[Relation] = set()
+    for each in reference.items:
+        found = relation(value, each)
+        if found == "same":
+            return None
+        relations.add(found)
     given = [each for sentence in sentences for each in sentence.values]
     # "In 1767" leaves a day of that year open, but not beside another day.
     is_open = "open" in relations

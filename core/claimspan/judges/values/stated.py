@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from typing import Final
 
@@ -15,7 +15,7 @@ from claimspan.text.dates import Date
 from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["Item", "Sentence", "StatedValues", "items_of", "start_of"]
+__all__ = ["Item", "Sentence", "StatedValues", "items_of", "start_of", "stems_within"]
 
 Item = Amount | Date | ClockTime
 """One value of a text."""
@@ -23,6 +23,15 @@ Item = Amount | Date | ClockTime
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[^\W_a-z]|[\"“(*])|\n+")
 _NO_CONTENT: Final = FUNCTION_WORDS | HEDGE_WORDS
 _WORD: Final = re.compile(r"[^\W\d_]+")
+_ENDS_VALUE: Final = re.compile(r"quarter|part|celsius|celzija|fahrenheit", re.IGNORECASE)
+
+
+# A part of a claim with fewer content words is not known by them.
+_MIN_WORDS: Final = 4
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 class Sentence:
@@ -43,6 +52,11 @@ class Sentence:
             done = max(each.end - self._start, done)
         return _content(" ".join((*rest, self.text[done:])))
 
+    @cached_property
+    def is_negated(self) -> bool:
+        """Whether it denies anything."""
+        return _NEGATION.search(self.text) is not None
+
     def share_of(self, words: frozenset[str]) -> float:
         """The share of some words that the sentence has."""
         return len(words & self.words) / len(words) if words else 0.0
@@ -51,13 +65,27 @@ class Sentence:
 class StatedValues:
     """The values of one text, with the sentences that they stand in; read when first asked for."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, words: Callable[[], Set[str] | None] | None = None) -> None:
         """Keeps the text; nothing is read yet.
 
         Args:
             text: A reference.
+            words: Returns stems among which are those of all its words, as ``stems_within`` gives
+                them; None where they are not known.
         """
-        self._text = text
+        self.text = text
+        """The text."""
+        self._stems_within = words
+
+    def may_share(self, words: frozenset[str], least: float) -> bool:
+        """Tells whether a sentence may have this share of some words; no value is read for that.
+
+        Args:
+            words: The words of a claim.
+            least: The share.
+        """
+        stems = self._stems_within() if self._stems_within is not None else None
+        return stems is None or (bool(words) and len(words & stems) / len(words) >= least)
 
     def quotes(self, claim: str) -> bool:
         """Tells whether the text has a claim word for word.
@@ -65,12 +93,12 @@ class StatedValues:
         Args:
             claim: The text of the claim.
         """
-        return claim.strip(" .") in self._text
+        return claim.strip(" .") in self.text
 
     @cached_property
     def values(self) -> Values:
         """The values of the text."""
-        return read_values(self._text)
+        return read_values(self.text)
 
     @cached_property
     def items(self) -> Sequence[Item]:
@@ -78,21 +106,51 @@ class StatedValues:
         return list(items_of(self.values))
 
     @cached_property
+    def whole(self) -> Sentence:
+        """The text as if it were one sentence."""
+        return Sentence(self.text, sorted(self.items, key=start_of))
+
+    @cached_property
+    def parts(self) -> Sequence[Sentence]:
+        """The sentences of a claim that have values, each with the words to know it by."""
+        parts = self.sentences
+        if len(parts) == 1 or any(len(part.words) < _MIN_WORDS for part in parts):
+            return [self.whole] if parts else []
+        return parts
+
+    @cached_property
     def sentences(self) -> Sequence[Sentence]:
         """The sentences that have values."""
-        ends = [match.start() for match in _SENTENCE_END.finditer(self._text)]
-        items = sorted(self.items, key=start_of)
+        if not self.items:
+            return []
+        ends = [match.start() for match in _SENTENCE_END.finditer(self.text)]
+        items = self.whole.values
         sentences: list[Sentence] = []
         start = place = 0
-        for end in (*ends, len(self._text)):
+        for end in (*ends, len(self.text)):
             inside: list[Item] = []
             while place < len(items) and items[place].start < end:
                 inside.append(items[place])
                 place += 1
             if inside:
-                sentences.append(Sentence(self._text[start:end], inside, start))
+                sentences.append(Sentence(self.text[start:end], inside, start))
             start = end
         return sentences
+
+
+def stems_within(words: Iterable[str]) -> Iterator[str]:
+    """Yields stems among which are those of ``Sentence.words``, whatever values stand between.
+
+    Args:
+        words: All words of a text, with or without digits, signs and what stands between them.
+    """
+    for each in words:
+        for match in _WORD.finditer(each):
+            word = match.group()
+            yield stem(word)
+            # A value may end within a word: "the first quarterly", "a third-party".
+            if cut := _ENDS_VALUE.match(word):
+                yield from (stem(word[cut.end() :]), stem(word[cut.end() + 1 :]))
 
 
 def items_of(values: Values) -> Iterator[Item]:

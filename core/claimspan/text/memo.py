@@ -1,0 +1,84 @@
+"""Remembers what was worked out for a word, since the words of texts repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar, cast
+
+__all__ = ["Memo", "MemoByLanguage"]
+
+_T = TypeVar("_T")
+
+# Longer ones are keys, addresses or runs of a script without blanks, which do not come again.
+_LONGEST: Final = 40
+# A run of Chinese is many tokens, and does not come again either.
+_MOST_PARTS: Final = 4
+# More than have rules of their own.
+_MOST_LANGUAGES: Final = 64
+
+
+class Memo(dict[str, _T]):
+    """Results by the word that they were worked out from; ``memo[word]`` works a new one out.
+
+    Subscription is a plain look-up in a dictionary, which takes a third of the time of
+    ``functools.lru_cache``. Threads may share it: one of them at most works a result out again. It
+    holds single words, never a text, so that no content of a record stays in memory with it.
+    """
+
+    def __init__(
+        self, work_out: Callable[[str], _T], most: int, room: MemoByLanguage[_T] | None = None
+    ) -> None:
+        """Starts with no results.
+
+        Args:
+            work_out: Gives the result of a word, the same one each time.
+            most: How many results are kept; all are dropped where one more comes.
+            room: The memos that keep so many together; None for this one alone.
+        """
+        super().__init__()
+        self._work_out = work_out
+        self._most = most
+        self._room = room
+
+    def __missing__(self, word: str) -> _T:
+        """Works out a result and keeps it, unless it is large or that of a long word."""
+        result = self._work_out(word)
+        if len(word) <= _LONGEST and not _is_large(result):
+            if (len(self) if self._room is None else self._room.size) >= self._most:
+                (self if self._room is None else self._room).clear()
+            self[word] = result
+        return result
+
+
+def _is_large(result: object) -> bool:
+    return isinstance(result, tuple) and len(cast("tuple[object, ...]", result)) > _MOST_PARTS
+
+
+class MemoByLanguage(dict[str, Memo[_T]]):
+    """A memo for each language, as ``memos[language][word]``; all keep so many words together."""
+
+    def __init__(self, work_out: Callable[[str, str], _T], most: int) -> None:
+        """Starts with no results.
+
+        Args:
+            work_out: Gives the result of a language and a word, the same one each time.
+            most: How many results of all languages are kept.
+        """
+        super().__init__()
+        self._work_out = work_out
+        self._most = most
+
+    def __missing__(self, language: str) -> Memo[_T]:
+        """Makes the memo of a language."""
+        if len(self) >= _MOST_LANGUAGES:
+            self.clear()
+        made = Memo(partial(self._work_out, language), self._most, self)
+        # Of two threads that make one at a time, both get the first one.
+        return self.setdefault(language, made)
+
+    @property
+    def size(self) -> int:
+        """How many results are kept."""
+        # A copy: another thread may add a language.
+        return sum(map(len, tuple(self.values())))
