@@ -200,7 +200,7 @@ def test_an_evaluation_says_where_it_rests_on_words_alone(
 def test_the_event_loop_stays_free_while_it_reads() -> None:
     async def turns_while_checking() -> int:
         done = asyncio.ensure_future(
-            JUDGE.check([Claim(text="The Danube is long.")], [PASSAGE] * 8)
+            JUDGE.check([Claim(text="It is long.")], [f"{PASSAGE} Copy {at}." for at in range(8)])
         )
         turns = 0
         while not done.done():

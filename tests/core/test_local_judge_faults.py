@@ -242,7 +242,8 @@ def test_a_fork_with_a_warm_judge_leaves_one_that_works_on_either_side(paralleli
 @needs_fork
 def test_a_fork_while_the_judge_loads_or_computes_leaves_one_that_works() -> None:
     code = (
-        FORK + "def busy():\n"
+        FORK + "judge = LocalJudge(known_bytes=0)\n"
+        "def busy():\n"
         "    while True:\n"
         "        check(40)\n"
         "threading.Thread(target=busy, daemon=True).start()\n"
@@ -252,6 +253,26 @@ def test_a_fork_while_the_judge_loads_or_computes_leaves_one_that_works() -> Non
     ended = _run(code)
 
     assert ended.stdout.split() == ["0"] * 8, ended.stderr
+
+
+@needs_fork
+def test_a_fork_while_a_thread_reads_a_passage_leaves_a_child_that_can_read_it() -> None:
+    code = (
+        "from claimspan.judges.local.windows import Passage\n"
+        "lock = getattr(vars(Passage)['windows'], 'lock', threading.RLock())\n"
+        "held = threading.Event()\n"
+        "def hold():\n"
+        "    with lock:\n"
+        "        held.set()\n"
+        "        time.sleep(300)\n"
+        "threading.Thread(target=hold, daemon=True).start()\n"
+        "held.wait(60)\n" + FORK.replace("check(3)", "Passage(PASSAGE, 'en').windows") + ""
+        "print(in_child(os._exit), flush=True)\n"
+        "os._exit(0)\n"
+    )
+    ended = _run(code)
+
+    assert ended.stdout.split() == ["0"], ended.stderr
 
 
 @needs_fork

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 from weakref import WeakSet, finalize
 
-from claimspan.concurrency import call_last_at_exit
+from claimspan.concurrency import Pace, call_last_at_exit, current_pace
 from claimspan.errors import JudgeError
 
 __all__ = ["LAST_BATCH_SECONDS", "InferenceStoppedError", "InferenceThread", "Stop", "never"]
@@ -41,8 +41,13 @@ class InferenceThread:
     A daemon thread, since Python would otherwise wait at its end for all work that is queued.
     """
 
-    def __init__(self) -> None:
-        """Prepares the thread, which the first work starts."""
+    def __init__(self, cores: int = 1) -> None:
+        """Prepares the thread, which the first work starts.
+
+        Args:
+            cores: Threads of native code that the work computes on, for the pace that it keeps.
+        """
+        self._cores = cores
         self._jobs: _Jobs = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -62,7 +67,7 @@ class InferenceThread:
         Raises:
             InferenceStoppedError: The process ends.
         """
-        job = _Job(work, self._is_ending)
+        job = _Job(work, self._is_ending, current_pace(), self._cores)
         if not self._put(job.run):
             return self._run_here(work)
         try:
@@ -70,6 +75,19 @@ class InferenceThread:
         except asyncio.CancelledError:
             job.is_cancelled.set()
             raise
+
+    def submit(self, work: Callable[[Stop], None]) -> None:
+        """Has a piece of work done on the thread, and does not wait for it.
+
+        Args:
+            work: The work; it hands what it finds, and what it raises, to whoever needs it.
+
+        Raises:
+            InferenceStoppedError: The process ends.
+        """
+        job = _Job(work, self._is_ending, current_pace(), self._cores)
+        if not self._put(job.run):
+            self._run_here(work)
 
     def end(self) -> None:
         """Ends the thread after the batch that it computes; later work runs where it is called."""
@@ -120,7 +138,15 @@ class InferenceThread:
 class _Job(Generic[Result]):
     """One piece of work, and whether somebody still waits for it."""
 
-    def __init__(self, work: Callable[[Stop], Result], is_ending: threading.Event) -> None:
+    def __init__(
+        self,
+        work: Callable[[Stop], Result],
+        is_ending: threading.Event,
+        pace: Pace | None,
+        cores: int,
+    ) -> None:
+        self._pace = pace
+        self._cores = cores
         self.future: Future[Result] = Future()
         self.is_cancelled = threading.Event()
         self._work = work
@@ -129,14 +155,23 @@ class _Job(Generic[Result]):
     def run(self) -> None:
         if not self.future.set_running_or_notify_cancel():
             return
+        if self._pace is not None:
+            self._pace.begin()
         try:
             result = self._work(self._stop)
         except BaseException as error:  # noqa: BLE001 - whoever awaits the result gets it
             self.future.set_exception(error)
         else:
             self.future.set_result(result)
+        if self._pace is not None:  # what came after the last batch
+            self._pace.rest(self._cores)
 
     def _stop(self) -> None:
+        self._raise_if_unwanted()
+        while self._pace is not None and self._pace.rest(self._cores):
+            self._raise_if_unwanted()
+
+    def _raise_if_unwanted(self) -> None:
         if self.is_cancelled.is_set() or self._is_ending.is_set():
             raise InferenceStoppedError("the inference was stopped: nobody waits for its result")
 

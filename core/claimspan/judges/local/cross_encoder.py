@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.judges.local.background import Stop, never
 from claimspan.judges.local.inherited import NATIVE_CODE
+from claimspan.judges.local.known_logits import KNOWN_BYTES, KnownLogits, PairLogits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +27,8 @@ TextPair = tuple[str, str]
 # Word pieces of a pair: the longest input of the usual encoders.
 _MAX_PIECES: Final = 512
 _INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
-# Word pieces of a batch, with padding. With 768 a record takes a seventh longer, for the padding,
-# and 50 MB more; with 200 it is no faster (tests/benchmarks/local_speed.py, one core).
+# Word pieces of a batch, with padding: with more a record is no faster, and takes more memory
+# (tests/benchmarks/local_speed.py, one core).
 _BATCH_PIECES: Final = 384
 
 
@@ -106,12 +107,15 @@ class _Session(Protocol):
 class CrossEncoder:
     """Computes the logits of text pairs on the CPU."""
 
-    def __init__(self, files: ModelFiles, *, threads: int = 1) -> None:
+    def __init__(
+        self, files: ModelFiles, *, threads: int = 1, known_bytes: int = KNOWN_BYTES
+    ) -> None:
         """Loads the model.
 
         Args:
             files: The model and its tokenizer.
             threads: Threads of one inference.
+            known_bytes: Memory for the logits of pairs that were read before; 0 for none.
 
         Raises:
             MissingExtraError: onnxruntime or tokenizers is not installed.
@@ -126,6 +130,11 @@ class CrossEncoder:
             self._tokenizer.enable_truncation(_MAX_PIECES, strategy="longest_first")
             self._tokenizer.no_padding()
             self._session = _load_session(files.model, threads)
+        self._known = KnownLogits(known_bytes)
+        self.n_read = 0
+        """Pairs that were asked for."""
+        self.n_run = 0
+        """Pairs that the model has computed; the others were equal to one of them."""
         self._inputs = [each.name for each in self._session.get_inputs()]
         if unknown := set(self._inputs) - _INPUTS:
             raise ConfigError(
@@ -147,7 +156,8 @@ class CrossEncoder:
     def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> Reading:
         """Computes the logits of text pairs.
 
-        Equal pairs are computed once; pairs of similar length share a batch. A pair that is longer
+        Equal pairs are computed once, and not again while they are known. Pairs of similar length
+        share a batch, or pairs of one length where the model has no mask. A pair that is longer
         than 512 word pieces is cut where its longer text ends.
 
         Args:
@@ -157,15 +167,25 @@ class CrossEncoder:
         Returns:
             The logits, and which pairs were cut.
         """
-        distinct = list(dict.fromkeys(pairs))
-        encoded = [self._encode(pair, stop) for pair in distinct]
-        logits: dict[TextPair, list[float]] = {}
-        for batch in _batches([len(each.ids) for each in encoded]):
+        found = {pair: self._known.get(pair) for pair in pairs}
+        self.n_read += len(pairs)
+        found |= self._computed([pair for pair, each in found.items() if each is None], stop)
+        of_pairs = [each for pair in pairs if (each := found[pair])]
+        return Reading([each.logits for each in of_pairs], [each.cut for each in of_pairs])
+
+    def _computed(self, pairs: Sequence[TextPair], stop: Stop) -> dict[TextPair, PairLogits]:
+        """Runs the model on pairs that are all different, and remembers what it says of them."""
+        encoded = [self._encode(pair, stop) for pair in pairs]
+        computed: dict[TextPair, PairLogits] = {}
+        lengths = [len(each.ids) for each in encoded]
+        for batch in _batches(lengths, can_pad="attention_mask" in self._inputs):
             stop()
             rows = self._run([encoded[i] for i in batch])
-            logits.update(zip((distinct[i] for i in batch), rows, strict=True))
-        cut = {pair for pair, each in zip(distinct, encoded, strict=True) if each.overflowing}
-        return Reading([logits[pair] for pair in pairs], [pair in cut for pair in pairs])
+            self.n_run += len(batch)
+            for i, row in zip(batch, rows, strict=True):
+                computed[pairs[i]] = PairLogits(row, bool(encoded[i].overflowing))
+                self._known.put(pairs[i], row, cut=computed[pairs[i]].cut)
+        return computed
 
     def mean_length(self, pairs: Sequence[TextPair]) -> float:
         """Returns the mean number of word pieces of text pairs; at least one pair is needed."""
@@ -198,12 +218,13 @@ class CrossEncoder:
             return cast("list[list[float]]", self._session.run(None, inputs)[0].tolist())
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def _batches(lengths: Sequence[int], *, can_pad: bool) -> Iterator[list[int]]:
     """Yields the indices of the pairs of every batch, the longest pairs first."""
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda each: -lengths[each]):
         # The first pair is the longest, so every row of the batch is padded to its length.
-        if batch and lengths[batch[0]] * (len(batch) + 1) > _BATCH_PIECES:
+        is_full = batch and lengths[batch[0]] * (len(batch) + 1) > _BATCH_PIECES
+        if is_full or (batch and not can_pad and lengths[i] != lengths[batch[0]]):
             yield batch
             batch = []
         batch.append(i)
@@ -239,8 +260,9 @@ def _load_session(path: Path, threads: int) -> _Session:
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1
     settings.log_severity_level = 3
-    # An arena would keep the memory of the largest batch for the life of the process.
-    settings.enable_cpu_mem_arena = False
+    # The arena keeps the memory of the largest batch, which is small; without it a tenth of the
+    # time goes into asking the system for memory.
+    settings.enable_cpu_mem_arena = True
     # Threads that spin while they wait would take cores from the application.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return runtime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
+from pydantic import JsonValue
+
 from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical.cells import (
@@ -26,19 +28,27 @@ from claimspan.judges.lexical.short_answers import as_read, decided_by_words, re
 from claimspan.judges.local.background import InferenceThread, Stop
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
 from claimspan.judges.local.inherited import keep_forever
+from claimspan.judges.local.known_logits import KNOWN_BYTES, PairCounts
 from claimspan.judges.local.language import readable_cells
 from claimspan.judges.local.pretrained import find_pretrained
 from claimspan.judges.local.reading import (
-    Decided,
     Question,
     bundled_verdicts,
     pretrained_verdicts,
 )
 from claimspan.judges.local.regression import VerdictRegression
+from claimspan.judges.local.shared_reads import SharedReads, Work
 from claimspan.judges.protocol import Cell
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["BUNDLED_MODEL", "CUT", "OTHER_LANGUAGE", "WEIGHTS", "LoadedModel", "LocalJudge"]
+__all__ = [
+    "BUNDLED_MODEL",
+    "CUT",
+    "OTHER_LANGUAGE",
+    "WEIGHTS",
+    "LoadedModel",
+    "LocalJudge",
+]
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 """Folder of the bundled model, its fitted constants and its model card."""
@@ -47,7 +57,7 @@ BUNDLED_MODEL: Final = ModelFiles(
     WEIGHTS / "local.onnx",
     WEIGHTS / "tokenizer.json",
     {
-        "local.onnx": "5196b07c4dd847b7dce88cc2c7b1469f66b0130fd78cab0d21ffe7338261d943",
+        "local.onnx": "710b2d57eff7d5d67d6b98d848dcaa19beabdacbaf2c66e2361021c8b49b75dc",
         "tokenizer.json": "9114256b104cca80e04367526f03f46aa3c443c2ed174904142a73bbf13b9fbb",
     },
 )
@@ -94,6 +104,7 @@ class LocalJudge:
         language: str | None = None,
         threads: int = 1,
         sure_from: float = 0.0,
+        known_bytes: int = KNOWN_BYTES,
     ) -> None:
         """Creates a judge; the weights are loaded by the first check.
 
@@ -107,15 +118,22 @@ class LocalJudge:
             threads: Threads of one inference; at least 1.
             sure_from: A cell whose most probable label has a lower probability than this is left
                 undecided, from 0 to 1; at 0 every cell is decided.
+            known_bytes: Memory for what the model said of pairs of texts, kept by a digest of the
+                texts: a pair that comes again, in the same record or another, is not computed
+                again. 0 to keep nothing.
 
         Raises:
-            ConfigError: ``threads`` is less than 1, or ``sure_from`` is not from 0 to 1.
+            ConfigError: ``threads`` is less than 1, ``sure_from`` is not from 0 to 1, or
+                ``known_bytes`` is negative.
         """
         if threads < 1:
             raise ConfigError(f"threads={threads!r} is too low: use 1 or more")
         if not 0 <= sure_from <= 1:
             raise ConfigError(f"sure_from={sure_from!r} is not a probability: use 0 to 1")
+        if known_bytes < 0:
+            raise ConfigError(f"known_bytes={known_bytes!r} is negative: use 0 or more")
         self._model = None if model is None else str(model)
+        self._known_bytes = known_bytes
         self._language = language
         self._threads = threads
         self._sure_from = sure_from
@@ -128,7 +146,8 @@ class LocalJudge:
         """Make what a forked child cannot take from its parent."""
         self._loaded: LoadedModel | None = None
         self._loading = threading.Lock()
-        self._thread = InferenceThread()
+        self._shared = SharedReads(InferenceThread(self._threads))
+        self._n_asked = 0
 
     def restart_in_child(self) -> None:
         """Begin anew in a forked child, which has none of the threads; it loads the model again."""
@@ -144,7 +163,24 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"3+lexical.{self._lexical.version}"
+        return f"4+lexical.{self._lexical.version}"
+
+    @property
+    def pairs(self) -> PairCounts:
+        """How many pairs were asked for, read and computed in this process so far."""
+        encoder = self._loaded.encoder if self._loaded else None
+        n_read, n_run = (encoder.n_read, encoder.n_run) if encoder else (0, 0)
+        return PairCounts(self._n_asked, n_read, n_run)
+
+    def arguments(self) -> dict[str, JsonValue]:
+        """Returns the keyword arguments that make an equal judge in another process."""
+        return {
+            "model": self._model,
+            "language": self._language,
+            "threads": self._threads,
+            "sure_from": self._sure_from,
+            "known_bytes": self._known_bytes,
+        }
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, as ``LexicalJudge`` does.
@@ -272,13 +308,14 @@ class LocalJudge:
         """Decides cells by words, and where it can read them by the model on its own thread."""
         matrix = await self._lexical.check_cells(claims, references, cells, question=question)
         lexical = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
+        self._n_asked += len(lexical)
         texts = [readable_claim(claim, question) for claim in claims]
         shown = [as_read(reference, question) for reference in references]
         readable = self._readable(texts, shown, lexical)
         if not readable:
             return lexical
         asked = Question(texts, shown, readable, self._language)
-        decided = await self._thread.run(partial(self._read, asked))
+        decided = await self._shared.run(partial(self._begin, asked))
         if decided.n_cut:
             add_note(CUT, decided.n_cut)
         return lexical | decided_by_words(
@@ -308,11 +345,11 @@ class LocalJudge:
             )
         return readable
 
-    def _read(self, asked: Question, stop: Stop) -> Decided:
+    def _begin(self, asked: Question, stop: Stop) -> Work:
         model = self._loaded_model(stop)
         if isinstance(model.combination, VerdictRegression):
-            return bundled_verdicts(model.encoder, model.combination, asked, stop)
-        return pretrained_verdicts(model.encoder, model.combination, asked, stop)
+            return Work(model.encoder, bundled_verdicts(model.combination, asked, stop))
+        return Work(model.encoder, pretrained_verdicts(model.combination, asked, stop))
 
     def _loaded_model(self, stop: Stop) -> LoadedModel:
         stop()
@@ -324,9 +361,12 @@ class LocalJudge:
     def _load(self) -> LoadedModel:
         if self._model is None:
             regression = VerdictRegression.read(WEIGHTS / "combination.json")
-            return LoadedModel(CrossEncoder(BUNDLED_MODEL, threads=self._threads), regression)
+            return LoadedModel(self._encoder(BUNDLED_MODEL), regression)
         found = find_pretrained(self._model)
-        return LoadedModel(CrossEncoder(found.files, threads=self._threads), found.labels)
+        return LoadedModel(self._encoder(found.files), found.labels)
+
+    def _encoder(self, files: ModelFiles) -> CrossEncoder:
+        return CrossEncoder(files, threads=self._threads, known_bytes=self._known_bytes)
 
 
 class LoadedModel(NamedTuple):

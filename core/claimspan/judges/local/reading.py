@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from claimspan.judges.lexical.cell_verdicts import abstention_discount, discounted
 from claimspan.judges.lexical.cells import Verdicts, blocks_of
@@ -12,7 +12,7 @@ from claimspan.judges.lexical.changed_copies import is_restated, with_changes
 from claimspan.judges.lexical.coverage import Reference
 from claimspan.judges.lexical.gathering import Wanted, wanted_of
 from claimspan.judges.local.background import Stop
-from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
+from claimspan.judges.local.cross_encoder import Reading, TextPair
 from claimspan.judges.local.features import cell_features, lexical_features
 from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
 from claimspan.judges.local.windows import Passage
@@ -22,7 +22,7 @@ from claimspan.judges.values import StatedValues, is_bare_value, with_values
 from claimspan.text.languages import detect_language
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["Decided", "Question", "bundled_verdicts", "pretrained_verdicts"]
+__all__ = ["Decided", "Question", "Reads", "bundled_verdicts", "pretrained_verdicts"]
 
 # A shorter reference is always read: one sentence may paraphrase a claim without a common word.
 # See ``VerdictRegression.skip_below``.
@@ -65,6 +65,10 @@ class Decided(NamedTuple):
     """Number of these whose texts are longer than the model reads."""
 
 
+Reads: TypeAlias = Generator[Sequence[TextPair], Reading, Decided]
+"""Yields the pairs to read next, is sent what the model says of them, and returns the verdicts."""
+
+
 @dataclass
 class _Row:
     """A claim in one block, and how far its references are read."""
@@ -89,16 +93,13 @@ class _Row:
         self.n_hopeless = self.n_hopeless + 1 if entailed < _HOPELESS_BELOW else 0
 
 
-def bundled_verdicts(
-    encoder: CrossEncoder, regression: VerdictRegression, asked: Question, stop: Stop
-) -> Decided:
+def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop) -> Reads:
     """Combines the lexical verdicts with the bundled model's logits where it reads a cell.
 
     Args:
-        encoder: The bundled model.
         regression: The fitted combination.
         asked: Texts and lexical verdicts.
-        stop: Called between batches.
+        stop: Called for each reference that is cut into sentences, and between cells.
     """
     passages = _passages(asked, stop)
     verdicts = {
@@ -108,36 +109,33 @@ def bundled_verdicts(
     quoted = {(i, j) for i, j in asked.lexical if passages[j].quotes(asked.claims[i])}
     rows = _rows(asked, passages, regression.skip_below, quoted)
     while pairs := {cell: pair for cell, pair in _next_pairs(rows, asked, passages)}:
-        found = encoder.read(list(pairs.values()), stop)
+        found = yield list(pairs.values())
         n_read, n_cut = n_read + len(pairs), n_cut + sum(found.cut)
         for cell, logits in zip(pairs, found.logits, strict=True):
             verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], [logits]))
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
-    decided = _with_words_alone(verdicts, asked)
+    decided = _with_words_alone(verdicts, asked, stop)
     for i, j in quoted:  # an answer that declines supports little, whatever it repeats
         decided[i, j] = discounted(_QUOTED, abstention_discount(asked.references[j]))
     return Decided(decided, n_read, n_cut)
 
 
-def pretrained_verdicts(
-    encoder: CrossEncoder, labels: Sequence[Label], asked: Question, stop: Stop
-) -> Decided:
+def pretrained_verdicts(labels: Sequence[Label], asked: Question, stop: Stop) -> Reads:
     """Returns the verdicts of a model by others, in the best window of every reference.
 
     Args:
-        encoder: The model.
         labels: The label of every logit.
         asked: Texts, and the cells to decide.
-        stop: Called between batches.
+        stop: Called for each reference that is cut into sentences.
     """
     passages = _passages(asked, stop)
     shown = {
         (i, j): [(window, asked.claims[i]) for window in passages[j].windows or [""]]
         for i, j in asked.lexical
     }
-    found = encoder.read([pair for pairs in shown.values() for pair in pairs], stop)
+    found = yield [pair for pairs in shown.values() for pair in pairs]
     logits, cut = iter(found.logits), iter(found.cut)
     verdicts: Verdicts = {}
     n_cut = 0
@@ -194,7 +192,7 @@ def _next_pairs(
             yield (i, j), (asked.claims[i], passages[j].window(row.claim))
 
 
-def _with_words_alone(verdicts: Verdicts, asked: Question) -> Verdicts:
+def _with_words_alone(verdicts: Verdicts, asked: Question, stop: Stop) -> Verdicts:
     """Returns the verdicts with what words alone tell.
 
     That is all of a bare value, one change in a copied sentence, the numbers and dates that a
@@ -203,10 +201,12 @@ def _with_words_alone(verdicts: Verdicts, asked: Question) -> Verdicts:
     """
     words = _Words(asked)
     bare = {i for i in {i for i, _ in verdicts} if is_bare_value(asked.claims[i])}
-    return {
-        (i, j): asked.lexical[i, j] if i in bare else words.applied_to(verdict, (i, j))
-        for (i, j), verdict in verdicts.items()
-    }
+    decided: Verdicts = {}
+    for (i, j), verdict in verdicts.items():
+        # Each cell holds the interpreter's lock for a millisecond or so; others wait for it.
+        stop()
+        decided[i, j] = asked.lexical[i, j] if i in bare else words.applied_to(verdict, (i, j))
+    return decided
 
 
 class _Words:
