@@ -1,27 +1,68 @@
-"""Concurrent calls as asyncio does not have them: thread pool, gather, single flight, exit."""
+"""Concurrent calls as asyncio does not have them: pool, gather, single flight, exit, pace."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
 import os
+import sys
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from contextvars import Context
-from functools import partial
+from contextvars import Context, ContextVar
+from functools import cached_property, partial
 from queue import SimpleQueue
-from typing import Final, Generic, TypeVar, TypeVarTuple
+from typing import Final, Generic, Protocol, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from claimspan.errors import ConfigError
 
-__all__ = ["DaemonPool", "SingleFlight", "call_last_at_exit", "gather_or_cancel"]
+__all__ = [
+    "DaemonPool",
+    "Pace",
+    "SingleFlight",
+    "call_last_at_exit",
+    "current_pace",
+    "gather_or_cancel",
+    "keep_pace",
+]
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 _Work = Callable[[], None]
+
+
+class Pace(Protocol):
+    """Bounds the CPU time of whoever evaluates, on all threads that do so together."""
+
+    def begin(self) -> None:
+        """Count the CPU time of the calling thread from now on."""
+        ...
+
+    def rest(self, cores: int = 1) -> bool:
+        """Count what the thread has used since ``begin`` or the last rest, and rest for a moment.
+
+        Args:
+            cores: Threads that native code has computed on meanwhile, this one included.
+
+        Returns:
+            Whether more rest is owed than one moment.
+        """
+        ...
+
+
+_pace: Final[ContextVar[Pace | None]] = ContextVar("claimspan_pace", default=None)
+
+
+def keep_pace(pace: Pace) -> None:
+    """Have judges that compute on threads of their own keep a pace, for the current context."""
+    _pace.set(pace)
+
+
+def current_pace() -> Pace | None:
+    """The pace that a judge has to keep on threads of its own; None where there is none."""
+    return _pace.get()
 
 
 class DaemonPool:
@@ -130,8 +171,23 @@ def _forget_threads_of_all_pools() -> None:
         pool.forget_threads()
 
 
+def _renew_locks_of_cached_properties() -> None:
+    """Gives the cached properties of this package new locks, in a forked child.
+
+    Python 3.11 has one lock for each cached property of a class, whichever object it is of. Where a
+    thread of the parent has it at the fork, nobody in the child would ever release it.
+    """
+    own = [module for name, module in list(sys.modules.items()) if name.startswith("claimspan")]
+    kinds = {each for module in own for each in vars(module).values() if isinstance(each, type)}
+    for each in [each for kind in kinds for each in vars(kind).values()]:
+        if isinstance(each, cached_property):
+            vars(each)["lock"] = threading.RLock()
+
+
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_forget_threads_of_all_pools)
+    if sys.version_info < (3, 12):
+        os.register_at_fork(after_in_child=_renew_locks_of_cached_properties)
 
 
 def _work(queue: SimpleQueue[_Work | None]) -> None:

@@ -70,6 +70,9 @@ class Claim(BaseModel):
     """The sentence that the claim was extracted from, as written; None where unknown."""
 
 
+_NO_DISTRIBUTION: Final = "give all three probabilities, with a sum of 1, or none"
+
+
 class Verdict(BaseModel):
     """A judge's decision on one claim against one reference."""
 
@@ -89,12 +92,14 @@ class Verdict(BaseModel):
 
     @model_validator(mode="after")
     def _is_a_distribution(self) -> Self:
-        given = [p for p in (self.entailed, self.neutral, self.contradicted) if p is not None]
-        if not given:
+        entailed, neutral, contradicted = self.entailed, self.neutral, self.contradicted
+        if entailed is None and neutral is None and contradicted is None:
             return self
+        if entailed is None or neutral is None or contradicted is None:
+            raise ValueError(_NO_DISTRIBUTION)
         # Rounded probabilities, such as three of 0.333333, miss 1 by a little.
-        if len(given) != 3 or not math.isclose(sum(given), 1.0, abs_tol=1e-6):
-            raise ValueError("give all three probabilities, with a sum of 1, or none")
+        if not math.isclose(entailed + neutral + contradicted, 1.0, abs_tol=1e-6):
+            raise ValueError(_NO_DISTRIBUTION)
         return self
 
     @property
@@ -142,6 +147,17 @@ class VerdictMatrix(BaseModel):
         if n_references is None:
             n_references = len(rows[0]) if rows else 0
         return cls(rows=tuple(tuple(row) for row in rows), n_references=n_references)
+
+    def cut(self, claims: Sequence[int], references: Sequence[int]) -> VerdictMatrix:
+        """Return a part of the matrix, shape ``(len(claims), len(references))``.
+
+        Args:
+            claims: Indices of its claims.
+            references: Indices of its references.
+        """
+        rows = tuple(tuple([self.rows[i][j] for j in references]) for i in claims)
+        # Its cells were checked when the matrix was made; that takes longer than the cut.
+        return VerdictMatrix.model_construct(rows=rows, n_references=len(references))
 
     @property
     def shape(self) -> tuple[int, int]:

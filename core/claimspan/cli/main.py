@@ -41,6 +41,7 @@ SUMMARIES: Final = {
     "curate": "Pick records worth labelling, as a file of ground truths to fill in.",
     "dataset": "Make a ground-truth file of a public question-answering dataset.",
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
+    "doctor": "Check tracer provider, exporter, judge and ground truth, and say what to do.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
     "gate": "Fail where scores are too low, or worse than before.",

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Final
 from weakref import WeakKeyDictionary, WeakSet
 
-from claimspan.cost.budget_store import BudgetStore, Limits, MemoryBudgetStore, total_usage
+from claimspan.cost.budget_store import BudgetStore, Limits, MemoryBudgetStore, Reserved
 from claimspan.cost.shared_count import SharedCount
 from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
@@ -45,7 +45,7 @@ class _RecordAccount:
 
     def __init__(self) -> None:
         self.spent = Usage()
-        self.reserved: dict[str, Usage] = {}
+        self.reserved = Reserved()
 
 
 class Budget:
@@ -188,9 +188,9 @@ class Budget:
         day = self._today()
         with self._lock:
             _check("a record", self._record_limits, record.spent + maximum)
-            if not self._record_limits.allow(total_usage(record.reserved) + record.spent + maximum):
+            if not self._record_limits.allow(record.reserved.total + record.spent + maximum):
                 return None
-            record.reserved[key] = maximum
+            record.reserved.add(key, maximum)
         admission = self._own.reserve(day, key, maximum, self._day_limits)
         if admission.is_admitted and self._shared is not None:
             try:
@@ -209,7 +209,7 @@ class Budget:
     def _close(self, day: int, key: str, spent: Usage, record: _RecordAccount) -> None:
         self._own.settle(day, key, spent)
         with self._lock:
-            record.reserved.pop(key, None)
+            record.reserved.remove(key)
             record.spent += spent
 
     def _record_account(self) -> _RecordAccount:

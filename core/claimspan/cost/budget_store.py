@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
 from claimspan.cost.usage import Usage
 
-__all__ = ["Admission", "BudgetStore", "Limits", "MemoryBudgetStore", "total_usage"]
+__all__ = ["Admission", "BudgetStore", "Limits", "MemoryBudgetStore", "Reserved"]
 
 KEPT_DAYS: Final = 2
 """Days that a store keeps: a call that begins before midnight is booked after it."""
@@ -77,12 +76,53 @@ class BudgetStore(Protocol):
         ...
 
 
+class Reserved:
+    """The open reservations, and their sum.
+
+    The sum is kept, and not made anew for each call: the work of many that are open at once would
+    grow with the square of their number.
+    """
+
+    def __init__(self) -> None:
+        """Begin without one."""
+        self._by_key: dict[str, Usage] = {}
+        self._total = Usage()
+
+    @property
+    def total(self) -> Usage:
+        """The sum of calls, tokens and dollars; time is not limited."""
+        return self._total
+
+    def add(self, key: str, maximum: Usage) -> None:
+        """Enter a reservation.
+
+        Args:
+            key: Identifies it; no other open one may have it.
+            maximum: What is reserved.
+        """
+        self._by_key[key] = maximum
+        self._total += maximum
+
+    def remove(self, key: str) -> None:
+        """End a reservation; no effect where there is none."""
+        maximum = self._by_key.pop(key, None)
+        if maximum is None:
+            return
+        # Where none is open the sum begins anew: the rounding of dollars must not add up for days.
+        self._total = self._total.beyond(maximum) if self._by_key else Usage()
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._by_key.clear()
+        self._total = Usage()
+
+
 class _Day:
     """The count of one day."""
 
     def __init__(self) -> None:
         self.spent = Usage()
-        self.reserved: dict[str, Usage] = {}
+        self.reserved = Reserved()
 
 
 class MemoryBudgetStore:
@@ -97,17 +137,17 @@ class MemoryBudgetStore:
         """As ``BudgetStore.reserve``."""
         with self._lock:
             account = self._account(day)
-            total = total_usage(account.reserved) + account.spent + maximum
+            total = account.reserved.total + account.spent + maximum
             is_admitted = limits.allow(total)
             if is_admitted:
-                account.reserved[key] = maximum
+                account.reserved.add(key, maximum)
             return Admission(is_admitted, account.spent)
 
     def settle(self, day: int, key: str, spent: Usage) -> None:
         """As ``BudgetStore.settle``."""
         with self._lock:
             account = self._account(day)
-            account.reserved.pop(key, None)
+            account.reserved.remove(key)
             account.spent += spent
 
     def spent(self, day: int) -> Usage:
@@ -126,8 +166,3 @@ class MemoryBudgetStore:
         for old in [each for each in self._days if each <= day - KEPT_DAYS]:
             del self._days[old]
         return self._days.setdefault(day, _Day())
-
-
-def total_usage(reserved: Mapping[str, Usage]) -> Usage:
-    """The sum of some reservations."""
-    return sum(reserved.values(), Usage())

@@ -18,7 +18,9 @@ TIMEOUT_SECONDS: Final = 1.0
 """How long a call waits for a Redis that does not answer."""
 
 # A reservation is a field of the second hash: "calls input output dollars expires is_booked". The
-# server's clock is the only one that all machines share.
+# third key orders those that are not booked by their end, and the first hash has their sum: looking
+# at each of them for every call would keep the server busy where many processes have calls open.
+# The server's clock is the only one that all machines share.
 _COMMON: Final = """
 local function now()
   local t = redis.call('TIME')
@@ -30,6 +32,13 @@ local function add(sign, calls, input, output, dollars)
   redis.call('HINCRBY', KEYS[1], 'output', string.format('%d', sign * output))
   local sum = tonumber(redis.call('HGET', KEYS[1], 'dollars') or '0') + sign * dollars
   redis.call('HSET', KEYS[1], 'dollars', string.format('%.17g', sum))
+end
+local function hold(sign, calls, tokens, dollars)
+  redis.call('HINCRBY', KEYS[1], 'open_calls', string.format('%d', sign * calls))
+  redis.call('HINCRBY', KEYS[1], 'open_tokens', string.format('%d', sign * tokens))
+  local sum = tonumber(redis.call('HGET', KEYS[1], 'open_dollars') or '0') + sign * dollars
+  if redis.call('ZCARD', KEYS[3]) == 0 then sum = 0 end -- rounding must not add up
+  redis.call('HSET', KEYS[1], 'open_dollars', string.format('%.17g', sum))
 end
 local function parse(text)
   local v = {}
@@ -43,20 +52,22 @@ _RESERVE: Final = (
     + """
 -- ARGV: key, calls, input, output, dollars, lease, limits of dollars, calls, tokens ('' for none)
 local calls, tokens, dollars = tonumber(ARGV[2]), ARGV[3] + ARGV[4], tonumber(ARGV[5])
-local open, time = redis.call('HGETALL', KEYS[2]), now()
-for i = 1, #open, 2 do
-  local v = parse(open[i + 1])
-  if v[6] == 0 and v[5] < time then
+local time = now()
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. time)) do
+  local text = redis.call('HGET', KEYS[2], key)
+  redis.call('ZREM', KEYS[3], key)
+  if text then -- a server that is out of memory may drop one of the keys
+    local v = parse(text)
+    hold(-1, v[1], v[2] + v[3], v[4])
     add(1, v[1], v[2], v[3], v[4])
-    redis.call('HSET', KEYS[2], open[i], (string.gsub(open[i + 1], '0$', '1')))
-  elseif v[6] == 0 then
-    calls, tokens, dollars = calls + v[1], tokens + v[2] + v[3], dollars + v[4]
+    redis.call('HSET', KEYS[2], key, (string.gsub(text, '0$', '1')))
   end
 end
 local spent = redis.call('HMGET', KEYS[1], 'calls', 'input', 'output', 'dollars')
+local open = redis.call('HMGET', KEYS[1], 'open_calls', 'open_tokens', 'open_dollars')
 for i = 1, 4 do spent[i] = spent[i] or '0' end
-calls, tokens = calls + spent[1], tokens + spent[2] + spent[3]
-dollars = dollars + spent[4]
+calls, tokens = calls + spent[1] + (open[1] or 0), tokens + spent[2] + spent[3] + (open[2] or 0)
+dollars = dollars + spent[4] + (open[3] or 0)
 local fits = 1
 if ARGV[7] ~= '' and dollars > tonumber(ARGV[7]) then fits = 0 end
 if ARGV[8] ~= '' and calls > tonumber(ARGV[8]) then fits = 0 end
@@ -65,7 +76,9 @@ if fits == 1 then
   local ends = string.format('%.6f', time + ARGV[6])
   local value = table.concat({ARGV[2], ARGV[3], ARGV[4], ARGV[5], ends, '0'}, ' ')
   redis.call('HSET', KEYS[2], ARGV[1], value)
-  redis.call('EXPIRE', KEYS[2], ARGV[10])
+  redis.call('ZADD', KEYS[3], ends, ARGV[1])
+  hold(1, ARGV[2], ARGV[3] + ARGV[4], ARGV[5])
+  for i = 1, 3 do redis.call('EXPIRE', KEYS[i], ARGV[10]) end
 end
 return {fits, spent[1], spent[2], spent[3], spent[4]}
 """
@@ -78,7 +91,11 @@ _SETTLE: Final = (
 local text = redis.call('HGET', KEYS[2], ARGV[1])
 if text then
   local v = parse(text)
-  if v[6] == 1 then add(-1, v[1], v[2], v[3], v[4]) end
+  if redis.call('ZREM', KEYS[3], ARGV[1]) == 1 then
+    hold(-1, v[1], v[2] + v[3], v[4])
+  elseif v[6] == 1 then
+    add(-1, v[1], v[2], v[3], v[4])
+  end
   redis.call('HDEL', KEYS[2], ARGV[1])
 end
 add(1, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
@@ -103,8 +120,9 @@ class RedisClient(Protocol):
 class RedisBudgetStore:
     """Counts the usage of a day in Redis, which the processes of many machines may share.
 
-    Each day has two keys, which Redis deletes two days later. A reservation of a process that died
-    counts as spent, at its maximum, once its lease is over: the call may have been made and paid.
+    Each day has three keys, which Redis deletes two days later. A reservation of a process that
+    died counts as spent, at its maximum, once its lease is over: the call may have been made and
+    paid.
     """
 
     def __init__(
@@ -149,9 +167,10 @@ class RedisBudgetStore:
         return _usage(self._run(_SPENT, day, ()))
 
     def _run(self, script: str, day: int, arguments: tuple[str, ...]) -> list[object]:
-        # In braces: a cluster keeps both keys of a day on the same machine.
+        # In braces: a cluster keeps all keys of a day on the same machine.
         account = f"claimspan:budget:{{{self._name}:{day}}}"
-        reply = self._client.eval(script, 2, account, f"{account}:open", *arguments)
+        keys = (account, f"{account}:open", f"{account}:ends")
+        reply = self._client.eval(script, len(keys), *keys, *arguments)
         return [*reply] if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - each item is checked where it is read
 
 

@@ -24,7 +24,10 @@ LEASE_SECONDS: Final = 900.0
 BUSY_SECONDS: Final = 1.0
 """How long a call waits for another process that writes; a transaction takes about 0.1 ms."""
 
+# The triggers keep the sum of the open reservations: to add up all of them for each call would take
+# the square of their number. They run for processes of earlier versions as well.
 _SCHEMA: Final = """
+BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS budget_day (
     name TEXT NOT NULL, day INTEGER NOT NULL, calls INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_usd REAL NOT NULL,
@@ -35,6 +38,40 @@ CREATE TABLE IF NOT EXISTS budget_reservation (
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_usd REAL NOT NULL,
     expires REAL NOT NULL, is_booked INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS budget_open (
+    name TEXT NOT NULL, day INTEGER NOT NULL, calls INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_usd REAL NOT NULL,
+    PRIMARY KEY (name, day)
+);
+CREATE INDEX IF NOT EXISTS budget_reservation_by_end
+    ON budget_reservation (name, is_booked, expires);
+CREATE INDEX IF NOT EXISTS budget_reservation_by_day ON budget_reservation (name, day);
+CREATE TRIGGER IF NOT EXISTS budget_reserved AFTER INSERT ON budget_reservation
+WHEN NEW.is_booked=0 BEGIN
+    INSERT OR IGNORE INTO budget_open VALUES (NEW.name, NEW.day, 0, 0, 0, 0.0);
+    UPDATE budget_open SET
+        calls=calls+NEW.calls, input_tokens=input_tokens+NEW.input_tokens,
+        output_tokens=output_tokens+NEW.output_tokens, cost_usd=cost_usd+NEW.cost_usd
+    WHERE name=NEW.name AND day=NEW.day;
+END;
+CREATE TRIGGER IF NOT EXISTS budget_settled AFTER DELETE ON budget_reservation
+WHEN OLD.is_booked=0 BEGIN
+    UPDATE budget_open SET
+        calls=calls-OLD.calls, input_tokens=input_tokens-OLD.input_tokens,
+        output_tokens=output_tokens-OLD.output_tokens, cost_usd=cost_usd-OLD.cost_usd
+    WHERE name=OLD.name AND day=OLD.day;
+END;
+CREATE TRIGGER IF NOT EXISTS budget_expired AFTER UPDATE OF is_booked ON budget_reservation
+WHEN OLD.is_booked=0 AND NEW.is_booked=1 BEGIN
+    UPDATE budget_open SET
+        calls=calls-OLD.calls, input_tokens=input_tokens-OLD.input_tokens,
+        output_tokens=output_tokens-OLD.output_tokens, cost_usd=cost_usd-OLD.cost_usd
+    WHERE name=OLD.name AND day=OLD.day;
+END;
+INSERT OR IGNORE INTO budget_open
+    SELECT name, day, total(calls), total(input_tokens), total(output_tokens), total(cost_usd)
+    FROM budget_reservation WHERE is_booked=0 GROUP BY name, day;
+COMMIT;
 """
 _SPENT: Final = """
 SELECT total(calls), total(input_tokens), total(output_tokens), total(cost_usd)
@@ -42,7 +79,7 @@ FROM budget_day WHERE name=? AND day=?
 """
 _RESERVED: Final = """
 SELECT total(calls), total(input_tokens), total(output_tokens), total(cost_usd)
-FROM budget_reservation WHERE name=? AND day=? AND is_booked=0
+FROM budget_open WHERE name=? AND day=?
 """
 _ADD: Final = """
 INSERT INTO budget_day VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, day) DO UPDATE SET
@@ -60,6 +97,7 @@ RETURNING is_booked, calls, input_tokens, output_tokens, cost_usd
 _FORGET: Final = (
     "DELETE FROM budget_reservation WHERE name=? AND day<?",
     "DELETE FROM budget_day WHERE name=? AND day<?",
+    "DELETE FROM budget_open WHERE name=? AND day<?",
 )
 
 _Row = tuple[int, int, int, int, float]

@@ -28,7 +28,7 @@ from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
-from claimspan.text.markdown import every_sentence
+from claimspan.text.markdown import every_sentence, most_sentences
 from claimspan.verdicts import Claim
 
 __all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many", "run_to_end"]
@@ -321,7 +321,7 @@ async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
 
 def _cut(text: str, max_sentences: int) -> tuple[str, int]:
     """The first sentences of a text, and how many more there were."""
-    if len(text) < 2 * max_sentences:  # a sentence has a letter and an end
+    if most_sentences(text) <= max_sentences:
         return text, 0
     sentences = [
         each for each in every_sentence(text, detect_language(text) or "en") if each.strip()

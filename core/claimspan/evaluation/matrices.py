@@ -118,15 +118,13 @@ async def _matrices_at_once(
     cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
     context = areas["response_vs_chunks"].texts if "response_vs_context" in areas else None
     width = len(texts) if context is None else len(texts) + 1
-    whole = VerdictMatrix.of([[None] * width for _ in claims], width)
     # The response is not checked against itself, nor the ground truth: those cells stay None.
     if cells:
         call = _context_call(judge, claims, texts, cells, context, question)
         whole = _checked_shape(judge, await guarded(judge, call), (len(claims), width))
-    return {
-        name: VerdictMatrix.of([[whole[i][j] for j in columns] for i in rows], len(columns))
-        for name, (rows, columns) in areas.items()
-    }
+    else:
+        whole = VerdictMatrix.of([[None] * width for _ in claims], width)
+    return {name: whole.cut(rows, columns) for name, (rows, columns) in areas.items()}
 
 
 def _context_call(

@@ -135,6 +135,11 @@ class GroundTruth:
         return True
 
     @property
+    def is_lookup(self) -> bool:
+        """Whether a callable is asked, so that nobody knows how many ground truths there are."""
+        return self._lookup is not None
+
+    @property
     def is_blocking(self) -> bool:
         """Whether ``find`` calls a synchronous callable, which needs a thread to run on."""
         if self._lookup is None:

@@ -28,9 +28,10 @@ OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 OTHER_NAMES: Final[Mapping[str, str]] = {
     **{"question": "query", "answer": "response", "retrieved_context": "chunks"},
     **{"contexts": "chunks", "gt_answer": "ground_truth", "reference": "ground_truth"},
+    **{"user_input": "query", "retrieved_contexts": "chunks"},
     "query_id": "id",
 }
-"""RAGChecker's names, and others that are in use, to ours."""
+"""RAGChecker's and RAGAS's names, and others that are in use, to ours."""
 
 _WRONG: Final[Mapping[str, str]] = {
     **dict.fromkeys(("query", "response", "ground_truth"), "is not a text"),
@@ -95,10 +96,13 @@ class _Passage(_Row):
 class _Record(_Row):
     """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
 
-    query: str = Field(validation_alias=AliasChoices("query", "question"))
+    query: str = Field(validation_alias=AliasChoices("query", "question", "user_input"))
     response: str = Field(validation_alias=AliasChoices("response", "answer"))
     chunks: list[_Passage | str] | None = Field(
-        default=None, validation_alias=AliasChoices("chunks", "retrieved_context", "contexts")
+        default=None,
+        validation_alias=AliasChoices(
+            "chunks", "retrieved_context", "contexts", "retrieved_contexts"
+        ),
     )
     ground_truth: str | None = Field(
         default=None, validation_alias=AliasChoices("ground_truth", "gt_answer", "reference")

@@ -111,4 +111,10 @@ def _origins(truths: Truths) -> list[tuple[Truth, Truth, Truth]]:
 
 def _is_in_any(row: Sequence[Truth], chosen: Sequence[Truth]) -> Truth:
     """Whether any of the chosen chunks entails the claim of a row."""
-    return any_of(both(entails, is_chosen) for entails, is_chosen in zip(row, chosen, strict=True))
+    # ``any_of`` and ``both`` say the same; they are called for each cell of every record.
+    undecided = False
+    for entails, is_chosen in zip(row, chosen, strict=True):
+        if entails and is_chosen:
+            return True
+        undecided = undecided or (entails is not False and is_chosen is not False)
+    return None if undecided else False

@@ -7,8 +7,9 @@ count it in part.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from claimspan.metrics.truths import Truths, UndefinedMetricError
 from claimspan.verdicts import Label, Verdict
@@ -63,15 +64,17 @@ def expected_of(truths: Truths) -> ExpectedFacts:
     )
 
 
+_PROBABILITY: Final[Mapping[Label, Callable[[Verdict], float | None]]] = {
+    Label.ENTAILED: lambda verdict: verdict.entailed,
+    Label.CONTRADICTED: lambda verdict: verdict.contradicted,
+    Label.NEUTRAL: lambda verdict: verdict.neutral,
+}
+
+
 def _sum(verdicts: Sequence[Verdict], label: Label) -> float:
     return math.fsum(_probability(verdict, label) for verdict in verdicts)
 
 
 def _probability(verdict: Verdict, label: Label) -> float:
-    given: Mapping[Label, float | None] = {
-        Label.ENTAILED: verdict.entailed,
-        Label.CONTRADICTED: verdict.contradicted,
-        Label.NEUTRAL: verdict.neutral,
-    }
-    known = given[label]
+    known = _PROBABILITY[label](verdict)
     return float(verdict.label is label) if known is None else known
