@@ -50,7 +50,12 @@ def paced(coroutine: Coroutine[object, object, _T], pace: CpuShare) -> _T:
 
 
 def of(clock: Clock, share: float) -> CpuShare:
-    return CpuShare(share, clock=lambda: clock.now, sleep=clock.rests.append)
+    return CpuShare(
+        share,
+        clock=lambda: clock.now,
+        wall=lambda: clock.now + sum(clock.rests),
+        sleep=clock.rests.append,
+    )
 
 
 async def steps(clock: Clock, *seconds: float) -> None:
@@ -124,21 +129,24 @@ def test_tasks_of_a_paced_loop_do_what_tasks_do() -> None:
     assert paced(work(), CpuShare(0.5)) == wanted
 
 
-def test_the_lexical_judge_makes_a_step_of_each_reference_and_each_cell() -> None:
+def test_the_lexical_judge_makes_many_steps_of_many_claims() -> None:
     clock = Clock()
     pace = of(clock, 0.5)
     rested = 0
 
-    def rest() -> None:
+    def rest(cores: int = 1) -> bool:
         nonlocal rested
-        rested += 1
+        rested += cores
+        return False
 
     pace.rest = rest  # type: ignore[method-assign]  # - counts the steps
-    claims = [Claim(text=f"The bridge has {n} arches.") for n in range(5)]
-    matrix = paced(LexicalJudge().check(claims, ["The bridge has 3 arches."] * 7), pace)
+    claims = [Claim(text=f"The bridge number {n} has {n} arches.") for n in range(500)]
+    references = [f"The bridge number {n} has {n + 1} arches." for n in range(10)]
+    matrix = paced(LexicalJudge().check(claims, references), pace)
 
-    assert matrix.shape == (5, 7)
-    assert rested >= 7 + 5 * 7
+    # A step is a millisecond, and all of them are hundreds.
+    assert matrix.shape == (500, 10)
+    assert rested >= 20
 
 
 def test_a_thread_that_evaluates_takes_its_share_of_a_core() -> None:

@@ -12,6 +12,7 @@ from claimspan.errors import ConfigError
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.facts import Facts
+from claimspan_tracing.decide.fit import Fit, Room
 from claimspan_tracing.decide.overload import MARK, Overload
 from claimspan_tracing.decide.request import disabled_decision, requested_decision
 from claimspan_tracing.decide.sampling import (
@@ -41,6 +42,8 @@ class Decider:
         fullness: Callable[[], float],
         guard: Guard,
         overload: Overload | None = None,
+        *,
+        room: Callable[[], Room | None] = lambda: None,
     ) -> None:
         """Set who decides.
 
@@ -49,11 +52,14 @@ class Decider:
             fullness: Returns how full the judge's share of the queue is, 0 to 1.
             guard: Counts what the sampler raises.
             overload: Lowers rates while that share is full; None makes one.
+            room: Returns what evaluating has room for; None where nothing is known.
         """
         self._sampler = sampler
         self._fullness = fullness
         self._guard = guard
         self._overload = overload or Overload()
+        self._room = room
+        self._fit = Fit()
         self.first_judge: Judge | None = first_judge_of(sampler)
         """Scores the records that the sampler leaves undecided; None where there is none."""
 
@@ -75,7 +81,8 @@ class Decider:
             return _FAILED
         if not facts.can_be_evaluated:  # it adds nothing to the judge's queue
             return decision
-        return self._overload.thin(decision, facts, self._fullness())
+        fitting = self._fit.thin(decision, facts, self._room())
+        return self._overload.thin(fitting, facts, self._fullness())
 
     def decide_unread(
         self, trace_id: int, span_id: int, metadata: Mapping[str, object], request: Context
@@ -145,6 +152,8 @@ class Decider:
 
     def _ask(self, facts: Facts) -> Decision:
         try:
+            if type(self._sampler) is RateSampler:  # ours, which calls nobody
+                return self._sampler.decide(facts)
             return checked_decision(run_suppressed(self._sampler.decide, facts))
         except BaseException as error:  # noqa: BLE001 - the sampler is the user's; the record still gets its state
             self._guard.swallow(error)

@@ -59,6 +59,9 @@ class Stats:
     export_failures: int = 0
     """Spans of ours that an exporter could not deliver; what is in the spool is sent again."""
 
+    with_ground_truth: int = 0
+    """Records of ``evaluated`` that had a ground truth."""
+
     undelivered: int = 0
     """Results that a sink with deliveries of its own, ``on_result``, ``alerts`` or ``on_alert``
     did not get delivered. A sink that several monitors share is counted by each."""
@@ -72,6 +75,7 @@ class Ledger:
         self._changed = threading.Condition(threading.RLock())
         self._produced = 0
         self._finished: Counter[Status] = Counter()
+        self._with_ground_truth = 0
         self._late = 0
         self._spans_lost = 0
         self._running = 0
@@ -94,10 +98,11 @@ class Ledger:
             self._produced += 1
             self._recovered += 1
 
-    def finished(self, status: Status) -> None:
+    def finished(self, status: Status, *, with_ground_truth: bool = False) -> None:
         """Count a record that has reached its state."""
         with self._changed:
             self._finished[status] += 1
+            self._with_ground_truth += with_ground_truth and status is Status.EVALUATED
             self._changed.notify_all()
 
     def evaluation_started(self) -> None:
@@ -148,6 +153,7 @@ class Ledger:
                 dropped={s.value: n for s, n in rest.items() if s in DROPPED},
                 pending=self._pending(),
                 late=self._late,
+                with_ground_truth=self._with_ground_truth,
                 faults=faults,
                 spans_lost=self._spans_lost,
                 spooled=self._spooled,

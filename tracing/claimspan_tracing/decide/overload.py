@@ -86,6 +86,6 @@ class Overload:
             decision,
             sampled=sampled,
             rate=rate,
-            reason=decision.reason + MARK,
+            reason=decision.reason.removesuffix(MARK) + MARK,
             undecided=decision.undecided and sampled,
         )

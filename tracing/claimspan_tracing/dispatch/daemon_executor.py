@@ -10,6 +10,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Final, ParamSpec, TypeVar
 
+from claimspan.concurrency import Pace
+
 __all__ = ["DaemonExecutor"]
 
 SPARE_THREADS: Final = 4
@@ -31,13 +33,17 @@ class DaemonExecutor(ThreadPoolExecutor):
     asyncio resolves names on threads: without these a judge would not find its endpoint.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
         """Start the spare threads.
+
+        Args:
+            pace: Counts the CPU time of the functions; None does not.
 
         Raises:
             RuntimeError: No thread can be started, because the interpreter is shutting down.
         """
         super().__init__()
+        self._pace = pace
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         for _ in range(SPARE_THREADS):
             _start(partial(_work, self._calls))
@@ -46,7 +52,7 @@ class DaemonExecutor(ThreadPoolExecutor):
         """Start a function: on a new thread, or on a spare one where none can be started."""
         future: Future[_T] = Future()
         call = partial(copy_context().run, partial(fn, *args, **kwargs))
-        work = partial(_execute, future, call)
+        work = partial(_execute, future, call, self._pace)
         try:
             _start(work)
         except RuntimeError:  # the interpreter is shutting down
@@ -71,12 +77,16 @@ def _work(calls: SimpleQueue[Callable[[], None] | None]) -> None:
         del call  # an idle thread keeps neither the arguments nor the result alive
 
 
-def _execute(future: Future[_T], call: Callable[[], _T]) -> None:
+def _execute(future: Future[_T], call: Callable[[], _T], pace: Pace | None) -> None:
     if not future.set_running_or_notify_cancel():
         return
+    if pace is not None:
+        pace.begin()
     try:
         result = call()
     except BaseException as error:  # noqa: BLE001 - the future carries it to the judge
         future.set_exception(error)
     else:
         future.set_result(result)
+    if pace is not None:
+        pace.rest()

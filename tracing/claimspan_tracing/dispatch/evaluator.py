@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from claimspan import Evaluation, GroundTruth, aevaluate
@@ -17,6 +18,8 @@ from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.first_look import FirstLook
+from claimspan_tracing.dispatch.judge_errors import is_raised_by_us
+from claimspan_tracing.dispatch.judge_process import Judging
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.redact.redaction import Redaction
@@ -44,6 +47,7 @@ class Evaluator:
         first_look: FirstLook | None = None,
         redaction: Redaction | None = None,
         budget: Budget | None = None,
+        judging: Judging | None = None,
     ) -> None:
         """Set who decides.
 
@@ -54,13 +58,13 @@ class Evaluator:
             first_look: Decides about jobs that were dispatched undecided; None evaluates them.
             redaction: What is taken out of ground truths and outcomes.
             budget: Bounds the judge, beside a budget of its own.
+            judging: Has the judge evaluate a record under the budget; None does it here.
         """
         self._first_look = first_look
-        self._judge = judge
+        self._judging = judging or partial(aevaluate, judge=judge, budget=budget)
         self._ground_truth = ground_truth
         self._guard = guard
         self._redaction = redaction
-        self._budget = budget
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
@@ -126,7 +130,7 @@ class Evaluator:
         except JudgeError as error:
             unavailable = isinstance(error, JudgeUnavailableError)
             reason = str(error)
-            if not (job.capture_content or _is_raised_by_us(error)):
+            if not (job.capture_content or is_raised_by_us(error)):
                 reason = f"the judge raised {type(error).__name__}"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason, unavailable=unavailable)
         except Exception:  # a fault of ours, which the thread counts
@@ -147,7 +151,7 @@ class Evaluator:
             if text is None:
                 match, reason = None, "the redactor failed on the ground truth"
             record = record.model_copy(update={"ground_truth": text})
-        evaluation = await aevaluate(record, judge=self._judge, budget=self._budget)
+        evaluation = await self._judging(record)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
@@ -238,15 +242,6 @@ def _why_undecided(evaluation: Evaluation) -> str:
     if not reasons:
         return "the judge decided no verdict"
     return f"the judge decided no verdict: {max(reasons, key=lambda each: reasons[each])}"
-
-
-def _is_raised_by_us(error: BaseException) -> bool:
-    """Whether a judge of ours has raised: what judges of others say may quote what they read."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    module = "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
-    return module.partition(".")[0] == "claimspan"
 
 
 def _is_cancelled(error: BaseException) -> bool:

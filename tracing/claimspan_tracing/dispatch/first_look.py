@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from claimspan import aevaluate
 from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError
-from claimspan.judges import Judge
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.dispatch.judge_process import Judging
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job
 
@@ -26,21 +27,17 @@ time of the real judge, too."""
 class FirstLook:
     """Has the sampler's first judge evaluate jobs, and the sampler decide on its scores."""
 
-    def __init__(
-        self, judge: Judge, decider: Decider, guard: Guard, budget: Budget | None = None
-    ) -> None:
+    def __init__(self, judging: Judging, decider: Decider, guard: Guard) -> None:
         """Set who scores and who decides.
 
         Args:
-            judge: The sampler's first judge.
+            judging: Has the sampler's first judge evaluate a record.
             decider: Asks the sampler.
             guard: Counts what the judge raises.
-            budget: Bounds the judge, beside a budget of its own.
         """
-        self._judge = judge
+        self._judging = judging
         self._decider = decider
         self._guard = guard
-        self._budget = budget
 
     async def decide(self, job: Job, seconds: float) -> Decision:
         """Decide about a job that was dispatched undecided.
@@ -61,7 +58,7 @@ class FirstLook:
         try:
             # Without a ground truth: a look-up may cost more than this judge.
             async with asyncio.timeout(seconds):
-                evaluation = await aevaluate(job.record, judge=self._judge, budget=self._budget)
+                evaluation = await self._judging(job.record)
             return evaluation.metrics
         except BudgetExceededError:
             raise
@@ -73,7 +70,18 @@ class FirstLook:
             return {}
 
 
-def first_look_of(decider: Decider, guard: Guard, budget: Budget | None = None) -> FirstLook | None:
-    """Return the first look that a decider's sampler asks for; None where it has no first judge."""
+def first_look_of(
+    decider: Decider, guard: Guard, budget: Budget | None = None, judging: Judging | None = None
+) -> FirstLook | None:
+    """Return the first look that a decider's sampler asks for; None where it has no first judge.
+
+    Args:
+        decider: Asks the sampler.
+        guard: Counts what the judge raises.
+        budget: Bounds the first judge, beside a budget of its own.
+        judging: Has the first judge evaluate a record under the budget; None does it here.
+    """
     judge = decider.first_judge
-    return None if judge is None else FirstLook(judge, decider, guard, budget)
+    if judge is None:
+        return None
+    return FirstLook(judging or partial(aevaluate, judge=judge, budget=budget), decider, guard)

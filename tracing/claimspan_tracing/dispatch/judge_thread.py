@@ -6,14 +6,16 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from typing import Final
 
+from claimspan.concurrency import keep_pace
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
-from claimspan_tracing.dispatch.pacing import CpuShare
+from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.suppression import suppress
@@ -49,7 +51,7 @@ class JudgeThread:
         evaluator: Evaluator,
         deliver: Deliver,
         guard: Guard,
-        max_cpu_share: float = 1.0,
+        pace: CpuShare,
     ) -> None:
         """Prepare the thread; ``start`` starts it.
 
@@ -58,14 +60,14 @@ class JudgeThread:
             evaluator: Evaluates jobs.
             deliver: Takes their outcomes.
             guard: Counts what fails.
-            max_cpu_share: Share of a core that evaluating may take.
+            pace: The share of a core that evaluating may take.
         """
         self._take = take
         self._evaluator = evaluator
         self._deliver = deliver
         self._guard = guard
-        self._pace = CpuShare(max_cpu_share)
-        self._thread = LoopThread("claimspan-judge", guard, DaemonExecutor, self._pace)
+        self._pace = pace
+        self._thread = LoopThread("claimspan-judge", guard, partial(DaemonExecutor, pace), pace)
         self._in_time: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
         self._late: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
         self._cancelled: set[JobKey] = set()
@@ -88,9 +90,13 @@ class JudgeThread:
         """
         self._thread.start()
 
-    def hurry(self) -> None:
-        """Evaluate with the whole of a core from now on: the process is ending."""
-        self._pace.release()
+    def call(self, callback: Callable[[], object]) -> None:
+        """Run a callback on the thread.
+
+        Raises:
+            RuntimeError: As ``fill``.
+        """
+        self._thread.call(callback)
 
     def fill(self) -> None:
         """Have waiting jobs begun soon.
@@ -131,6 +137,12 @@ class JudgeThread:
 
     def _fill(self) -> None:
         self._asked_at = None
+        # Of a judge that takes long steps the rests are longer than timers may wait for: then the
+        # next evaluation begins later.
+        owed = self._pace.owed
+        if owed > LONGEST_REST:
+            asyncio.get_running_loop().call_later(LONGEST_REST, self._fill)
+            return
         most = CONCURRENCY + LATE_CONCURRENCY
         # A judge may refuse to be cancelled: its calls are counted until they have ended.
         while len(self._in_time) < CONCURRENCY and len(self._in_time) + len(self._late) < most:
@@ -156,6 +168,7 @@ class JudgeThread:
     async def _run(self, job: Job, waited: float) -> None:
         """Evaluate a job and deliver its outcome, whatever the judge raises."""
         suppress()
+        keep_pace(self._pace)
         try:
             # The time for a job counts from when it began to wait.
             outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
@@ -167,6 +180,7 @@ class JudgeThread:
         self._in_time.pop(job.key, None)
         self._late.pop(job.key, None)
         self._cancelled.discard(job.key)
+        self._pace.note_evaluation()
         if not self._given_up:
             with self._guard:
                 self._deliver(job, outcome)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
+from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS, JudgeThread
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 
@@ -16,6 +20,9 @@ __all__ = ["LocalDispatcher"]
 
 STALE_SHARE: Final = 0.9
 """A job that has waited for this share of its hold is not begun: it would be paid for, and late."""
+
+KILL_SECONDS: Final = 0.5
+"""How long a stop waits for the judging process, after it was killed."""
 
 MAX_THREADS: Final = 8
 """Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
@@ -35,6 +42,7 @@ class LocalDispatcher:
         hold_seconds: float,
         guard: Guard,
         max_cpu_share: float = 1.0,
+        process: JudgeProcess | None = None,
     ) -> None:
         """Prepare the dispatcher; ``start`` starts its threads.
 
@@ -44,8 +52,10 @@ class LocalDispatcher:
             hold_seconds: How long the spans of a record wait for its scores.
             guard: Counts what fails.
             max_cpu_share: Share of a core that evaluating may take.
+            process: Where the evaluator has its judges; None where they are in this process.
         """
-        self._max_cpu_share = max_cpu_share
+        self._process = process
+        self._pace = CpuShare(max_cpu_share)
         self._queue = queue
         self._evaluator = evaluator
         self._max_wait = STALE_SHARE * hold_seconds
@@ -59,6 +69,9 @@ class LocalDispatcher:
         self._deliver = deliver
         self._evaluator.prepare()
         self._thread.start()
+        if self._process is not None:
+            self._process.count_with(self._pace)
+            self._thread.call(self._process.warm_up)
 
     def dispatch(self, job: Job) -> bool:
         """Put a job into the queue; False where it is full.
@@ -82,17 +95,26 @@ class LocalDispatcher:
 
     def hurry(self) -> None:
         """Evaluate with the whole of a core from now on: the process is ending."""
-        self._thread.hurry()
+        self._pace.release()
+        if self._process is not None:
+            with suppress(RuntimeError):  # the thread was stopped, or has not started
+                self._thread.call(self._process.release)
+
+    @property
+    def room(self) -> Room | None:
+        """What evaluating has room for; None while the cost of an evaluation is not known."""
+        per_second = self._pace.per_second
+        return None if per_second is None else Room(per_second, self._queue.waiting, self._max_wait)
 
     def stop(self, timeout: float) -> None:
         """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
         self._thread.stop(timeout)
         self._evaluator.close()
+        if self._process is not None:
+            self._process.close(KILL_SECONDS)
 
     def _new_thread(self) -> JudgeThread:
-        return JudgeThread(
-            self._take, self._evaluator, self._give, self._guard, self._max_cpu_share
-        )
+        return JudgeThread(self._take, self._evaluator, self._give, self._guard, self._pace)
 
     def _take(self) -> tuple[Job, float] | None:
         return self._queue.take_job(self._max_wait)

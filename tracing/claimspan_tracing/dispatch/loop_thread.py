@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
@@ -16,6 +17,10 @@ __all__ = ["LoopThread"]
 
 CANCEL_SECONDS: Final = 1.0
 """How long tasks may take to end after they were cancelled."""
+
+# In a tuple, where libraries that freeze the time of a test do not find and replace it: a timer
+# that is set by a frozen clock, decades ahead, would never fire.
+_CLOCK: Final = (time.monotonic,)
 
 _Ts = TypeVarTuple("_Ts")
 
@@ -89,6 +94,7 @@ class LoopThread:
             if self._thread is not None:
                 return
             loop = asyncio.new_event_loop()
+            loop.time = _CLOCK[0]  # type: ignore[method-assign]  # all its timers go by this
             if self._executor is not None:
                 # Here and not on the thread, which the end of a script may outrun.
                 loop.set_default_executor(self._executor())
@@ -102,6 +108,7 @@ class LoopThread:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         if self._pace is not None:
+            self._pace.begin()
             self._pace.install(loop)
         while not self._stopped:
             try:

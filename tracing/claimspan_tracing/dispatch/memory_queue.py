@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from claimspan_tracing.capture.runs import RunTree
@@ -18,6 +19,10 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 READING_SHARE: Final = 8
 """One place in so many is kept for trees that were not read yet. So a judge that is slower than
 the traffic fills the rest of the queue, and records that are not to be judged get through."""
+
+PRESSED_SHARE: Final = 4
+"""Trees that were not read yet press where they take one in so many of the places that are left.
+The worker, which otherwise waits to read many together, then begins at once."""
 
 FEW_PLACES: Final = 10
 """With fewer places one record is more than a tenth, so nothing lies between nearly full and full:
@@ -33,13 +38,21 @@ class RecordQueue:
     than the traffic, these are the only ones whose scores still come in time.
     """
 
-    def __init__(self, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        max_records: int = MAX_RECORDS,
+        max_bytes: int = MAX_BYTES,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Set the bounds.
 
         Args:
             max_records: Records under way at once.
             max_bytes: Approximate bytes that they keep alive.
+            clock: Returns seconds that never go back.
         """
+        self._clock = clock
         self._max_records = max_records
         self._max_bytes = max_bytes
         self._trees: deque[RunTree] = deque()
@@ -57,6 +70,11 @@ class RecordQueue:
         return len(self._sizes)
 
     @property
+    def waiting(self) -> int:
+        """Number of jobs that wait for the judge."""
+        return len(self._jobs)
+
+    @property
     def n_bytes(self) -> int:
         """Approximate bytes that these records keep alive."""
         return self._bytes
@@ -72,6 +90,17 @@ class RecordQueue:
         places = _share(self._max_records)
         records = max(len(self._judged), read) / places if places >= FEW_PLACES else 0.0
         return max(records, self._judged_bytes / _share(self._max_bytes))
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether the trees that were not read yet take much of what the judge leaves free."""
+        # Without the lock: a number that is one off does no harm.
+        unread, unread_bytes = len(self._trees), self._bytes - self._judged_bytes
+        places, room = len(self._judged), self._judged_bytes
+        return (
+            unread * PRESSED_SHARE >= self._max_records - places
+            or unread_bytes * PRESSED_SHARE >= self._max_bytes - room
+        )
 
     def put(self, key: JobKey, tree: RunTree) -> bool:
         """Give a record a place; False where a bound would be passed."""
@@ -102,7 +131,7 @@ class RecordQueue:
                 return False
             self._judged[job.key] = size
             self._judged_bytes += size
-            self._jobs[job.key] = (job, time.monotonic())
+            self._jobs[job.key] = (job, self._clock())
             return True
 
     def take_job(self, max_wait: float) -> tuple[Job, float] | None:
@@ -118,11 +147,12 @@ class RecordQueue:
         with self._lock:
             if not self._jobs:
                 return None
-            key, (job, since) = next(reversed(self._jobs.items()))
-            waited = time.monotonic() - since
+            # Not ``reversed``, which passes over the places of all that were taken before.
+            key, (job, since) = self._jobs.popitem()
+            waited = self._clock() - since
             if waited > max_wait and not job.root_ended:
+                self._jobs[key] = (job, since)
                 return None
-            del self._jobs[key]
         return job, waited
 
     def withdraw(self, key: JobKey) -> bool:

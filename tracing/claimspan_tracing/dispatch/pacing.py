@@ -1,4 +1,4 @@
-"""Leaves the interpreter to the application: a thread that evaluates rests between its steps.
+"""Leaves the interpreter to the application: threads that evaluate rest between their steps.
 
 Threads of one process take turns at the interpreter. One that computes gives it up only every
 5 ms, and a chain hands work from thread to thread several times a query: each hand-over waits for
@@ -8,6 +8,7 @@ those 5 ms. A thread that rests after each millisecond makes them wait for one.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
@@ -16,7 +17,7 @@ from typing import Final, TypeVar
 
 from claimspan.errors import ConfigError
 
-__all__ = ["MAX_CPU_SHARE", "CpuShare"]
+__all__ = ["LONGEST_REST", "MAX_CPU_SHARE", "CpuShare"]
 
 MAX_CPU_SHARE: Final = 0.25
 """Default share of a core that evaluations take."""
@@ -28,27 +29,39 @@ LONGEST_REST: Final = 0.05
 """One rest, in seconds. What is still owed is rested after later steps, so that no timer of the
 thread is late by more."""
 
+FEWEST: Final = 8
+"""Evaluations after which their mean cost is known well enough to go by."""
+
+REMEMBERED: Final = 128
+"""Evaluations that the mean cost is about; it follows traffic whose records grow."""
+
 _T = TypeVar("_T")
 
 
 class CpuShare:
-    """Bounds the share of a core that an event loop takes: it rests after the steps of its tasks.
+    """Bounds the share of a core that evaluations take, on all threads that work for them.
 
-    Used on one thread, but for ``release``.
+    What any of these threads has used delays all of them: the next step of each waits until the
+    share has room for what was used. Safe to use from any thread.
     """
 
     def __init__(
         self,
         share: float,
         *,
-        clock: Callable[[], float] = time.thread_time,
+        whole_process: bool = False,
+        clock: Callable[[], float] | None = None,
+        wall: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Set the share.
 
         Args:
             share: More than 0, at most 1; 1 never rests.
-            clock: CPU time of the thread, in seconds.
+            whole_process: Count everything that this process computes, which is there to judge
+                and for nothing else.
+            clock: CPU time of the calling thread, or of the process, in seconds.
+            wall: Seconds that never go back.
             sleep: Rests, and leaves the interpreter to other threads meanwhile.
 
         Raises:
@@ -58,30 +71,97 @@ class CpuShare:
             raise ConfigError(
                 f"max_cpu_share is {share!r}: give a share of a core, above 0 up to 1"
             )
-        self._rest_for_each = 1.0 / share - 1.0
-        self._clock = clock
+        self._share = float(share)
+        self._rests = share < 1.0
+        self._whole_process = whole_process
+        self._clock = clock or (time.process_time if whole_process else time.thread_time)
+        self._wall = wall
         self._sleep = sleep
-        self._owed = 0.0
-        self._counted: float | None = None
+        self._counted = _CountedProcess() if whole_process else _CountedThread()
+        self._lock = threading.Lock()
+        self._used = 0.0
+        # When the share has room again for what was used so far.
+        self._free_at = 0.0
+        # Sums over the last evaluations.
+        self._cost, self._n_evaluations = 0.0, 0
+        self._counted_to = 0.0
+
+    @property
+    def used(self) -> float:
+        """CPU time that evaluations have taken so far, in seconds."""
+        return self._used
+
+    @property
+    def owed(self) -> float:
+        """Seconds until the share has room again; 0 where it has."""
+        return max(0.0, self._free_at - self._wall()) if self._rests else 0.0
+
+    @property
+    def per_second(self) -> float | None:
+        """Evaluations a second that fit into the share; None while their cost is not known."""
+        with self._lock:
+            if self._n_evaluations < FEWEST or not self._cost > 0:
+                return None
+            return self._share * self._n_evaluations / self._cost
 
     def release(self) -> None:
         """Rest no more: the process is ending, and what is under way has little time left."""
-        self._rest_for_each = 0.0
+        self._rests = False
 
     def install(self, loop: asyncio.AbstractEventLoop) -> None:
         """Rest after each step of every task of a loop."""
         loop.set_task_factory(self._new_task)
 
-    def rest(self) -> None:
-        """Rest in proportion to the CPU time that the thread took since the last rest."""
-        now = self._clock()
-        # The first call is made on the thread whose time is counted.
-        used = 0.0 if self._counted is None else now - self._counted
-        self._counted = now
-        self._owed = (self._owed + used * self._rest_for_each) if self._rest_for_each else 0.0
-        if self._owed >= STEP_SECONDS * self._rest_for_each > 0:
-            self._sleep(min(self._owed, LONGEST_REST))
-            self._owed = max(0.0, self._owed - LONGEST_REST)
+    def begin(self) -> None:
+        """Count the CPU time of the calling thread from now on."""
+        # Its priority stays: on a machine without a core to spare, a thread of lower priority is
+        # interrupted for long, also while it holds the interpreter's lock, and then all others wait
+        # for it. A process of its own holds nobody's lock.
+        if not self._whole_process:
+            self._counted.seen = self._clock()
+
+    def rest(self, cores: int = 1) -> bool:
+        """Count what the thread has used since its last rest, and rest for a moment if need be.
+
+        Args:
+            cores: Threads that native code has computed on meanwhile, this one included.
+
+        Returns:
+            Whether more rest is owed than one moment.
+        """
+        self._charge(cores)
+        owed = self.owed
+        if owed < min(STEP_SECONDS * (1.0 / self._share - 1.0), LONGEST_REST) or owed <= 0:
+            return False
+        self._sleep(min(owed, LONGEST_REST))
+        return owed > LONGEST_REST
+
+    def count(self, seconds: float) -> None:
+        """Count CPU time that another process has used, which keeps the share by itself."""
+        with self._lock:
+            self._used += seconds
+
+    def _charge(self, cores: int) -> None:
+        with self._lock:
+            now, seen = self._clock(), self._counted.seen
+            # The first call is made on the thread whose time is counted.
+            self._counted.seen = now
+            if seen is None or now <= seen:
+                return
+            seconds = (now - seen) * (1 if self._whole_process else cores)
+            self._used += seconds
+            # The work itself took this long at least: an idle share saves nothing up.
+            began = self._wall() - seconds
+            self._free_at = max(self._free_at, began) + seconds / self._share
+
+    def note_evaluation(self) -> None:
+        """Count an evaluation that has ended, whatever it led to."""
+        with self._lock:
+            self._cost += self._used - self._counted_to
+            self._counted_to = self._used
+            self._n_evaluations += 1
+            if self._n_evaluations >= REMEMBERED:
+                self._cost, self._n_evaluations = self._cost / 2, self._n_evaluations // 2
 
     def _new_task(
         self,
@@ -94,13 +174,25 @@ class CpuShare:
         return asyncio.Task(_Paced(coroutine, self.rest), loop=loop, name=name, context=context)
 
 
+class _CountedThread(threading.local):
+    """How far the CPU time of a thread was counted; None where none of it was."""
+
+    seen: float | None = None
+
+
+class _CountedProcess:
+    """How far the CPU time of the process was counted, on whichever thread."""
+
+    seen: float | None = None
+
+
 class _Paced(Coroutine[object, object, _T]):
     """A coroutine with a rest after each of its steps."""
 
     def __init__(
         self,
         inner: Coroutine[object, object, _T] | Generator[object, None, _T],
-        rest: Callable[[], None],
+        rest: Callable[[], object],
     ) -> None:
         self._inner = inner
         self._rest = rest

@@ -1,0 +1,295 @@
+"""``Monitor(worker="process")``: the judge works in a process of its own, with the same results."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+
+from claimspan import Chunk, Claim, Evaluation, RagRecord, VerdictMatrix
+from claimspan.cost import Usage
+from claimspan.cost.budget import Budget, current_budget
+from claimspan.errors import ConfigError
+from claimspan.judges import LexicalJudge
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Decision, Facts, Monitor
+from claimspan_tracing.dispatch import child_process
+from claimspan_tracing.dispatch.judge_process import JudgeProcess, Judging
+from claimspan_tracing.dispatch.judge_spec import spec_of
+from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
+from portable_judges import COST, Obeys, Reserves, Spends, is_alive, pid_in
+
+from exit_judges import Slow
+from lc_pipelines import rag_chain
+from scripted import ScriptedJudge as NotPortable
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="reads the state of processes from /proc"
+)
+
+SECONDS = 60.0
+"""No test waits for longer; a busy machine takes seconds to start a process."""
+
+
+def ask(monitor: Monitor, *questions: str) -> None:
+    config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+    for question in questions:
+        rag_chain().invoke(question, config)
+
+
+def judged(monitor: InMemoryMonitor, *questions: str) -> list[CapturedRecord]:
+    ask(monitor, *questions)
+    return monitor.records(SECONDS)
+
+
+def test_the_evaluation_is_that_of_a_thread() -> None:
+    found: list[CapturedRecord] = []
+    for worker in ("thread", "process"):
+        with InMemoryMonitor(judge=LexicalJudge(), worker=worker) as monitor:
+            found += judged(monitor, "How old is the bridge?")
+    here, there = (each.outcome.evaluation for each in found)
+
+    assert here is not None
+    assert there is not None
+    unmetered = {"usage": Usage()}
+    assert here.model_copy(update=unmetered) == there.model_copy(update=unmetered)
+    assert there.metrics["faithfulness"] == 1.0
+
+
+def test_the_judge_works_in_another_process_of_lower_priority(tmp_path: Path) -> None:
+    with InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor:
+        judged(monitor, "one")
+        pid = pid_in(tmp_path)
+        assert pid != os.getpid()
+        assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+
+    assert not is_alive(pid)
+
+
+def test_a_record_whose_process_is_killed_is_judged_once_more(tmp_path: Path) -> None:
+    with InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor:
+        ask(monitor, "waits")
+        first = pid_in(tmp_path)
+        os.kill(first, 9)
+        assert monitor.flush(SECONDS)
+
+        assert monitor.stats.evaluated == 1
+        assert pid_in(tmp_path) != first
+
+
+def test_a_record_that_kills_the_process_fails_with_the_reason_and_no_other_does(
+    tmp_path: Path,
+) -> None:
+    with InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor:
+        ask(monitor, "one", "it dies", "two", "three")
+        monitor.flush(SECONDS)
+        states = {each.record.query: each.outcome for each in monitor.records()}
+
+    assert monitor.stats.evaluated == 3
+    assert states["it dies"].status == "judge_error"
+    assert "exit code 3" in states["it dies"].reason
+
+
+def test_a_shutdown_waits_no_longer_for_a_judge_that_hangs(tmp_path: Path) -> None:
+    monitor = InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process")
+    ask(monitor, "it hangs", "it blocks")
+    pid = pid_in(tmp_path)
+    began = time.monotonic()
+    monitor.shutdown(1.0)
+
+    assert time.monotonic() - began < 10
+    assert not is_alive(pid)
+    assert monitor.stats.dropped == {"shutdown": 2}
+
+
+def test_a_monitor_that_nobody_refers_to_leaves_no_process_behind(tmp_path: Path) -> None:
+    monitor = InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process")
+    judged(monitor, "one")
+    pid = pid_in(tmp_path)
+    del monitor
+    deadline = time.monotonic() + SECONDS
+    while is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert not is_alive(pid)
+
+
+def test_what_the_judge_logs_comes_into_the_log_and_what_it_prints_does_not_come_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        caplog.at_level(logging.WARNING),
+        InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor,
+    ):
+        judged(monitor, "it says something")
+
+    assert ("a.judge", logging.WARNING, "logged by the judge") in caplog.record_tuples
+    assert "printed by the judge" not in capfd.readouterr().out
+
+
+def test_a_process_that_does_not_heed_a_cancellation_is_ended_and_others_are_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_process, "HEED_SECONDS", 0.2)
+    process = JudgeProcess([spec_of(Obeys(str(tmp_path)))], max_cpu_share=1.0)
+    judge = process.judging(0, None)
+
+    async def cancel_one_and_judge_another() -> dict[str, float]:
+        blocking = asyncio.create_task(_evaluated(judge, "it blocks"))
+        first = await asyncio.to_thread(pid_in, tmp_path)
+        blocking.cancel()
+        evaluation = await _evaluated(judge, "one")
+        assert not is_alive(first)
+        return dict(evaluation.metrics)
+
+    try:
+        assert asyncio.run(cancel_one_and_judge_another())["faithfulness"] == 1.0
+    finally:
+        process.close(SECONDS)
+
+
+async def _evaluated(judge: Judging, question: str) -> Evaluation:
+    chunk = Chunk(id="1", text="The bridge is old. It is long.")
+    return await judge(RagRecord(query=question, response="The bridge is old.", chunks=(chunk,)))
+
+
+# --- usage and budget ---
+
+
+@pytest.mark.parametrize("judge", [Spends, Reserves])
+def test_what_the_judge_has_used_is_counted_and_booked_here(
+    judge: type[Obeys], tmp_path: Path
+) -> None:
+    budget = Budget(per_day=1.0)
+    with InMemoryMonitor(judge=judge(str(tmp_path)), worker="process", budget=budget) as monitor:
+        (record,) = judged(monitor, "one")
+    evaluation = record.outcome.evaluation
+
+    assert evaluation is not None
+    assert evaluation.usage.model_copy(update={"seconds": 0.0}) == COST
+    assert budget.spent_today == COST
+
+
+def test_no_call_is_made_that_the_budget_has_no_room_for(tmp_path: Path) -> None:
+    budget = Budget(calls_per_day=2)
+    with InMemoryMonitor(judge=Reserves(str(tmp_path)), worker="process", budget=budget) as monitor:
+        ask(monitor, *(f"question {n}" for n in range(6)))
+        monitor.flush(SECONDS)
+
+    assert monitor.stats.evaluated == 2
+    assert monitor.stats.skipped == {"over_budget": 4}
+    assert budget.spent_today.calls == 2
+
+
+def test_a_call_under_way_when_the_process_dies_is_booked_at_its_upper_bound(
+    tmp_path: Path,
+) -> None:
+    budget = Budget(per_day=1.0)
+    with InMemoryMonitor(
+        judge=KilledWhileItPays(str(tmp_path)), worker="process", budget=budget
+    ) as monitor:
+        ask(monitor, "one")
+        monitor.flush(SECONDS)
+
+    assert monitor.stats.dropped == {"judge_error": 1}
+    assert budget.spent_today.calls == 2  # it was tried twice
+
+
+class KilledWhileItPays(Obeys):
+    """Dies after it has reserved a call."""
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        budget = current_budget()
+        assert budget is not None
+        async with budget.reserve(COST):
+            os._exit(9)
+
+
+# --- a first judge ---
+
+
+class ByFirstScores:
+    """Evaluates what its first judge has no score for."""
+
+    def __init__(self, first_judge: Obeys) -> None:
+        self.first_judge = first_judge
+
+    def decide(self, facts: Facts) -> Decision:
+        if facts.first_scores is None:
+            return Decision(sampled=True, rate=1.0, reason="first", undecided=True)
+        sampled = "faithfulness" not in facts.first_scores
+        return Decision(sampled=sampled, rate=1.0, reason="scores")
+
+
+def test_the_first_judge_of_a_sampler_works_there_as_well(tmp_path: Path) -> None:
+    sampler = ByFirstScores(Obeys(str(tmp_path)))
+    with InMemoryMonitor(judge=LexicalJudge(), sample=sampler, worker="process") as monitor:
+        ask(monitor, "one")
+        monitor.flush(SECONDS)
+
+        assert pid_in(tmp_path) != os.getpid()
+    assert monitor.stats.skipped == {"not_sampled": 1}
+
+
+# --- set-up ---
+
+
+class Here(Obeys):
+    """A judge with arguments that are no JSON."""
+
+    def arguments(self) -> dict[str, object]:  # type: ignore[override]  # - the mistake
+        return {"folder": Path(self._folder)}
+
+
+def test_a_judge_that_its_process_cannot_make_is_refused_at_set_up(tmp_path: Path) -> None:
+    class Local(Obeys):
+        """Cannot be imported."""
+
+    with pytest.raises(ConfigError, match=r"cannot make a ScriptedJudge.*arguments\(\)"):
+        Monitor(NotPortable(), worker="process")
+    with pytest.raises(ConfigError, match=r"cannot import .*Local"):
+        Monitor(Local(str(tmp_path)), worker="process")
+    with pytest.raises(ConfigError, match="something else than JSON"):
+        Monitor(Here(str(tmp_path)), worker="process")
+    with pytest.raises(ConfigError, match="cannot make a Slow"):
+        Monitor("lexical", sample=ByFirstScores(Slow()), worker="process")  # type: ignore[arg-type]  # - no portable judge
+
+
+def test_the_environment_may_ask_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAIMSPAN_WORKER", "process")
+    with pytest.raises(ConfigError, match="worker='process' cannot make"):
+        Monitor(NotPortable())
+    Monitor(NotPortable(), worker="thread")
+    monkeypatch.setenv("CLAIMSPAN_WORKER", "fibre")
+    with pytest.raises(ConfigError, match="worker is 'fibre': give 'thread' or 'process'"):
+        Monitor()
+
+
+def test_a_judge_that_cannot_be_made_after_all_says_so_on_each_record(tmp_path: Path) -> None:
+    monitor = InMemoryMonitor(judge=Vanishes(str(tmp_path)), worker="process")
+    ask(monitor, "one")
+    monitor.flush(SECONDS)
+    (record,) = monitor.records()
+    monitor.shutdown()
+
+    assert record.status == "judge_error"
+    assert "the judging process: " in record.outcome.reason
+
+
+class Vanishes(Obeys):
+    """Can be made in this process alone."""
+
+    def __init__(self, folder: str) -> None:
+        if "PYTEST_CURRENT_TEST" not in os.environ or not (Path(folder) / "made").exists():
+            (Path(folder) / "made").touch()
+            super().__init__(folder)
+            return
+        raise ConfigError("its licence is for one process")
