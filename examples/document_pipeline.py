@@ -50,7 +50,7 @@ def build(base_url: str) -> Pipeline:
 
 
 def main() -> None:
-    monitor = Monitor(sample=1.0)
+    monitor = Monitor()
     claimspan_haystack.instrument(monitor)  # the one line
 
     with serve_model() as base_url:

@@ -16,7 +16,7 @@ QUESTIONS = ("What is the with statement used for?", "What does the nonlocal sta
 
 
 def main() -> None:
-    monitor = Monitor(sample=1.0)
+    monitor = Monitor()
     with serve_model() as base_url:
         model = chat_model(base_url, MODEL_NAME, "none")
         chain = build_chain(model, Bm25Retriever(documents=load_corpus()))

@@ -77,7 +77,7 @@ class Bm25(BaseRetriever):
 
 
 def main() -> None:
-    monitor = Monitor(sample=1.0)
+    monitor = Monitor()
     claimspan_llama_index.instrument(monitor)  # the one line
 
     with serve_model() as base_url:

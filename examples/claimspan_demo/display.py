@@ -14,6 +14,7 @@ from rich.text import Text
 from claimspan import Chunk, Label
 from claimspan.report import ReportClaim, ReportEntry, summarise
 from claimspan.text.visible import visible
+from claimspan_tracing import Finished
 
 __all__ = ["show"]
 
@@ -31,6 +32,7 @@ LOWER_IS_BETTER: Final = ("hallucination",)
 HEAD_WIDTH: Final = 7
 MIN_QUESTION_WIDTH: Final = 16
 WORST_CLAIMS: Final = 4
+ARRIVAL_METRICS: Final = ("faithfulness", "f1")
 
 
 class _Finding(NamedTuple):
@@ -40,6 +42,25 @@ class _Finding(NamedTuple):
     claim: ReportClaim
     chunk: Chunk | None
     """The chunk that contradicts the claim, else the first retrieved chunk."""
+
+
+class Arrivals:
+    """Prints each answer with its scores as soon as it is judged, also without a terminal."""
+
+    def __init__(self, total: int) -> None:
+        """Expect so many answers."""
+        self._total = total
+        self._count = 0
+
+    def __call__(self, finished: Finished) -> None:
+        """Print one line about an answer."""
+        self._count += 1
+        scores = {each.name: each.value for each in finished.assessments}
+        parts = [f"{name} {scores[name]:.2f}" for name in ARRIVAL_METRICS if name in scores]
+        said = ", ".join(parts) or "it makes no claim"
+        query = visible(finished.job.record.query)
+        # Flushed: whoever watches a file or a pipe waits for it as well.
+        print(f"[{self._count}/{self._total}] {query} - {said}", flush=True)
 
 
 def show(entries: Sequence[ReportEntry], *, model: str) -> None:
@@ -81,13 +102,13 @@ def _cell(metric: str, value: float | None) -> Text:
 
 
 def _worst(entries: Sequence[ReportEntry]) -> list[_Finding]:
-    """The worst finding of each question: contradicted claims come before neutral ones."""
+    """The surest finding of each question, the surest of all first."""
     firsts = [finding for entry in entries for finding in list(_findings(entry))[:1]]
     return sorted(firsts, key=_severity)[:WORST_CLAIMS]
 
 
 def _findings(entry: ReportEntry) -> Iterator[_Finding]:
-    """The findings of one record, the worst first."""
+    """The findings of one record, the surest first."""
     bad = [c for c in entry.response_claims if c.label in (Label.CONTRADICTED, Label.NEUTRAL)]
     chunks = {chunk.id: chunk for chunk in entry.chunks}
     findings = [
@@ -98,9 +119,10 @@ def _findings(entry: ReportEntry) -> Iterator[_Finding]:
     return iter(sorted(findings, key=_severity))
 
 
-def _severity(finding: _Finding) -> tuple[bool, float]:
+def _severity(finding: _Finding) -> tuple[float, bool]:
+    """The claims first of which the judge is surest; a label without a confidence is the last."""
     contradicted = finding.claim.label is Label.CONTRADICTED
-    return not contradicted, finding.entry.scores.get("faithfulness", 1.0)
+    return -(finding.claim.confidence or 0.0), not contradicted
 
 
 def _panel(finding: _Finding) -> Panel:

@@ -29,6 +29,10 @@ class ClaimspanConnector:
     captured as well.
     """
 
+    # What a serialised pipeline says the component is. Haystack loads nothing from packages that it
+    # does not know, and knows the name that integrations share.
+    __module__ = "haystack_integrations.components.connectors.claimspan"
+
     def __init__(
         self,
         monitor: Monitor | None = None,
@@ -44,7 +48,7 @@ class ClaimspanConnector:
                 process shares.
             query_key: Where the user's question is; as in ``instrument``.
             response_key: Where the answer is; as in ``instrument``.
-            options: Options of ``Monitor``, for a monitor that only this component uses.
+            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.

@@ -24,6 +24,10 @@ _logger: Final = logging.getLogger("claimspan")
 _lock: Final = threading.RLock()
 
 
+# Those that were not undone. By number: a caller who keeps no reference wants it all the same.
+_wanted: Final = set[int]()
+
+
 class Instrumentation:
     """The result of ``instrument``. Calling it detaches the tracer; calling it twice is safe."""
 
@@ -34,6 +38,7 @@ class Instrumentation:
         self._tracer = weakref.ref(tracer)
         self._dropped = weakref.finalize(tracer, _warn)
         self._dropped.atexit = False
+        _wanted.add(id(self))
 
     @property
     def active(self) -> bool:
@@ -48,6 +53,7 @@ class Instrumentation:
         """Restore the tracer that was enabled before; a tracer that has replaced ours stays."""
         with _lock:
             self._dropped.detach()
+            _wanted.discard(id(self))
             mine = self._tracer()
             if mine is None:
                 return
@@ -84,7 +90,7 @@ def instrument(
             such as ``retriever.query``, or a callable that takes the input. None tries the usual
             names.
         response_key: Where the answer is in the output of the pipeline, in the same forms.
-        options: Options of ``Monitor``, for a monitor that only this call uses.
+        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
     Returns:
         Detaches the tracer when it is called.
@@ -102,6 +108,16 @@ def instrument(
         _handles[mine] = Instrumentation(mine)
         enable_tracing(mine)
         return _handles[mine]
+
+
+def is_capturing() -> bool:
+    """Whether a tracer of ours is in the slot, by itself or wrapping others."""
+    return any(each.capturing for each in _ours())
+
+
+def has_captured() -> bool:
+    """Whether ``instrument`` was called, and was not undone since."""
+    return bool(_wanted)
 
 
 def _ours() -> Iterator[ClaimspanTracer]:

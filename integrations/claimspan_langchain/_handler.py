@@ -5,6 +5,7 @@ The handler reads nothing of what it is given. ``LangChainReader`` reads it late
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Unpack
 from uuid import UUID
@@ -37,10 +38,6 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     streams.
     """
 
-    # In asynchronous code LangChain calls an inline handler on the event loop's thread. A hook
-    # takes microseconds, less than the executor thread that LangChain would use otherwise.
-    run_inline = True
-
     def __init__(
         self,
         monitor: Monitor | None = None,
@@ -58,7 +55,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
                 path such as ``messages.0.content``, or a callable that takes the input. None tries
                 the usual shapes.
             response_key: Where the answer is in the output of the root run, in the same forms.
-            options: Options of ``Monitor``, for a monitor that only this handler uses.
+            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -68,6 +65,26 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         reader = LangChainReader(query_key, response_key)
         self._capture: Capture = open_capture(self.monitor, reader)
 
+    @property
+    def run_inline(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride] - LangChain only reads it
+        """Whether LangChain calls the hooks on the event loop's thread, in asynchronous code.
+
+        A hook takes microseconds, less than the executor thread that LangChain would use
+        otherwise. Not where ``AsyncCallbackManager.on_llm_start`` asks: in langchain-core 0.3 to
+        1.8 it calls the inline handlers alone if there is one, and all others would not hear that
+        a completion model starts. What it calls then asks again, and runs this handler inline.
+        """
+        # Not ``inspect.currentframe``, which takes twice the time: LangChain asks at every event.
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - documented for CPython
+        if caller.f_code.co_name == "<listcomp>":  # a frame of its own until Python 3.11
+            caller = caller.f_back or caller
+        if caller.f_code.co_name != "on_llm_start":
+            return True
+        # Beside a handler that is inline itself, such as LangSmith's, ours would be left out too.
+        handlers = getattr(caller.f_locals.get("self"), "handlers", ())
+        others = (each for each in handlers if not isinstance(each, ClaimspanCallbackHandler))
+        return any(each.run_inline for each in others)
+
     def on_chain_start(
         self,
         serialized: _Serialized,
@@ -76,18 +93,21 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         run_id: UUID,
         parent_run_id: UUID | None = None,
         metadata: Mapping[str, object] | None = None,
+        name: object = None,
+        tags: object = None,
         **kwargs: Any,
     ) -> None:
         """Report the start of a chain, a function or a node of a graph."""
-        name = kwargs.get("name")
-        attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
+        attached = metadata if parent_run_id else _with_tags(metadata, tags)
         self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, attached)
 
-    def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: Any) -> None:
+    def on_chain_end(
+        self, outputs: object, *, run_id: UUID, inputs: object = None, **kwargs: Any
+    ) -> None:
         """Report the end of a chain."""
         # A streaming chain starts with the input ``{"input": ""}``: LangChain collects the real
         # input while the stream runs, and passes it here.
-        self._capture.end(run_id, outputs, inputs=kwargs.get("inputs"))
+        self._capture.end(run_id, outputs, inputs=inputs)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a chain."""

@@ -62,7 +62,7 @@ def instrument(
             process shares.
         query_key: Where the user's question is; as in ``ClaimspanCallbackHandler``.
         response_key: Where the answer is; as in ``ClaimspanCallbackHandler``.
-        options: Options of ``Monitor``, for a monitor that only this call uses.
+        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
     Returns:
         A callable that detaches the handler. Calling it twice is safe, and so is calling it while

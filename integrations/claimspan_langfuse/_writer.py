@@ -41,6 +41,9 @@ class LangfuseWriter(BackendWriter):
     given up its endpoint for batches, and no other takes several.
     """
 
+    wants_whole_values: Final = True
+    """Spans that go where this writes show the messages of a model in its input alone."""
+
     def __init__(
         self,
         host: str | None = None,

@@ -155,7 +155,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                     self._await_writer(id_, result)
                 case StreamingAgentChatResponse():
                     self._follow_chat(id_, result)
-                case _ if isinstance(instance, LLM) and _is_stream(result):
+                case _ if _is_stream(result) and isinstance(instance, LLM):
                     if self._capture.defer_end(id_, ""):
                         self._fail_if_dropped(id_, result)
                 # A workflow that its user cancels exits with None. In llama-index-core 0.12 one
@@ -187,7 +187,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         # The exit of ``write_response_to_history``: the writer has read the whole stream.
         if isinstance(instance, StreamingAgentChatResponse):
             self._capture.end_deferred(id_, instance)
-        if isinstance(instance, BaseRetriever):
+        if _is_a(type(instance), BaseRetriever):  # type: ignore[arg-type]  # hashable
             documents: list[Document] = []
             with self._capture.guard:
                 # Taken now, as post-processors change nodes and scores in place.
@@ -261,6 +261,9 @@ class EndOfStreams(BaseEventHandler):
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         """Report the answer of a model, or the exception that ended its stream."""
+        # Most events are of no concern here, and a pipeline has many of them.
+        if not _is_heard(type(event)):
+            return
         capture = self._capture
         with capture.guard:
             match event:
@@ -271,6 +274,17 @@ class EndOfStreams(BaseEventHandler):
                     capture.fail(event.span_id, event.exception)
                 case _:
                     pass
+
+
+@lru_cache(maxsize=1024)
+def _is_heard(event: type[BaseEvent]) -> bool:
+    # Cached, as is ``_role``: LlamaIndex's classes are abstract ones.
+    return issubclass(event, (LLMChatEndEvent, LLMCompletionEndEvent, ExceptionEvent))
+
+
+@lru_cache(maxsize=1024)
+def _is_a(owner: type[Any], base: type[Any]) -> bool:
+    return issubclass(owner, base)
 
 
 @lru_cache(maxsize=1024)

@@ -74,6 +74,9 @@ class MLflowWriter(BackendWriter):
     for two minutes.
     """
 
+    wants_whole_values: Final = True
+    """Spans that go where this writes show documents and messages in inputs and outputs."""
+
     def __init__(
         self,
         tracking_uri: str | None = None,

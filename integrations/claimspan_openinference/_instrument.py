@@ -44,7 +44,7 @@ def instrument(
             there are options, else the one that the process shares.
         query_key: Where the user's question is; as in ``ClaimspanSpanProcessor``.
         response_key: Where the answer is; as in ``ClaimspanSpanProcessor``.
-        options: Options of ``Monitor``, for a monitor that only this call uses.
+        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
             ``tracer_provider`` may be given beside a monitor as well: the provider that the other
             instrumentation uses. None takes the application's global one.
 

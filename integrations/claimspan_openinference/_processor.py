@@ -85,7 +85,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
             query_key: Where the question is in the root's input, if that is JSON: a key, a dotted
                 path, or a callable that takes the parsed input. None tries the usual shapes.
             response_key: Where the answer is in the root's output, in the same forms.
-            options: Options of ``Monitor``, for a monitor that only this processor uses.
+            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.

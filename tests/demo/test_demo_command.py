@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from claimspan.report import ReportEntry
+from claimspan import Label
+from claimspan.report import ReportClaim, ReportEntry
 from claimspan_tracing.export.trace_file import read_trace_file
 
 QUESTIONS = 4
@@ -102,8 +104,35 @@ def test_the_table_and_the_worst_claims_are_shown_to_a_person(
     show(entries, model="the model")
 
     shown = capsys.readouterr().out
-    assert f"{QUESTIONS} answers of the model, judged by lexical" in " ".join(shown.split())
+    assert f"{QUESTIONS} answers of the model, judged by local" in " ".join(shown.split())
     assert "mean" in shown
+
+
+def test_the_claims_that_are_shown_are_those_that_the_judge_is_surest_of(
+    entries: list[ReportEntry], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from claimspan_demo.display import show
+
+    def refused(place: int, confidence: float) -> ReportEntry:
+        text = f"Claim number {place}."
+        found = ReportClaim(text=text, label=Label.NEUTRAL, confidence=confidence)
+        return entries[place].model_copy(update={"response_claims": (found,)})
+
+    show([refused(0, 0.6), refused(1, 0.9), refused(2, 0.7), refused(3, 0.8)], model="the model")
+
+    shown = re.findall(r"Claim number (\d)", capsys.readouterr().out)
+    assert shown == ["1", "3", "2", "0"]
+
+
+def test_each_answer_is_printed_as_it_is_judged_also_without_a_terminal(tmp_path: Path) -> None:
+    printed = claimspan("demo", "-n", "2", "--judge", "lexical", cwd=tmp_path).stdout
+
+    first, second = [line for line in printed.splitlines() if line.startswith("[")]
+    assert first.startswith("[1/2] ")
+    assert second.startswith("[2/2] ")
+    assert "faithfulness" in first + second
+    assert "compares words alone" in " ".join(printed.split())
+    assert "compares words alone" in (tmp_path / "claimspan-demo.html").read_text("utf-8")
 
 
 def test_a_model_of_ones_own_needs_a_key(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Generator, Iterator
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ import claimspan_haystack
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_haystack import ClaimspanConnector
 from claimspan_tracing import Monitor
+from claimspan_tracing.adapters import default_monitor
 
 from hs_pipelines import rag_pipeline
 from pipelines import answer_to
@@ -393,3 +395,24 @@ def test_a_connector_is_written_down_and_made_again() -> None:
     assert again.to_dict() == connector.to_dict()
     assert again.run() == {"active": True}
     again.undo()
+
+
+def test_a_pipeline_with_a_connector_is_loaded_as_often_as_you_like(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the spans of a monitor without a provider go
+    pipeline = Pipeline()
+    connector = ClaimspanConnector(judge="lexical", hold_seconds=9.0)
+    pipeline.add_component("claimspan", connector)
+    written = pipeline.dumps()
+
+    loaded = [Pipeline.loads(written).get_component("claimspan") for _ in range(3)]
+    rag_pipeline().run(DATA)
+    monitor = default_monitor(None, {"judge": "lexical", "hold_seconds": 9.0})
+    assert monitor.flush(30)
+
+    assert monitor.stats.produced == 1
+    assert all(each.run() == {"active": True} for each in loaded)
+    connector.undo()
+    assert isinstance(tracer.actual_tracer, NullTracer)
+    monitor.shutdown()

@@ -97,11 +97,10 @@ def test_the_queue_is_bounded_by_the_size_of_the_chunks_too(
 class Foreigner(LexicalJudge):
     """A judge that says that it decides otherwise than usual."""
 
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        add_note("not English", len(claims) * len(references))
-        return await super().check(claims, references, question=question)
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        claims = await super().extract_claims(text, question=question)
+        add_note("not English", 2 * len(claims))
+        return claims
 
 
 @pytest.mark.parametrize(

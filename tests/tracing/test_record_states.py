@@ -54,10 +54,10 @@ def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
             assert taken.wait(10)
         return accepted
 
-    def read(tree: RunTree, guard: Guard) -> Job:
+    def read(tree: RunTree, guard: Guard, margin: int, **options: bool) -> Job:
         if tree in slow:
             taken.set()
-        return read_job(tree, guard)
+        return read_job(tree, guard, margin, **options)
 
     monkeypatch.setattr(RecordQueue, "put", put)
     monkeypatch.setattr("claimspan_tracing.engine.reading.read_job", read)

@@ -44,7 +44,8 @@ def test_a_process_under_load_keeps_its_memory_its_books_and_its_lag(
         check=False,
     )
 
-    assert done.stderr == ""
+    # Under overload the first record without scores is told; nothing else is said.
+    assert all(line.startswith("claimspan: no scores, ") for line in done.stderr.splitlines())
     bars = json.loads(done.stdout)
     assert len(bars) > 5
     assert [bar for bar in bars if not bar["is_met"]] == []

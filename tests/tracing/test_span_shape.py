@@ -65,6 +65,11 @@ def opened(job: Job, root: Span | None = None, guard: Guard | None = None) -> Op
     return build_spans(job, root or tracer.start_span("invoke_workflow"), tracer, guard or Guard())
 
 
+def whole(job: Job) -> Job:
+    """The job of a monitor whose spans go to MLflow."""
+    return replace(job, whole_values=True)
+
+
 def built(job: Job) -> list[ReadableSpan]:
     """The root, then the spans of the runs."""
     spans = opened(job)
@@ -170,21 +175,35 @@ def test_a_retriever_shows_its_documents_as_its_output() -> None:
 
     shown = attributes(span)
     assert json.loads(str(shown["output.value"])) == [
-        {"page_content": f"text {n}", "metadata": {"page": n}, "id": f"c{n}"} for n in range(3)
+        {"page_content": f"text {n}", "id": f"c{n}"} for n in range(3)
     ]
     assert shown["output.mime_type"] == "application/json"
     assert shown["input.mime_type"] == "text/plain"
 
 
-@pytest.mark.parametrize("text", ["x" * 1500, 'say "so"\n' * 150, "検" * 500, "\\" * 1500])
-def test_the_output_of_a_retriever_is_whole_json_of_8_kib_with_every_document(text: str) -> None:
+def test_for_mlflow_a_retriever_shows_the_metadata_of_its_documents_as_well() -> None:
+    _, span = built(whole(job_of(retriever())))
+
+    assert json.loads(str(attributes(span)["output.value"])) == [
+        {"page_content": f"text {n}", "metadata": {"page": n}, "id": f"c{n}"} for n in range(3)
+    ]
+
+
+TEXTS = ("x" * 1500, 'say "so"\n' * 150, "検" * 500, "\\" * 1500)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize(("for_mlflow", "most"), [(False, 1024), (True, 8 * 1024)])
+def test_the_output_of_a_retriever_is_whole_json_of_few_bytes_with_every_document(
+    text: str, for_mlflow: bool, most: int
+) -> None:
     chunks = tuple(
         Chunk(id=f"{n}" * 900, text=text, metadata={"of": "m" * 5000}) for n in range(20)
     )
-    _, span = built(job_of(retriever(chunks)))
+    _, span = built(replace(job_of(retriever(chunks)), whole_values=for_mlflow))
 
     output = str(attributes(span)["output.value"])
-    assert len(output.encode()) <= 8 * 1024
+    assert len(output.encode()) <= most
     documents = json.loads(output)
     assert len(documents) == 20
     assert all(text.startswith(each["page_content"]) and each["page_content"] for each in documents)
@@ -192,10 +211,25 @@ def test_the_output_of_a_retriever_is_whole_json_of_8_kib_with_every_document(te
 
 def test_short_documents_leave_their_room_to_a_long_one() -> None:
     chunks = (*CHUNKS, Chunk(id="long", text="x" * 1900))
-    _, span = built(job_of(retriever(chunks)))
+    _, short = built(job_of(retriever(chunks)))
+    _, long = built(whole(job_of(retriever(chunks))))
 
-    *_, last = json.loads(str(attributes(span)["output.value"]))
-    assert last["page_content"] == "x" * 1900
+    said = [json.loads(str(attributes(span)["output.value"]))[-1] for span in (short, long)]
+    assert len(said[0]["page_content"]) > 800
+    assert said[1]["page_content"] == "x" * 1900
+
+
+def test_each_text_is_whole_on_its_span_once_and_in_its_value_only_the_beginning() -> None:
+    text, prompt = "chunk " * 300, "read " * 1500
+    messages = Message(role="system", text=prompt), Message(role="user", text="why?")
+    chunk = Chunk(id="c", text=text)
+    _, found, model = built(job_of(retriever((chunk,)), generator(*messages)))
+
+    values = [str(each) for span in (found, model) for each in attributes(span).values()]
+    assert [value.count(text) for value in values if text in value] == [1]
+    assert [value.count(prompt) for value in values if prompt in value] == [1]
+    assert len(str(attributes(found)["output.value"])) <= 1024
+    assert len(str(attributes(model)["input.value"])) <= 1024
 
 
 def test_a_retriever_that_found_nothing_shows_an_empty_list() -> None:
@@ -236,7 +270,7 @@ def test_the_input_of_a_model_is_its_messages_as_json_which_mlflow_shows_as_a_ch
 
 def test_the_input_of_a_model_stays_whole_json_where_its_messages_do_not_fit() -> None:
     long = [Message(role="user", text='"\n' * 3_000), Message(role="user", text="é" * 6_000)]
-    _, span = built(job_of(generator(ASKED[0], *long)))
+    _, span = built(whole(job_of(generator(ASKED[0], *long))))
 
     value = str(attributes(span)["input.value"])
     first, *said = [message["content"] for message in json.loads(value)["messages"]]
@@ -244,6 +278,32 @@ def test_the_input_of_a_model_stays_whole_json_where_its_messages_do_not_fit() -
     assert first == "be brief"
     assert all(full.text.startswith(text) for text, full in zip(said, long, strict=True))
     assert all(len(text.encode()) > 1_900 for text in said)
+
+
+def test_the_input_of_a_model_shows_where_a_long_message_begins_and_where_it_ends() -> None:
+    chunks_and_question = Message(role="user", text='Chunks: "é"\n' * 600 + "Why?")
+    _, span = built(job_of(generator(ASKED[0], chunks_and_question)))
+
+    value = str(attributes(span)["input.value"])
+    first, last = [message["content"] for message in json.loads(value)["messages"]]
+    assert len(value.encode()) <= 1024
+    assert first == "be brief"
+    assert last.startswith('Chunks: "é"')
+    assert " … " in last
+    assert last.endswith("Why?")
+
+
+def test_messages_without_room_for_attributes_of_their_own_are_whole_in_the_input() -> None:
+    chunks = tuple(
+        Chunk(id=f"c{n}", text=f"text {n}", score=0.5, metadata={"page": n}) for n in range(20)
+    )
+    long = Message(role="user", text="why? " * 1000)
+    job = job_of(retriever(chunks), generator(*ASKED, long, model="m"))
+    reranked = job.record.model_copy(update={"chunks": chunks[::-1]})
+    _, _, span = built(replace(job, record=reranked))
+
+    messages = json.loads(str(attributes(span)["input.value"]))["messages"]
+    assert messages[-1]["content"] == long.text
 
 
 def test_the_input_of_a_model_is_its_prompt_where_nobody_knows_who_said_what() -> None:

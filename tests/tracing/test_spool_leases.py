@@ -270,6 +270,25 @@ def test_two_processes_never_take_up_the_same_row(path: Path) -> None:
     assert len(taken) == len(set(taken)) == 40
 
 
+def test_a_row_is_taken_up_as_fast_where_many_wait(tmp_path: Path) -> None:
+    def milliseconds(n: int) -> float:
+        spool = Spool(tmp_path / f"{n}.db")
+        for number in range(1, n + 1):
+            spool.put_back(added(spool, number), 0.0, counted=False)
+        return min(_taken_up(spool) for _ in range(20))
+
+    # To sort all that wait takes twenty times as long.
+    assert milliseconds(5_000) < 6 * milliseconds(50)
+
+
+def _taken_up(spool: Spool) -> float:
+    started = time.thread_time()
+    (row,) = spool.claim(1)
+    spent = time.thread_time() - started
+    spool.put_back(row.lease, 0.0, counted=False)
+    return spent * 1e3
+
+
 def test_a_text_that_no_file_can_hold_harms_nothing(path: Path) -> None:
     spool = Spool(path)
     lease = added(spool)

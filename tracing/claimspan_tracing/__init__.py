@@ -24,8 +24,11 @@ from claimspan_tracing.decide.sampling import Decision, RateSampler, Sampler
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.decide.throttle import Throttle
 from claimspan_tracing.export.providers import configure
+from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.observed import ObservedRecord, current_record
+from claimspan_tracing.observing import observe
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.sigterm import install_sigterm
 from claimspan_tracing.write.sinks import Finished, Sink
@@ -37,10 +40,13 @@ __all__ = [
     "Budget",
     "Condition",
     "Decision",
+    "Diagnosis",
     "Facts",
+    "Finding",
     "Finished",
     "Job",
     "Monitor",
+    "ObservedRecord",
     "Outcome",
     "PiiRedactor",
     "RateSampler",
@@ -54,6 +60,7 @@ __all__ = [
     "abstained",
     "attribute",
     "configure",
+    "current_record",
     "disable_evaluation",
     "doubtful",
     "empty_retrieval",
@@ -61,6 +68,7 @@ __all__ = [
     "feedback",
     "install_sigterm",
     "low_retrieval",
+    "observe",
     "route",
     "slower_than",
 ]

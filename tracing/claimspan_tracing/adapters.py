@@ -6,8 +6,7 @@ that reads the framework's objects afterwards, on the worker.
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from opentelemetry.trace import TracerProvider
 
@@ -37,6 +36,7 @@ from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.shared import default_monitor
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished
@@ -175,30 +175,3 @@ def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
 def write_beside(monitor: Monitor, span: SdkSpan) -> bool:
     """As ``write_to``, with the provider that has started a span."""
     return monitor.engine.write_beside(span)
-
-
-_shared: list[Monitor] = []
-_shared_lock: Final = threading.RLock()
-
-
-def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor:
-    """Return the monitor that an integration works with.
-
-    Args:
-        monitor: One that the application made; wins.
-        options: For a monitor of the integration's own. Without any, the process shares one.
-
-    Raises:
-        ConfigError: Both are given, or an option cannot work.
-    """
-    if monitor is not None:
-        if options:
-            given = ", ".join(sorted(options))
-            raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")
-        return monitor
-    if options:
-        return Monitor(**options)
-    with _shared_lock:
-        if not _shared:
-            _shared.append(Monitor())
-        return _shared[0]

@@ -257,6 +257,10 @@ class Job:
     capture_content: bool = True
     """Whether texts of the record may be written, wherever it is evaluated."""
 
+    whole_values: bool = False
+    """Whether input and output of each run's span repeat the texts that documents and messages
+    have: MLflow and Langfuse show them in this form alone."""
+
     version: Literal[1] = 1
     """Version of this format."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from opentelemetry.trace import SpanContext, TracerProvider
@@ -13,15 +13,20 @@ from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
+from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.judge_spec import WorkerKind, checked_worker
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.engine import Engine, Settings, checked_feedback
 from claimspan_tracing.export.providers import TracerSource
+from claimspan_tracing.export.whole_values import wants_whole_values
+from claimspan_tracing.health import Diagnosis, diagnose
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
+from claimspan_tracing.observed import ObservedReader, ObservedRecord, open_record
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
@@ -61,7 +66,9 @@ class Monitor:
         ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
             ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
             evaluates only what needs none.
-        sample: Share of the records to evaluate, 0.0 to 1.0, or a sampler.
+        sample: Share of the records to evaluate, 0.0 to 1.0, or a sampler. None evaluates all of
+            them, as far as the other bounds allow it, and says in the log once what a thousand
+            cost where the judge is paid for and there is no ``budget``.
         hold_seconds: How long the spans of a query wait for its scores, from the end of its
             root. Scores that come later go to a carrier span.
         tracer_provider: Where the spans go.
@@ -99,9 +106,12 @@ class Monitor:
             wait, ``await aflush()`` instead.
         exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
             several monitors, the longest counts.
-        max_cpu_share: Share of a core that evaluating in this process may take, above 0 up to
-            1. The judge's event loop rests between its steps, which leaves the interpreter to
-            the application; 1 never rests.
+        worker: Where the judge computes: ``"thread"``, or ``"process"`` for a process of its own,
+            which takes no turn at this interpreter. The judge is then given by name, or has a
+            method ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread.
+        max_cpu_share: Share of a core that evaluating may take, above 0 up to 1. Its threads rest
+            between their steps, which leaves the interpreter to the application; 1 never rests.
+            Of more records than fit, fewer are sampled, with weights that say so.
 
     Raises:
         ConfigError: An argument cannot work.
@@ -113,7 +123,7 @@ class Monitor:
         judge: Judge | str | None = None,
         *,
         ground_truth: GroundTruthLike | None = None,
-        sample: float | Sampler = 0.05,
+        sample: float | Sampler | None = None,
         hold_seconds: float = 30.0,
         tracer_provider: TracerProvider | None = None,
         max_queue_records: int = MAX_RECORDS,
@@ -130,17 +140,20 @@ class Monitor:
         dispatch: Dispatcher | None = None,
         serverless: bool = False,
         exit_timeout: float = EXIT_TIMEOUT,
+        worker: WorkerKind | None = None,
         max_cpu_share: float = MAX_CPU_SHARE,
     ) -> None:
         self._settings = Settings(
             judge=(checked := checked_judge(judge, dispatch)),
             ground_truth=checked_ground_truth(ground_truth),
             sampler=(sampler := checked_sampler(sample)),
+            tells_cost=sample is None and budget is None,
             hold_seconds=checked_positive("hold_seconds", hold_seconds),
             max_records=int(checked_positive("max_queue_records", max_queue_records)),
             max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
             source=TracerSource(checked_provider(tracer_provider)),
-            sinks=checked_sinks(sinks),
+            sinks=(own_sinks := checked_sinks(sinks)),
+            whole_values=wants_whole_values(own_sinks),
             on_result=checked_on_result(on_result, dispatch),
             alerts=checked_alerts(alerts, dispatch),
             on_alert=checked_on_alert(on_alert, alerts, dispatch),
@@ -151,6 +164,7 @@ class Monitor:
             dispatcher=checked_dispatch(dispatch, sampler, budget),
             serverless=serverless,
             exit_timeout=checked_positive("exit_timeout", exit_timeout),
+            judge_specs=checked_worker(worker, judge, sampler, dispatch),
             max_cpu_share=checked_cpu_share(max_cpu_share),
         )
         self._engine = self._new_engine()
@@ -162,9 +176,40 @@ class Monitor:
         return self._engine
 
     @property
+    def is_shut_down(self) -> bool:
+        """Whether ``shutdown`` was called, so that records are traced and not evaluated."""
+        return self._engine.is_closed
+
+    @property
     def stats(self) -> Stats:
         """Counts of the records so far, by state."""
         return self._engine.stats
+
+    def record(
+        self,
+        query: str,
+        *,
+        name: str = "record",
+        metadata: Mapping[str, object] | None = None,
+    ) -> ObservedRecord:
+        """Capture a query that the application's own code answers, without a framework.
+
+        ``with monitor.record(query) as record:`` is a record from the beginning of the block to its
+        end. Say what was found with ``record.retrieved(documents)``, and the answer with
+        ``record.answered(text)``. A retriever or a model of a framework that runs in the block,
+        with an integration of the same monitor attached, joins the record by itself. A block within
+        the block of another record belongs to that one.
+
+        Args:
+            query: What the user asked.
+            name: What the pipeline is called: the route, and a part of the root's name.
+            metadata: What is known about the query, such as ``session.id``, ``user.id`` or ``id``.
+
+        Returns:
+            The record, whose ``trace_id`` and ``span_id`` are known from the beginning.
+        """
+        capture = Capture(ObservedReader(), lambda: self.engine)
+        return open_record(capture, self.feedback, name=name, inputs=query, metadata=metadata)
 
     def feedback(
         self, value: float, *, trace_id: str | int | SpanContext, span_id: str | int = ""
@@ -190,6 +235,24 @@ class Monitor:
             ConfigError: The value is out of its range, or an id is none.
         """
         self._engine.feedback(checked_feedback(value, trace_id, span_id))
+
+    def check(self, timeout: float = 30.0) -> Diagnosis:
+        """Check everything that scores depend on, before traffic comes or when none are seen.
+
+        Sends one span named ``claimspan.doctor``, and has the judge decide about one claim, which a
+        language model is paid for. ``claimspan doctor path.py:monitor`` does the same.
+
+        Args:
+            timeout: Seconds that exporter, judge and clock may take, each.
+
+        Returns:
+            What was found, line by line, each with what to do; ``str`` shows it.
+        """
+        return diagnose(self._settings, self.stats, timeout)
+
+    async def acheck(self, timeout: float = 30.0) -> Diagnosis:
+        """As ``check``, without blocking the event loop."""
+        return await asyncio.to_thread(self.check, timeout)
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until every record so far has its state, and its spans and result have arrived.

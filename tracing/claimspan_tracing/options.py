@@ -21,6 +21,7 @@ from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
 from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.judge_spec import WorkerKind
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
@@ -57,7 +58,7 @@ class MonitorOptions(TypedDict, total=False):
 
     judge: Judge | str | None
     ground_truth: GroundTruthLike | None
-    sample: float | Sampler
+    sample: float | Sampler | None
     hold_seconds: float
     tracer_provider: TracerProvider | None
     max_queue_records: int
@@ -74,6 +75,7 @@ class MonitorOptions(TypedDict, total=False):
     dispatch: Dispatcher | None
     serverless: bool
     exit_timeout: float
+    worker: WorkerKind | None
     max_cpu_share: float
 
 
@@ -86,12 +88,14 @@ def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
     return None if value is None else GroundTruth.of(value)
 
 
-def checked_sampler(value: float | Sampler) -> Sampler:
-    """Return the sampler that the option ``sample`` stands for.
+def checked_sampler(value: float | Sampler | None) -> Sampler:
+    """Return the sampler that the option ``sample`` stands for; None stands for all records.
 
     Raises:
         ConfigError: It is neither a share nor a sampler.
     """
+    if value is None:
+        return RateSampler(1.0)
     return value if isinstance(value, Sampler) else RateSampler(_number(value))
 
 

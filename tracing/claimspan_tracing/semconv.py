@@ -10,6 +10,7 @@ Three vocabularies stand side by side, because each backend reads another one:
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 SCOPE: Final = "claimspan"
@@ -23,6 +24,8 @@ SPAN_RETRIEVER: Final = "retrieval"
 SPAN_GENERATOR: Final = "chat"
 SPAN_EVALUATE: Final = "claimspan.evaluate"
 """The claims that scores rest on; and the scores, where they came too late for the root."""
+SPAN_DOCTOR: Final = "claimspan.doctor"
+"""Sent by ``Monitor.check`` and ``claimspan doctor``, to see whether it arrives."""
 SPAN_ANNOTATIONS: Final = "claimspan.annotations"
 """Late scores in OpenInference's form for annotations of a span that has ended."""
 
@@ -96,6 +99,7 @@ LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
 DOCUMENT_PREFIX: Final = "retrieval.documents."
 
 
+@lru_cache(maxsize=256)  # four of each of the documents of a span
 def document(index: int, field: str) -> str:
     """Name of a field (``id``, ``content``, ``score``, ``metadata``) of one retrieved chunk."""
     return f"{DOCUMENT_PREFIX}{index}.document.{field}"
@@ -248,7 +252,8 @@ these chunks or left a verdict open: a list of numbers cannot say that one is un
 CHUNKS_USED: Final = "claimspan.chunks.used"
 """As ``claimspan.chunks.relevance``, of the response's claims."""
 CHUNK_ID_SOURCE: Final = "claimspan.chunk.id_source"
-"""List with one entry a recorded chunk: ``document`` or ``content_hash``."""
+"""List with one entry a recorded chunk, ``document`` or ``content_hash``; one entry in all where
+it is the same for each."""
 
 JUDGE_NAME: Final = "claimspan.judge.name"
 JUDGE_VERSION: Final = "claimspan.judge.version"

@@ -15,6 +15,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import (
     _SUPPRESS_INSTRUMENTATION_KEY,  # pyright: ignore[reportPrivateUsage] - the API exports no other name for it
 )
+from opentelemetry.context import Context as OtelContext
 
 __all__ = ["is_suppressed", "is_suppressed_by_us", "run_suppressed", "run_unsuppressed", "suppress"]
 
@@ -24,6 +25,9 @@ _OURS: Final = otel_context.create_key("claimspan-suppressed")
 """Set beside the two: Logfire suppresses instrumentation around the span processors given to it, so
 that there the two keys say nothing about the code that has ended a span."""
 
+# Made once: each ``set_value`` copies a context.
+_SUPPRESSED: Final = OtelContext(dict.fromkeys((*_KEYS, _OURS), True))
+"""An empty context in which instrumentation is suppressed."""
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -32,7 +36,7 @@ _Ts = TypeVarTuple("_Ts")
 def is_suppressed() -> bool:
     """Whether instrumentation is switched off in the current context."""
     current = otel_context.get_current()
-    return any(current.get(key) for key in _KEYS)
+    return bool(current.get(_KEYS[0]) or current.get(_KEYS[1]))
 
 
 def is_suppressed_by_us() -> bool:
@@ -57,7 +61,7 @@ def run_suppressed(function: Callable[[*_Ts], _T], *args: *_Ts) -> _T:
     """
 
     def call() -> _T:
-        suppress()
+        otel_context.attach(_SUPPRESSED)
         return function(*args)
 
     return Context().run(call)

@@ -8,16 +8,16 @@ through it.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, KeysView, Sequence, ValuesView
-from contextlib import suppress
 from functools import partial
 from itertools import islice
+from json.encoder import encode_basestring
 from typing import Final, TypeGuard, TypeVar
 
+import pydantic_core
 from pydantic import BaseModel, JsonValue
 
 from claimspan_tracing.shapes import is_mapping
@@ -27,14 +27,21 @@ __all__ = [
     "MAX_TEXT_BYTES",
     "Walk",
     "bounded",
+    "byte_length",
     "clean",
     "cut",
+    "cut_middle",
+    "cut_sized",
     "encode_json",
     "join_bounded",
     "json_list",
+    "json_string",
     "json_text",
     "to_json",
 ]
+
+ELLIPSIS: Final = " … "
+"""Stands for what was cut out of the middle of a text."""
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
@@ -71,6 +78,9 @@ MAX_TEXT_BYTES: Final = 64 * 1024
 """Bytes kept of one text: a chunk, a query, a response, a prompt, a completion, or a value in
 metadata. It is what a judge reads."""
 
+MAX_CHARACTER_BYTES: Final = 4
+"""Bytes that a character takes in UTF-8, also after it was cleaned, at most."""
+
 MAX_KEY_BYTES: Final = 1024
 """Bytes kept of a key in metadata."""
 
@@ -79,9 +89,6 @@ MAX_INTEGER_BITS: Final = 1024
 
 MAX_JOINED: Final = 256 * 1024
 """Characters after which the parts of a prompt are joined no further: four times what is kept."""
-
-# Made once: ``json.dumps`` with options makes an encoder for each call.
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 _T = TypeVar("_T")
 
@@ -107,9 +114,19 @@ def bounded(value: object, max_bytes: int) -> str:
         value: Of any size; apart from its own ``__str__``, the time does not depend on it.
         max_bytes: Length of the result in UTF-8, at most.
     """
+    if type(value) is str:
+        if _is_plain(value, max_bytes):
+            return value
+        if len(value) * MAX_CHARACTER_BYTES <= max_bytes:
+            return _safe(value)
     # No character becomes shorter when it is cleaned, and each takes a byte at least, so that
     # nothing behind these characters can be part of the result.
     return cut(_safe(_text(value, max_bytes)), max_bytes)
+
+
+def _is_plain(text: str, max_bytes: int) -> bool:
+    """Whether a text is short, ASCII and of one line, as keys, ids and most values are."""
+    return len(text) <= max_bytes and text.isascii() and text.isprintable()
 
 
 def _text(value: object, limit: int | None) -> str:
@@ -138,18 +155,48 @@ def _safe(text: str) -> str:
     # Translating is fast for ASCII alone: 0.06 ms for 64 KiB, against 5 ms for other texts.
     if text.isascii():
         return text.translate(_ASCII)
+    # Most texts are printable but for their ends of lines, which is known in half of the time.
+    if text.replace("\n", " ").isprintable():
+        return text
     return _UNSAFE.sub(REPLACEMENT, text).replace("\v", "\n").replace("\f", "\n")
 
 
 def cut(text: str, max_bytes: int) -> str:
     """Return the longest start of ``text`` that takes at most ``max_bytes`` in UTF-8."""
-    if len(text) * 4 <= max_bytes:
+    if text.isascii():  # which Python knows without looking
+        return text[: max(0, max_bytes)]
+    if len(text) * MAX_CHARACTER_BYTES <= max_bytes:
         return text
     # Each character takes a byte at least.
     encoded = text[: max(0, max_bytes) + 1].encode("utf-8")
     if len(encoded) <= max_bytes:
         return text
     return encoded[: max(0, max_bytes)].decode("utf-8", "ignore")
+
+
+def cut_middle(text: str, max_bytes: int) -> str:
+    """Return ``text`` in at most ``max_bytes``: where it is longer, its start and its end."""
+    half = (max_bytes - byte_length(ELLIPSIS)) // 2
+    # Each character takes a byte at least: a long text is not encoded to find out that it is long.
+    if half <= 0 or (len(text) <= max_bytes and byte_length(text) <= max_bytes):
+        return cut(text, max_bytes)
+    end = text[-half:].encode("utf-8")[-half:]
+    return cut(text, half) + ELLIPSIS + end.decode("utf-8", "ignore")
+
+
+def cut_sized(text: str, max_bytes: int) -> tuple[str, int]:
+    """Return ``cut(text, max_bytes)``, and how many bytes that takes."""
+    if not text.isascii() and len(text) <= max_bytes:
+        size = len(text.encode("utf-8"))
+        if size <= max_bytes:
+            return text, size
+    start = cut(text, max_bytes)
+    return start, byte_length(start)
+
+
+def byte_length(text: str) -> int:
+    """Return how many bytes a text takes in UTF-8; only texts beyond ASCII are encoded for it."""
+    return len(text) if text.isascii() else len(text.encode("utf-8"))
 
 
 def join_bounded(texts: Iterable[str], separator: str = "") -> str:
@@ -182,8 +229,12 @@ class Walk:
 
     def text(self, value: object, max_bytes: int) -> str:
         """Return a value as a text; the empty text where there is no room for it."""
-        text = bounded(value, max_bytes + self.margin)
-        self.size -= len(text.encode("utf-8"))
+        if type(value) is str and _is_plain(value, max_bytes):
+            text = value
+            self.size -= len(value)
+        else:
+            text = bounded(value, max_bytes + self.margin)
+            self.size -= byte_length(text)
         # Whole or not at all: a redactor does not recognise half of an address.
         return text if self.size >= 0 else ""
 
@@ -205,6 +256,9 @@ def to_json(value: object, walk: Walk | None = None) -> JsonValue:
 
 def _json(value: object, depth: int, walk: Walk) -> JsonValue:
     walk.items -= 1
+    if value.__class__ is dict and is_mapping(value):
+        # Ahead of all others: there are as many of them as chunks.
+        return _object(_first(value.items, walk), depth - 1, walk) if depth else None
     if isinstance(value, str):
         return walk.text(value, MAX_TEXT_BYTES)
     if value is None or isinstance(value, bool):
@@ -268,19 +322,15 @@ def _has_generated_text(kind: type) -> bool:
 def _first(items: Callable[[], Iterable[_T]], walk: Walk) -> list[_T]:
     """The first items, as many as there is room for; none where they cannot be listed."""
     for _ in range(MAX_LISTINGS):
-        # In one go: another thread may change the mapping at the same time.
-        with suppress(RuntimeError):
-            return _listed(items, max(0, min(MAX_ITEMS, walk.items)))
+        # In one go: another thread may change the mapping at the same time, which the garbage
+        # collector lets run.
+        try:
+            return list(islice(items(), max(0, min(MAX_ITEMS, walk.items))))
+        except RuntimeError:
+            continue
+        except BaseException:  # noqa: BLE001 - a broken container of the user's is not worth the record
+            break
     return []
-
-
-def _listed(items: Callable[[], Iterable[_T]], room: int) -> list[_T]:
-    try:
-        return list(islice(items(), room))
-    except RuntimeError:  # changed by another thread, which the garbage collector let run
-        raise
-    except BaseException:  # noqa: BLE001 - a broken container of the user's is not worth the record
-        return []
 
 
 def json_text(value: object) -> str:
@@ -290,7 +340,13 @@ def json_text(value: object) -> str:
 
 def encode_json(value: JsonValue) -> str:
     """Return a value that is JSON already as JSON text without white space."""
-    return _ENCODER.encode(value)
+    # Pydantic's encoder takes a fifth of the time of the standard library's, for the same text.
+    return pydantic_core.to_json(value).decode()
+
+
+def json_string(text: str) -> str:
+    """Return a text as JSON, with its quotes; faster than ``encode_json`` by half."""
+    return encode_basestring(text)
 
 
 def json_list(items: Sequence[object], max_bytes: int) -> str:
@@ -299,7 +355,7 @@ def json_list(items: Sequence[object], max_bytes: int) -> str:
     room = max_bytes - 2  # the brackets
     for item in items:
         text = json_text(item)
-        room -= len(text.encode("utf-8")) + 1  # its comma
+        room -= byte_length(text) + 1  # its comma
         if room < 0:
             break
         texts.append(text)

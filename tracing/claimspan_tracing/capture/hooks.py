@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import copy
 from collections.abc import Callable, Hashable, Mapping
+from time import monotonic_ns
 from typing import Final, Protocol
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
+from claimspan_tracing.capture.joining import open_root
 from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.capture.table import MAX_TREE_RUNS, RunTable
@@ -26,8 +27,6 @@ TREE_BYTES: Final = 4 * 1024
 """What a record keeps beside its texts and runs, as measured: root span, context, job."""
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
-# Only the exact types: copying a subclass may run code of the user's.
-_CHANGEABLE: Final = (dict, list)
 
 
 class CaptureHost(Protocol):
@@ -101,37 +100,38 @@ class Capture:
                 noted only under a run that we have seen start.
         """
         host = self._host()
-        with host.guard:
-            parent = host.table.get(parent_id)
-            tree = host.table.tree_of(parent_id)
+        # Not ``with host.guard``: entering a block of ``try`` costs nothing.
+        try:
+            table = host.table
             # Known already where two handlers report it, one in the config and one from
             # ``instrument``.
-            if run_id in host.table or not (tree or may_be_root):
+            if run_id in table:
                 return
-            if tree is None and host.table.is_given_up(parent_id):
-                host.table.give_up(run_id)
-                return
-            # Asked for roots alone: what runs below a captured root belongs to the query.
-            if tree is None and is_suppressed():
-                return
-            if tree is not None and (parent is None or len(tree.runs) >= MAX_TREE_RUNS):
-                host.table.skip(run_id, tree)
-                return
-            tree = tree or self._new_tree(host)
-            run = Run(
-                id=run_id,
-                tree=tree,
-                parent=parent,
-                kind=kind,
-                name=name,
-                start=tree.now() if parent else tree.started,
-                inputs=_shallow(inputs),
-                metadata=metadata or _NO_METADATA,
-            )
-            self._weigh(run, run.inputs, None if parent else run.metadata)
+            parent = table.runs.get(parent_id) or _record_around(table, parent_id)
+            if parent is None:
+                if (tree := self._tree_for(host, run_id, parent_id, may_be_root)) is None:
+                    return
+                started = tree.started
+            else:
+                tree = parent.tree
+                if len(tree.runs) >= MAX_TREE_RUNS:
+                    table.skip(run_id, tree)
+                    return
+                started = monotonic_ns() + tree.clock_offset
+            kept, metadata = _shallow(inputs), metadata or _NO_METADATA
+            run = Run(run_id, tree, parent, kind, name, started, kept, metadata)
+            if tree.reader is not self._reader:
+                run.reader = self._reader
             # The table is bounded: a new root may push out the oldest, which ends as abandoned.
-            for lost in host.table.add(run):
+            for lost in table.add(run):
                 host.submit(lost)
+            self._weigh(tree, kept if parent else (kept, metadata))
+        except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
+            host.guard.swallow(error)
+
+    def run(self, run_id: Hashable) -> Run | None:
+        """Return a run that is open and kept; None for any other."""
+        return self._host().table.get(run_id)
 
     def end(
         self,
@@ -151,18 +151,24 @@ class Capture:
             inputs: What went in, where it is known only now (streams).
             kind: What it did, where only the outputs tell; None keeps what it started as.
         """
-        with self._host().guard:
-            run = self._unfinished(run_id)
+        host = self._host()
+        try:
+            run = _unfinished(host.table, run_id)
             if run is None:
                 return
-            run.end = run.tree.now()
-            run.outputs = _shallow(outputs)
-            run.kind = kind or run.kind
+            tree = run.tree
+            run.end = monotonic_ns() + tree.clock_offset
+            run.outputs = outputs = _shallow(outputs)
+            if kind is not None:
+                run.kind = kind
             if inputs is not None:
                 run.inputs = _shallow(inputs)
-                self._weigh(run, run.inputs)
-            self._weigh(run, run.outputs)
-            self._close(run)
+                self._weigh(tree, run.inputs)
+            self._weigh(tree, outputs)
+            if run.parent is None:
+                _close(host, tree)
+        except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
+            host.guard.swallow(error)
 
     def fail(
         self,
@@ -180,8 +186,9 @@ class Capture:
             inputs: What went in, where it is known only now.
             kind: What it was to do, where only its end tells; None keeps what it started as.
         """
-        with self._host().guard:
-            run = self._unfinished(run_id)
+        host = self._host()
+        with host.guard:
+            run = _unfinished(host.table, run_id)
             if run is None:
                 return
             run.end = run.tree.now()
@@ -189,8 +196,9 @@ class Capture:
             run.kind = kind or run.kind
             if inputs is not None:
                 run.inputs = _shallow(inputs)
-                self._weigh(run, run.inputs)
-            self._close(run)
+                self._weigh(run.tree, run.inputs)
+            if run.parent is None:
+                _close(host, run.tree)
 
     def fail_with_part(self, run_id: Hashable) -> None:
         """Note that a run has failed, where the framework does not report the exception.
@@ -198,8 +206,9 @@ class Capture:
         The exception of its last failed child counts as the reason. Where no child failed, the
         run was cancelled.
         """
-        with self._host().guard:
-            run = self._unfinished(run_id)
+        host = self._host()
+        with host.guard:
+            run = _unfinished(host.table, run_id)
             if run is None:
                 return
             errors = [part.error for part in run.tree.runs if part.parent is run and part.error]
@@ -217,8 +226,9 @@ class Capture:
             True for a root: it stays open until ``end``, ``fail`` or ``end_deferred``. Any other
             run has ended, for now with None.
         """
-        with self._host().guard:
-            run = self._unfinished(run_id)
+        host = self._host()
+        with host.guard:
+            run = _unfinished(host.table, run_id)
             if run is None:
                 return False
             if run.parent is not None:
@@ -248,10 +258,27 @@ class Capture:
             else:
                 self.fail(run.tree.root.id, error)
 
+    def _tree_for(
+        self, host: CaptureHost, run_id: Hashable, parent_id: Hashable | None, may_be_root: bool
+    ) -> RunTree | None:
+        """Begin a tree for a run whose parent is not open; None where the run is not kept."""
+        table = host.table
+        if (tree := table.tree_of(parent_id)) is not None:
+            table.skip(run_id, tree)
+        elif not may_be_root:
+            pass
+        elif table.is_given_up(parent_id):
+            table.give_up(run_id)
+        # Asked for roots alone: what runs below a captured root belongs to the query.
+        elif not is_suppressed():
+            return self._new_tree(host)
+        return None
+
     def _new_tree(self, host: CaptureHost) -> RunTree:
         # Copying a context takes constant time; the copy is entered where spans are built.
         tree = RunTree(INVALID_SPAN, self._reader, contextvars.copy_context(), failed=True)
         tree.started, tree.size = tree.now(), TREE_BYTES
+        tree.max_bytes = host.table.max_tree_bytes
         # A span processor, a sampler or a provider may raise. Without a tree the runs below would
         # become roots themselves.
         with host.guard:
@@ -259,35 +286,49 @@ class Capture:
             tree.failed = False
         return tree
 
-    def _unfinished(self, run_id: Hashable) -> Run | None:
-        table = self._host().table
-        run = table.get(run_id)
-        if run is None:
-            table.forget(run_id)
-        if run is None or run.end is None:
-            return run
-        return run if run.outputs is None and run.error is None else None
-
-    def _weigh(self, run: Run, *values: object) -> None:
+    def _weigh(self, tree: RunTree, value: object) -> None:
         """Count what a run keeps alive, for the bound of the queue."""
-        tree = run.tree
         tree.size += RUN_BYTES
-        try:
-            for value in values:
-                if value is not None:
-                    tree.size += weigh(value, self._reader, tree.weighed)
-        except Exception as error:  # noqa: BLE001 - a run whose size is unknown still has to end
-            self.guard.swallow(error)
-        if tree.size > self._host().table.max_tree_bytes:
+        if value is not None:
+            try:
+                tree.size += weigh(value, self._reader, tree.weighed)
+            except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
+                self.guard.swallow(error)
+        if tree.size > tree.max_bytes:
             # The queue will refuse the tree: until its root ends, its texts can go already.
             tree.let_go()
 
-    def _close(self, run: Run) -> None:
-        # ``close`` is True for one caller alone: two threads may end the same answer.
-        if run.parent is None and self._host().table.close(run.tree):
-            self._host().submit(run.tree)
+
+def _record_around(table: RunTable, parent_id: Hashable | None) -> Run | None:
+    """Return the root of the record that the code is in; None where the run has its own parent.
+
+    A parent that is not kept, or that was given up, is one too.
+    """
+    root = open_root(table)
+    if root is None or table.tree_of(parent_id) is not None or table.is_given_up(parent_id):
+        return None
+    return root
+
+
+def _unfinished(table: RunTable, run_id: Hashable) -> Run | None:
+    """Return an open run that may still end; one that ended with None may end again."""
+    run = table.runs.get(run_id)
+    if run is None:
+        table.forget(run_id)
+    if run is None or run.end is None:
+        return run
+    return run if run.outputs is None and run.error is None else None
+
+
+def _close(host: CaptureHost, tree: RunTree) -> None:
+    # ``close`` is True for one caller alone: two threads may end the same answer.
+    if host.table.close(tree):
+        host.submit(tree)
 
 
 def _shallow(value: object) -> object:
     """Copy a dict or list one level deep, as the caller may change its own one afterwards."""
-    return copy.copy(value) if type(value) in _CHANGEABLE else value
+    # Only the exact types: copying a subclass may run code of the user's.
+    if type(value) is dict or type(value) is list:
+        return value.copy()  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+    return value

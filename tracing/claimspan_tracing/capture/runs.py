@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Hashable, Mapping
 from contextvars import Context
@@ -70,6 +71,9 @@ class Run:
     span_id: int = 0
     """Of the span that somebody else made for the run; 0 where the worker is to make one."""
 
+    reader: Reader | None = None
+    """Reads the run, where its framework is not that of the tree's root."""
+
     def has_ancestor(self, kind: RunKind) -> bool:
         """Whether any run above this one is of the kind."""
         run = self.parent
@@ -103,6 +107,9 @@ class RunTree:
     size: int = 0
     """Approximate bytes that the tree keeps alive."""
 
+    max_bytes: int = sys.maxsize
+    """What the tree may keep alive; beyond, its texts go while it is still running."""
+
     weighed: set[int] = field(default_factory=set[int])
     """Ids of the texts and objects that ``size`` holds already: runs hand them on."""
 
@@ -118,6 +125,9 @@ class RunTree:
 
     started: int = 0
     """Start of the root, nanoseconds since the epoch."""
+
+    closed: bool = False
+    """Whether the root has ended or was given up: what its runs report from now on is ignored."""
 
     failed: bool = False
     """Whether the root span could not be started, by a fault outside of claimspan."""

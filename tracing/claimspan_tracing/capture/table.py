@@ -52,25 +52,26 @@ class RunTable:
         self._skipped: dict[Hashable, RunTree] = {}
         self._given_up: dict[Hashable, None] = {}
         self._max_age = int(max_age_seconds * 1e9)
-        self._runs: dict[Hashable, Run] = {}
+        self.runs: Final[dict[Hashable, Run]] = {}
+        """The open runs by id. The hooks look one up without a call: this is the caller's path."""
         self._roots: dict[Hashable, Run] = {}
         # Re-entrant: the garbage collector may close a user's stream, and so call a hook, while
         # this thread holds the lock.
         self._lock = threading.RLock()
 
     def __contains__(self, run_id: Hashable) -> bool:
-        return run_id in self._runs or run_id in self._skipped
+        return run_id in self.runs or run_id in self._skipped
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self.runs)
 
     def get(self, run_id: Hashable | None) -> Run | None:
         """Return the open run with this id; None where no start was seen."""
-        return None if run_id is None else self._runs.get(run_id)
+        return None if run_id is None else self.runs.get(run_id)
 
     def open_runs(self) -> list[Run]:
         """Return the runs of all open trees."""
-        return list(self._runs.values())
+        return list(self.runs.values())
 
     def tree_of(self, run_id: Hashable | None) -> RunTree | None:
         """Return the tree of an open run, also of one that is not kept."""
@@ -88,7 +89,7 @@ class RunTable:
 
     def forget(self, run_id: Hashable) -> None:
         """Forget a run that was not kept, as it has ended; no effect for any other."""
-        if run_id in self._skipped:
+        if self._skipped and run_id in self._skipped:
             with self._lock:
                 tree = self._skipped.pop(run_id, None)
                 if tree is not None:
@@ -114,9 +115,10 @@ class RunTable:
         # Without the lock: appending to a list and setting a key are atomic, and this is the
         # caller's path.
         run.tree.runs.append(run)
-        self._runs[run.id] = run
+        self.runs[run.id] = run
         if run.parent is not None:
-            self._leave_closed(run)
+            if run.tree.closed:
+                self._leave_closed(run)
             return []
         with self._lock:
             self._roots[run.id] = run
@@ -124,11 +126,9 @@ class RunTable:
 
     def _leave_closed(self, run: Run) -> None:
         """Remove a run whose tree was closed after its parent had been looked up."""
-        root_id = run.tree.root.id
-        if root_id not in self._roots:
-            self._runs.pop(run.id, None)
-            if root_id in self._given_up:
-                self.give_up(run.id)
+        self.runs.pop(run.id, None)
+        if run.tree.root.id in self._given_up:
+            self.give_up(run.id)
 
     def close(self, tree: RunTree) -> bool:
         """Remove every run of a tree; what its runs report later is ignored.
@@ -142,13 +142,15 @@ class RunTable:
 
     def _close_root(self, tree: RunTree) -> bool:
         with self._lock:
+            # Before its runs are removed: whoever adds one later sees it, and removes that one.
+            tree.closed = True
             for run_id in tree.skipped:
                 self._skipped.pop(run_id, None)
             return self._roots.pop(tree.root.id, None) is not None
 
     def _forget_runs(self, tree: RunTree) -> None:
         for run in tree.runs:
-            self._runs.pop(run.id, None)
+            self.runs.pop(run.id, None)
 
     def close_all(self) -> list[RunTree]:
         """Remove every run, at a shutdown.

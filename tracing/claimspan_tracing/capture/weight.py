@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final, TypeGuard
+from typing import Final
 
 from claimspan_tracing.capture.reader import Reader
-from claimspan_tracing.shapes import is_list
 
 __all__ = ["MAX_ITEMS", "weigh"]
 
@@ -21,6 +20,9 @@ ITEM_BYTES: Final = 64
 """What an item takes beside a long text: its place in a list or mapping, and a small object."""
 
 _VALUES: Final = dict[object, object].values
+Container = dict[object, object] | list[object] | tuple[object, ...]
+
+# Not ``dict | list | tuple`` in the loop, which makes a new object each time.
 _CONTAINERS: Final = (dict, list, tuple)
 _SMALL: Final = frozenset({type(None), bool, int, float})
 
@@ -36,28 +38,37 @@ def weigh(value: object, reader: Reader, seen: set[int]) -> int:
         seen: Ids of the texts and objects of the same tree that were counted before; added to. The
             tree keeps them alive, so that no other object gets their id.
     """
-    return _weigh([value], reader, seen, MAX_ITEMS)
+    # Most values of a pipeline are a text, or an object that an earlier run has handed on.
+    if type(value) is str:
+        return len(value) if len(value) < SHARED_TEXT else _weigh_text(value, seen)
+    return 0 if id(value) in seen else _weigh([value], reader, seen, MAX_ITEMS)
 
 
 def _weigh(waiting: list[object], reader: Reader, seen: set[int], left: int) -> int:
     """Weigh some values, and look at ``left`` items in them."""
-    # One loop over what is still to be looked at: a call for each item would take most of the time.
+    # One loop over what is still to be looked at, by exact types first: a call or an ``isinstance``
+    # for each item would take most of the time.
     size = 0
     while waiting:
         item = waiting.pop()
         if isinstance(item, str):
             size += len(item) if len(item) < SHARED_TEXT else _weigh_text(item, seen)
-        elif type(item) in _SMALL:
+        elif type(item) in _SMALL or id(item) in seen:
             continue
-        elif _is_container(item):
-            count, parts = _first(item, left)
+        elif isinstance(item, _CONTAINERS):
+            container: Container = item  # pyright: ignore[reportUnknownVariableType] - any items
+            # Not the method of a subclass, which may be code of the user's.
+            values = _VALUES(container) if isinstance(container, dict) else container
+            count = len(values)
             size += ITEM_BYTES * (1 + count)
-            left -= len(parts)
-            if len(parts) == count:
-                waiting += parts
-            elif n_parts := len(parts):
-                size += _weigh(parts, reader, seen, 0) * count // n_parts
-        elif id(item) not in seen:
+            # Copied in one step: another thread may change the value meanwhile.
+            if count <= left:
+                waiting += values
+                left -= count
+            elif left:
+                size += _weigh(list(islice(values, left)), reader, seen, 0) * count // left
+                left = 0
+        else:
             seen.add(id(item))
             size += ITEM_BYTES
             waiting += reader.parts(item)
@@ -70,18 +81,3 @@ def _weigh_text(text: str, seen: set[int]) -> int:
     seen.add(id(text))
     # Takes constant time, and knows that some alphabets take 2 or 4 bytes a character.
     return str.__sizeof__(text)
-
-
-def _first(item: object, count: int) -> tuple[int, list[object]]:
-    """Return the number of items of a list or mapping, and the first ones of them."""
-    values = _VALUES(item) if _is_dict(item) else item if is_list(item) else ()
-    # Copied in one step: another thread may change the value meanwhile.
-    return len(values), list(islice(values, count))
-
-
-def _is_container(value: object) -> TypeGuard[object]:
-    return isinstance(value, dict | list | tuple)
-
-
-def _is_dict(value: object) -> TypeGuard[dict[object, object]]:
-    return isinstance(value, dict)

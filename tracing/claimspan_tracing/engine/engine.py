@@ -99,6 +99,11 @@ class Engine:
         """As ``write_to``, with the provider that has started a span."""
         return self._settings.source.adopt_of(span)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no record is taken any more."""
+        return self._closed
+
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
         tracer = self._settings.source.tracer()
@@ -145,6 +150,7 @@ class Engine:
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until every record has its state; False where one has not, after ``timeout`` s."""
+        self._parts.worker.hurry()
         return self._parts.ledger.wait_until_idle(timeout)
 
     def flush(self, timeout: float) -> bool:
@@ -159,7 +165,7 @@ class Engine:
             # A process without records of its own may have come for those of others.
             with suppress(RuntimeError):  # the interpreter is shutting down
                 self._start()
-        is_idle = self._parts.ledger.wait_until_idle(timeout)
+        is_idle = self.wait_until_idle(timeout)
         is_exported = within(deadline, self._export)
         is_delivered = self._deliver(deadline)
         return self._has_dropped_none() and is_idle and is_exported and is_delivered
@@ -171,7 +177,7 @@ class Engine:
         """
         deadline = time.monotonic() + timeout
         self.close()
-        is_idle = self._parts.ledger.wait_until_idle(timeout - reserve(timeout))
+        is_idle = self.wait_until_idle(timeout - reserve(timeout))
         self.begin_ending(deadline)
         has_ended = self.wait_ended(max(GRACE_SECONDS, seconds_left(deadline)))
         has_dropped_none = self._has_dropped_none()
@@ -312,6 +318,8 @@ class Engine:
             if not self._had_record:
                 self._start()
             self._parts.worker.wake()
+            if self._parts.queue.is_pressed:
+                self._parts.worker.hurry()
         except RuntimeError:  # no thread can be started: the interpreter is shutting down
             self._abandon_all()
         if self._stopped:  # a shutdown came in between, and may not have seen this record
@@ -331,6 +339,7 @@ class Engine:
             # A loop that waits could run nothing else, often not even the judge of another record.
             self._warn_of_event_loop()
             return
+        self._parts.worker.hurry()
         # The grace: spans that end with their hold have to be exported before the process freezes.
         deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
         if safe.wait(seconds_left(deadline)):

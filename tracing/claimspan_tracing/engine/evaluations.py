@@ -102,6 +102,11 @@ class Evaluations:
         # Touched on the worker's thread alone, but for what ``abandon`` leaves behind.
         self._dispatched: dict[JobKey, _Dispatched] = {}
 
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Has the jobs evaluated."""
+        return self._dispatcher
+
     # --- on the application's threads ---
 
     def start(self) -> None:

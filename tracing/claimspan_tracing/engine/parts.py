@@ -10,13 +10,16 @@ from opentelemetry.trace import Tracer
 
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.decider import Decider
+from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.ledger import Ledger, Stats
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.first_look import first_look_of
+from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
-from claimspan_tracing.dispatch.worker import Worker
+from claimspan_tracing.dispatch.worker import DELAY_SECONDS, PROMPT_SECONDS, Worker
+from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.deliveries import Deliveries
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
@@ -58,7 +61,9 @@ class Parts:
         """Bounds how many are under way."""
         self.records: Final = OpenRecords()
         """Those that have no state yet."""
-        self.decider: Final = Decider(settings.sampler, lambda: self.queue.fullness, guard)
+        self.decider: Final = Decider(
+            settings.sampler, lambda: self.queue.fullness, guard, room=self._room
+        )
         """Decides which of them are evaluated."""
         self.spool: Final = None if settings.spool is None else Spool(settings.spool)
         """Keeps jobs on disk; None without one."""
@@ -81,9 +86,13 @@ class Parts:
         """Keeps the spool in step with the records."""
         self.deliveries: Final = Deliveries(settings, guard)
         """The sinks of the application, and what of them delivers on threads of its own."""
+        self._announcements = Announcements(settings)
         self.writer: Final = self._make_writer()
         """Ends records in their state."""
-        self.worker: Final = Worker(self.queue.take, self._process, guard)
+        delay = DELAY_SECONDS if settings.spool is None else PROMPT_SECONDS
+        # The time for scores counts from the end of the root.
+        delay = min(delay, settings.hold_seconds / 10)
+        self.worker: Final = Worker(self.queue.take, self._process, guard, delay)
         """The thread that reads and writes."""
         self.evaluations: Final = self._make_evaluations()
         """Jobs that were dispatched."""
@@ -121,6 +130,7 @@ class Parts:
             capture_content=self._settings.capture_content,
             is_shut_down=lambda: self._settings.source.is_shut_down,
             exports=self._goes_anywhere,
+            announce=self._announcements.finished,
         )
 
     def _goes_anywhere(self) -> bool:
@@ -154,17 +164,27 @@ class Parts:
         )
 
     def _local_dispatcher(self) -> Dispatcher:
-        settings = self._settings
+        settings, budget = self._settings, self._settings.budget
+        process, judging, first = None, None, None
+        if settings.judge_specs:
+            process = JudgeProcess(settings.judge_specs, settings.max_cpu_share)
+            judging, first = process.judging(0, budget), process.judging(1, budget)
         evaluator = Evaluator(
             settings.judge,
             settings.ground_truth,
             self._guard,
-            first_look=first_look_of(self.decider, self._guard, settings.budget),
+            first_look=first_look_of(self.decider, self._guard, budget, first),
             redaction=settings.redaction,
-            budget=settings.budget,
+            budget=budget,
+            judging=judging,
         )
         return LocalDispatcher(
-            self.queue, evaluator, settings.hold_seconds, self._guard, settings.max_cpu_share
+            self.queue,
+            evaluator,
+            settings.hold_seconds,
+            self._guard,
+            settings.max_cpu_share,
+            process,
         )
 
     def _make_reading(self) -> Reading:
@@ -179,9 +199,18 @@ class Parts:
             self._guard,
         )
 
+    def _room(self) -> Room | None:
+        """What evaluating in this process has room for; None where nothing is known."""
+        dispatcher = self.evaluations.dispatcher
+        return dispatcher.room if isinstance(dispatcher, LocalDispatcher) else None
+
     # The parts below are made after those that call these.
 
     def _process(self, tree: RunTree) -> None:
+        try:
+            self._announcements.captured()
+        except BaseException as error:  # noqa: BLE001 - a judge's name may raise anything
+            self._guard.swallow(error)
         self._reading.process(tree)
 
     def _evaluation_span_started(self, key: JobKey, span_id: str) -> None:

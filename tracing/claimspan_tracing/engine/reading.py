@@ -15,7 +15,7 @@ from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import JobKey, Outcome
+from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
@@ -81,15 +81,9 @@ class Reading:
             self._queue.release(key)
             return
         redaction = self._settings.redaction
-        # A redactor sees more of a text than is kept of it, and cuts it.
-        read = read_job if redaction is None else partial(read_job, margin=MARGIN_BYTES)
-        job = run_suppressed(read, tree, self._guard)
-        said = self._feedback.value_for(key)
-        job = job if said is None else replace(job, feedback=said)
-        record.decision = self._decider.decide(job.facts, record.context)
-        may_write = self._settings.capture_content
-        job = replace(job, decision=record.decision, capture_content=may_write)
-        shown = job if redaction is None else redaction.apply(job, self._guard)
+        job = shown = self._decided(run_suppressed(self._job_of, tree), record)
+        if redaction is not None:
+            shown = redaction.apply(job, self._guard)
         record.job, record.decision = shown, shown.decision or record.decision
         if not job.root_ended:
             tracer = self._settings.source.tracer()
@@ -97,13 +91,15 @@ class Reading:
             build = partial(build_spans, written, record.root, tracer, self._guard)
             record.spans = run_unsuppressed(record.context, build)
             # Who writes to a backend's API names each span by its id.
-            shown, job = with_span_ids(shown, record.spans), with_span_ids(job, record.spans)
-            record.job = shown
+            is_same = shown is job
+            shown = record.job = with_span_ids(shown, record.spans)
+            job = shown if is_same else with_span_ids(job, record.spans)
         if self._records.get(key) is None:
             _end_runs(record, self._guard)
         status, reason = shown.status, shown.reason
-        if job.status is None and not record.decision.sampled:
-            status, reason = record.decision.status or Status.NOT_SAMPLED, ""
+        decision = record.decision
+        if job.status is None and decision is not None and not decision.sampled:
+            status, reason = decision.status or Status.NOT_SAMPLED, ""
         judged = shown if redaction is None else redaction.for_judge(job, shown)
         if status is None:
             self._evaluations.dispatch(record, judged, shown)
@@ -113,6 +109,24 @@ class Reading:
                 self._feedback.keep(judged, shown, record.context)
             self._writer.finish(key, Outcome(status=status, reason=reason))
             self._queue.release(key)
+
+    def _job_of(self, tree: RunTree) -> Job:
+        settings = self._settings
+        return read_job(
+            tree,
+            self._guard,
+            # A redactor sees more of a text than is kept of it, and cuts it.
+            0 if settings.redaction is None else MARGIN_BYTES,
+            capture_content=settings.capture_content,
+            whole_values=settings.whole_values or settings.source.wants_whole_values,
+        )
+
+    def _decided(self, job: Job, record: OpenRecord) -> Job:
+        """Return the job with its decision, and with what a user has said about it by now."""
+        said = self._feedback.value_for(job.key)
+        facts = job.facts if said is None else replace(job.facts, feedback=said)
+        record.decision = self._decider.decide(facts, record.context)
+        return replace(job, feedback=said, decision=record.decision)
 
 
 def key_of(tree: RunTree) -> JobKey:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -54,6 +55,8 @@ class Recovery:
         ledger: Ledger,
         guard: Guard,
         redaction: Redaction | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Connect the parts.
 
@@ -67,7 +70,9 @@ class Recovery:
             ledger: Counts.
             guard: Counts what fails.
             redaction: What is taken out of texts.
+            clock: Returns seconds that never go back.
         """
+        self._clock = clock
         self._redaction = redaction
         self._spool = spool
         self._spooling = spooling
@@ -84,7 +89,7 @@ class Recovery:
 
     def claim(self, most: int) -> list[Row]:
         """Take up at most so many rows; none while the judge cannot be reached."""
-        if self._spool is None or time.monotonic() < self._not_before:
+        if self._spool is None or self._clock() < self._not_before:
             return []
         if len(self._confirmations) >= MAX_UNCONFIRMED:
             return []
@@ -115,10 +120,10 @@ class Recovery:
 
     def judge_is_away(self) -> None:
         """Leave the judge alone for a while: it could not be reached."""
-        if time.monotonic() < self._not_before:  # this is known already
+        if self._clock() < self._not_before:  # this is known already
             return
         self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
-        self._not_before = time.monotonic() + self._pause
+        self._not_before = self._clock() + self._pause
 
     def judge_is_there(self) -> None:
         """Go on: the judge has answered."""
@@ -141,7 +146,9 @@ class Recovery:
             outcome = replace(outcome, reason=outcome.reason or NOT_REMADE)
         self._write_late(row, outcome, is_new=is_new)
         if is_new:
-            self._ledger.finished(outcome.status)
+            self._ledger.finished(
+                outcome.status, with_ground_truth=outcome.ground_truth is not None
+            )
         return not is_new and outcome.status is Status.EVALUATED
 
     def _write_root(self, row: Row, outcome: Outcome, *, is_new: bool) -> bool:

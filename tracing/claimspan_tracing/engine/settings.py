@@ -13,6 +13,7 @@ from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.sampling import Sampler
 from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.judge_spec import JudgeSpec
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT
@@ -34,6 +35,9 @@ class Settings:
 
     sampler: Sampler
     """Decides which records are evaluated."""
+
+    tells_cost: bool = False
+    """Whether the log says what judging costs, since nobody has chosen how much to judge."""
 
     hold_seconds: float
     """How long spans wait for scores."""
@@ -65,6 +69,9 @@ class Settings:
     capture_content: bool = True
     """Whether texts are written on spans."""
 
+    whole_values: bool = False
+    """Whether spans go to a backend that shows input and output of a run and nothing else."""
+
     budget: Budget | None = None
     """What judging may cost; None sets no limit beside the judge's own."""
 
@@ -79,6 +86,10 @@ class Settings:
 
     exit_timeout: float = EXIT_TIMEOUT
     """Seconds that the end of the process may take."""
+
+    judge_specs: tuple[JudgeSpec, ...] = ()
+    """What a process of its own makes the judge from, and the sampler's first judge, if there is
+    one; empty where they judge on a thread of this process."""
 
     max_cpu_share: float = MAX_CPU_SHARE
     """Share of a core that evaluating in this process may take, above 0 up to 1."""

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased
 
 from claimspan.errors import ClaimspanError
-from claimspan_tracing.export.providers import span_exporters
+from claimspan_tracing.export.span_exporters import span_exporters
 
 __all__ = ["CarrierProvider"]
 

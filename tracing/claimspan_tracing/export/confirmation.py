@@ -78,6 +78,11 @@ class Confirmations:
         self._owners: dict[JobKey, JobKey] = {}
 
     @property
+    def observes(self) -> bool:
+        """Whether there is an exporter whose results are seen."""
+        return self._exporters > 0
+
+    @property
     def failures(self) -> int:
         """Number of spans of ours whose export has failed so far."""
         return self._failures

@@ -7,7 +7,6 @@ application's global one, one of our own. A global provider is never set or repl
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 from pathlib import Path
@@ -16,14 +15,15 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import trace
 from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
-from claimspan.errors import ClaimspanError, MissingExtraError
+from claimspan.errors import ClaimspanError
 from claimspan_tracing import lifecycle, semconv
+from claimspan_tracing.export.destination import described_destination
 from claimspan_tracing.export.exporting import exports, warn_of_no_exporter
+from claimspan_tracing.export.whole_values import goes_to_whole_values
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Span as SdkSpan
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-    from opentelemetry.sdk.trace.export import SpanExporter
 
     from claimspan_tracing.export.provider_watch import ProviderWatch
 
@@ -33,19 +33,9 @@ __all__ = [
     "configure",
     "global_provider",
     "sdk_of",
-    "sends_spans",
-    "span_exporters",
 ]
 
 _logger: Final = logging.getLogger("claimspan")
-
-DEFAULT_FILE: Final = "claimspan-traces.jsonl"
-"""Trace file of ``configure``, in the working directory."""
-
-_ENDPOINT_VARIABLES: Final = (
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-)
 
 
 def configure(
@@ -56,10 +46,12 @@ def configure(
 ) -> SdkTracerProvider:
     """Make a tracer provider for applications that have none. It does not become the global one.
 
-    Spans are sent to ``endpoint`` by OTLP over HTTP where it is given, or where
-    ``OTEL_EXPORTER_OTLP_ENDPOINT`` or ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` is set. Otherwise
-    they are appended to a local file of OTLP JSON lines, which ``claimspan report`` reads. Where
-    ``file`` is given, it is written in either case.
+    Spans are sent to ``endpoint`` by OTLP where it is given, or where
+    ``OTEL_EXPORTER_OTLP_ENDPOINT`` or ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` is set, over HTTP
+    unless ``OTEL_EXPORTER_OTLP_PROTOCOL`` says ``grpc``. ``OTEL_TRACES_EXPORTER`` (``otlp``,
+    ``console``, ``none``, or the name of an installed exporter) and ``OTEL_SDK_DISABLED`` mean what
+    they mean everywhere. Without any of these, spans are appended to a local file of OTLP JSON
+    lines, which ``claimspan report`` reads. Where ``file`` is given, it is written in either case.
 
     Args:
         endpoint: Full URL for traces, such as ``http://localhost:6006/v1/traces``; wins over the
@@ -71,7 +63,7 @@ def configure(
         A provider of the OpenTelemetry SDK, which exports in batches.
 
     Raises:
-        ConfigError: The file cannot be written.
+        ConfigError: The file cannot be written, or a variable has a value that is unknown.
         MissingExtraError: The OTLP exporter is not installed.
     """
     # Imported here: an application with a provider of its own does not load the SDK for us.
@@ -80,6 +72,7 @@ def configure(
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     from claimspan_tracing.export.provider_watch import watch
+    from claimspan_tracing.export.span_exporters import span_exporters
 
     exporters = span_exporters(endpoint, file)
     attributes = {"service.name": service_name} if service_name else {}
@@ -90,34 +83,6 @@ def configure(
     watch(provider)
     lifecycle.shut_down_at_exit(provider)
     return provider
-
-
-def span_exporters(endpoint: str | None, file: str | Path | None) -> list[SpanExporter]:
-    """Return the exporters that ``configure`` uses, with its arguments and errors."""
-    from claimspan_tracing.export.otlp_file import OtlpFileExporter
-
-    exporters: list[SpanExporter] = []
-    if endpoint is not None or sends_spans():
-        exporters.append(_otlp_exporter(endpoint))
-    if file is not None or not exporters:
-        # First: processors are flushed in turn, and a file does not hang as a backend may.
-        exporters.insert(0, OtlpFileExporter(file or DEFAULT_FILE))
-    return exporters
-
-
-def sends_spans() -> bool:
-    """Whether the environment names an endpoint for spans."""
-    return any(map(os.environ.get, _ENDPOINT_VARIABLES))
-
-
-def _otlp_exporter(endpoint: str | None) -> SpanExporter:
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    except ImportError as error:
-        raise MissingExtraError("opentelemetry-exporter-otlp-proto-http", "otlp") from error
-    from claimspan_tracing.export.bounded_requests import BoundedRequests
-
-    return BoundedRequests(OTLPSpanExporter(endpoint=endpoint))
 
 
 def _configure_or_warn() -> TracerProvider:
@@ -151,6 +116,7 @@ class TracerSource:
         self._own: TracerProvider | None = None
         self._cached: tuple[TracerProvider, Tracer] | None = None
         self._watch: ProviderWatch | None = None
+        self._wants_whole_values = False
         # What spans went to: ``tracer`` may never be asked where all of them are made again.
         self._used: TracerProvider | None = None
         self._lock = threading.RLock()
@@ -165,7 +131,8 @@ class TracerSource:
         provider = self._used = self._provider()
         if self._cached is None or self._cached[0] is not provider:
             self._watch = _watch(sdk_of(provider))
-            self._cached = (provider, provider.get_tracer(semconv.SCOPE))
+            self._cached = (provider, _own_tracer(provider))
+            self._wants_whole_values = goes_to_whole_values(chain_of(sdk_of(provider)))
             lifecycle.ends_last()
         return self._cached[1]
 
@@ -205,6 +172,11 @@ class TracerSource:
         return is_exporting
 
     @property
+    def wants_whole_values(self) -> bool:
+        """Whether the spans go to a backend that shows inputs and outputs, and no other texts."""
+        return self._wants_whole_values
+
+    @property
     def is_shut_down(self) -> bool:
         """Whether the provider was shut down, so that no span reaches its exporter any more."""
         return self._watch is not None and self._watch.is_shut_down
@@ -218,6 +190,15 @@ class TracerSource:
         """Return the provider in force where it is one of the SDK; None where it is another's."""
         provider = self._used = self._provider()
         return sdk_of(provider)
+
+    def described(self) -> str:
+        """Return which provider is in force and why, in words."""
+        provider = self._provider()
+        if provider is self._given:
+            return f"the {type(provider).__name__} that the monitor was given"
+        if provider is not self._own:
+            return f"the {type(provider).__name__} that the application has set for the process"
+        return f"a provider of our own, which {described_destination()}"
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.
@@ -241,6 +222,15 @@ class TracerSource:
             if self._own is None:
                 self._own = _configure_or_warn()
             return self._own
+
+
+def _own_tracer(provider: TracerProvider) -> Tracer:
+    tracer = provider.get_tracer(semconv.SCOPE)
+    if "opentelemetry.sdk.trace" in sys.modules:
+        from claimspan_tracing.export.own_ids import draw_own_ids
+
+        draw_own_ids(tracer)
+    return tracer
 
 
 def chain_of(provider: SdkTracerProvider | None) -> object:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from claimspan import Chunk
 from claimspan_tracing.capture.runs import Run
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, RetrieverRun
+from claimspan_tracing.text import byte_length
 
 __all__ = ["MAX_RUNS", "bounded_chunks", "bounded_runs", "first_chunks"]
 
@@ -39,6 +41,9 @@ def bounded_chunks(parts: Sequence[_Part]) -> list[_Part]:
     A text that several retrievers returned is counted each time, as each has a copy of it.
     """
     room = MAX_CHUNKS_BYTES
+    found = [read.chunks for _, read in parts if isinstance(read, RetrieverRun)]
+    if _are_few([chunk for chunks in found for chunk in chunks], room):
+        return [*parts]
     bounded: list[_Part] = []
     for run, read in parts:
         if isinstance(read, RetrieverRun):
@@ -52,15 +57,22 @@ def bounded_chunks(parts: Sequence[_Part]) -> list[_Part]:
 
 def first_chunks(chunks: Iterable[Chunk], room: int = MAX_CHUNKS_BYTES) -> tuple[Chunk, ...]:
     """Return the first chunks, whole ones, that fit: ``MAX_CHUNKS`` and ``room`` bytes of text."""
+    found = tuple(islice(chunks, MAX_CHUNKS))
+    if _are_few(found, room):
+        return found
     kept: list[Chunk] = []
-    for chunk in chunks:
+    for chunk in found:
         room -= _size(chunk)
-        if room < 0 or len(kept) == MAX_CHUNKS:
+        if room < 0:
             break
         kept.append(chunk)
     return tuple(kept)
 
 
+def _are_few(chunks: Iterable[Chunk], room: int) -> bool:
+    """Whether chunks fit whatever their characters are; none takes more than four bytes."""
+    return 4 * sum([len(chunk.text) for chunk in chunks]) <= room
+
+
 def _size(chunk: Chunk) -> int:
-    # Of an ASCII text the length is known; only others are encoded to find theirs.
-    return len(chunk.text) if chunk.text.isascii() else len(chunk.text.encode("utf-8"))
+    return byte_length(chunk.text)

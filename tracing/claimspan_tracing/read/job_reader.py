@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from claimspan import Chunk, RagRecord
 from claimspan.evaluation.abstention import has_abstained
 from claimspan.files.ground_truth import ID_KEYS
-from claimspan_tracing.capture.reader import Document, Generation, Retrieval
+from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
@@ -38,6 +38,7 @@ __all__ = ["read_job"]
 
 _T = TypeVar("_T")
 _Part = tuple[Run, RetrieverRun | GeneratorRun]
+_Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,19 @@ class _Record:
     ended: int
     margin: int
     walk: Walk
+    chunks: _Known = field(default_factory=dict[tuple[int, ...], tuple[Document, Chunk, str]])
+
+    def chunk(self, document: Document) -> tuple[Chunk, str]:
+        """The chunk of a document, and where its id is from; read once where it is met again.
+
+        Pipelines hand documents on: from a retriever to a ranker, and to the prompt.
+        """
+        key = id(document.text), id(document.id), id(document.score), id(document.metadata)
+        known = self.chunks.get(key)
+        if known is None:
+            # With the document: what it refers to must live, or its identity may be another's.
+            known = self.chunks[key] = (document, *_chunk(document, self))
+        return known[1:]
 
     def text(self, value: object) -> str:
         return bounded(value, MAX_TEXT_BYTES + self.margin)
@@ -61,7 +75,14 @@ class _Record:
         return value if isinstance(value, dict) else {}
 
 
-def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
+def read_job(
+    tree: RunTree,
+    guard: Guard,
+    margin: int = 0,
+    *,
+    capture_content: bool = True,
+    whole_values: bool = False,
+) -> Job:
     """Read a finished tree.
 
     Args:
@@ -69,6 +90,8 @@ def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
         guard: Counts the faults of the reader. What a reader cannot read is empty.
         margin: Bytes kept of each text beyond its bound, for whoever cuts it there: a redactor has
             to see more of a text than is left of it.
+        capture_content: As ``Job.capture_content``.
+        whole_values: As ``Job.whole_values``.
     """
     root, reader = tree.root, tree.reader
     of = _Record(guard, _ended(root), margin, Walk(margin=margin))
@@ -78,7 +101,7 @@ def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
     parts = [*retrievers, *_generators(tree, of)]
     runs = _with_parents(tree, bounded_runs(parts))
     documents = _try(guard, reader.context, root, None)
-    context = None if documents is None else first_chunks(_chunk(d, of)[0] for d in documents)
+    context = None if documents is None else first_chunks(of.chunk(d)[0] for d in documents)
     response = of.text(_try(guard, reader.response, root, None))
     interrupted = _try(guard, reader.interrupted, root, False)
     found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
@@ -106,6 +129,8 @@ def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
         abstained=has_abstained(response),
         status=status,
         reason=reason,
+        capture_content=capture_content,
+        whole_values=whole_values,
     )
 
 
@@ -115,7 +140,7 @@ def read_job(tree: RunTree, guard: Guard, margin: int = 0) -> Job:
 def _retrievers(tree: RunTree, of: _Record) -> list[_Part]:
     """The outermost retriever runs: an inner one hands its documents to the outer one."""
     return [
-        (run, _retriever_run(run, _try(of.guard, tree.reader.retrieval, run, _NOTHING), of))
+        (run, _retriever_run(run, _try(of.guard, _reader(run).retrieval, run, _NOTHING), of))
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
@@ -131,7 +156,7 @@ def _unreported(tree: RunTree, of: _Record) -> list[_Part]:
     # By their end, and without the root: documents pass through many runs, and the one that ended
     # first is where they came from.
     for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
-        found = _try(of.guard, tree.reader.unreported_retrieval, run, None)
+        found = _try(of.guard, _reader(run).unreported_retrieval, run, None)
         read = None if found is None else _retriever_run(run, found, of)
         if read is not None and not seen.issuperset(c.id for c in read.chunks):
             seen.update(chunk.id for chunk in read.chunks)
@@ -141,7 +166,7 @@ def _unreported(tree: RunTree, of: _Record) -> list[_Part]:
 
 def _generators(tree: RunTree, of: _Record) -> list[_Part]:
     return [
-        (run, _generator_run(run, _try(of.guard, tree.reader.generation, run, Generation()), of))
+        (run, _generator_run(run, _try(of.guard, _reader(run).generation, run, Generation()), of))
         for run in tree.of_kind(RunKind.GENERATOR)
         if not run.has_ancestor(RunKind.GENERATOR)
     ]
@@ -149,7 +174,7 @@ def _generators(tree: RunTree, of: _Record) -> list[_Part]:
 
 def _retriever_run(run: Run, retrieval: Retrieval, of: _Record) -> RetrieverRun:
     # Cut before anything is cleaned: a retriever may return 10,000 documents.
-    kept = [_chunk(document, of) for document in list(retrieval.documents)[:MAX_CHUNKS]]
+    kept = [of.chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
     return RetrieverRun(
         started=run.start,
         ended=run.end or of.ended,
@@ -202,6 +227,10 @@ def _enclosing(run: Run, index: Mapping[int, int]) -> int | None:
     while parent is not None and id(parent) not in index:
         parent = parent.parent
     return None if parent is None else index[id(parent)]
+
+
+def _reader(run: Run) -> Reader:
+    return run.reader or run.tree.reader
 
 
 # --- the pipeline's result ----------------------------------------------------------------------
@@ -282,7 +311,8 @@ def _first_query(retrievers: Sequence[RetrieverRun]) -> str:
 def _chunk(document: Document, of: _Record) -> tuple[Chunk, str]:
     text = of.text(document.text)
     given = of.text(document.id)
-    chunk = Chunk(
+    # Not checked once more: all of it was cleaned here.
+    chunk = Chunk.model_construct(
         id=given or Chunk.content_id(cut(text, MAX_TEXT_BYTES)),
         text=text,
         score=_score(document.score),

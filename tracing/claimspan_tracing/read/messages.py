@@ -14,6 +14,7 @@ from claimspan_tracing.job import (
     MAX_MESSAGES_BYTES,
     Message,
 )
+from claimspan_tracing.text import byte_length
 
 __all__ = ["read_messages"]
 
@@ -37,7 +38,7 @@ def read_messages(said: Said, text_of: Callable[[object], str]) -> tuple[Message
     for index in _by_importance(said):
         role, text = said[index]
         message = Message(role=_role(role), text=text_of(text))
-        room -= min(len(message.text.encode("utf-8")), MAX_MESSAGE_BYTES)
+        room -= min(byte_length(message.text), MAX_MESSAGE_BYTES)
         if room < 0 or len(kept) == MAX_MESSAGES:
             break
         kept[index] = message

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.reader import Document, Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind
 from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.observed.returned import chunks_of, document_of, is_pair, text_of
 from claimspan_tracing.run.pipeline import AttachedPipeline, attach_all
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.shapes import is_list
 from claimspan_tracing.suppression import suppress
 
 __all__ = ["Answer", "attach_function", "read_answer"]
-
-ANSWER_KEYS: Final = ("response", "answer", "result", "output", "text")
-"""Keys under which functions return the answer."""
-
-CHUNK_KEYS: Final = (
-    *("chunks", "contexts", "context", "documents", "source_documents", "retrieved_context"),
-    "sources",
-)
-"""Keys under which functions return what was retrieved."""
-
-TEXT_KEYS: Final = ("text", "page_content", "content")
-"""Keys and attributes in which a chunk has its text."""
 
 _WANTED: Final = "return a str, (answer, chunks), or a mapping with answer and chunks"
 
@@ -59,12 +48,9 @@ def read_answer(returned: object) -> Answer:
 
 def _parts(returned: object) -> tuple[object, object]:
     """The answer and the chunks, as far as they can be told apart."""
-    if is_mapping(returned):
-        return _first(returned, ANSWER_KEYS), _first(returned, CHUNK_KEYS)
-    if not isinstance(returned, tuple):
-        return returned, None
-    both = cast("tuple[object, ...]", returned)
-    return (both[0], both[1]) if len(both) == 2 else (None, None)
+    if is_list(returned) and not is_pair(returned):
+        return None, None
+    return text_of(returned) or None, chunks_of(returned)
 
 
 def attach_function(function: Callable[[str], object], monitor: Monitor) -> AttachedPipeline:
@@ -192,35 +178,10 @@ class _FunctionReader:
 
 
 def _document(chunk: object) -> Document:
-    if isinstance(chunk, str):
-        return Document(chunk)
-    if is_mapping(chunk):
-        text = _first(chunk, TEXT_KEYS)
-        metadata = chunk.get("metadata")
-        given = (_first(chunk, ("id", "doc_id")), chunk.get("score"))
-    else:
-        text = _first_attribute(chunk, TEXT_KEYS)
-        metadata = _first_attribute(chunk, ("metadata", "meta"))
-        given = (_first_attribute(chunk, ("id",)), _first_attribute(chunk, ("score",)))
-    if not isinstance(text, str):
+    document = document_of(chunk)
+    if document is None:
         raise ConfigError(
             f"a chunk is a {type(chunk).__name__} without text: return texts, or mappings with "
             "text, id and score"
         )
-    id_, score = given
-    fields = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
-    return Document(
-        text,
-        id=None if id_ is None else str(id_),
-        score=float(score) if isinstance(score, int | float) else None,
-        metadata=fields,
-    )
-
-
-def _first(mapping: Mapping[object, object], keys: Sequence[str]) -> object:
-    return next((mapping[key] for key in keys if mapping.get(key) is not None), None)
-
-
-def _first_attribute(value: object, names: Sequence[str]) -> object:
-    found: list[object] = [getattr(value, name, None) for name in names]
-    return next((each for each in found if each is not None), None)
+    return document

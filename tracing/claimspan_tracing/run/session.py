@@ -18,7 +18,8 @@ from claimspan.loading import load_object
 from claimspan.progress import progress_bar
 from claimspan.report import render_report
 from claimspan.results.rows import ResultRow
-from claimspan_tracing.export.providers import sends_spans, span_exporters
+from claimspan_tracing.export.destination import sends_spans
+from claimspan_tracing.export.span_exporters import span_exporters
 from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.run.calls import Calls
 from claimspan_tracing.run.collecting import Collector, item_key

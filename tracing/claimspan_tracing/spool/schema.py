@@ -38,5 +38,10 @@ CREATE TABLE IF NOT EXISTS records (
     UNIQUE (trace_id, span_id)
 );
 CREATE INDEX IF NOT EXISTS records_by_owner ON records (owner, state, not_before);
+CREATE INDEX IF NOT EXISTS records_that_wait ON records (
+    owner, id, not_before, attempts, state
+) WHERE state IN ('waiting', 'unexported');
 """
-"""One row of ``owners`` for each process that is alive, one of ``records`` for each job."""
+"""One row of ``owners`` for each process that is alive, one of ``records`` for each job. The second
+index has the rows in the order in which they are taken up, with all that is asked of them: to sort
+all that wait for each that is taken up would take the square of their number."""

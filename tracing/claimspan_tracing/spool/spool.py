@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.spool.clock import now
 from claimspan_tracing.spool.place import Ballast, make_private, set_aside
 from claimspan_tracing.spool.store import Lease, Row, Store
 
@@ -74,6 +75,7 @@ class Spool:
         max_attempts: int | None = None,
         max_bytes: int | None = None,
         retry_seconds: float = RETRY_SECONDS,
+        clock: Callable[[], int] = now,
     ) -> None:
         """Set the file; it is opened at first use.
 
@@ -83,7 +85,9 @@ class Spool:
             max_attempts: How often a row is taken up before it is a dead letter.
             max_bytes: Size of the file.
             retry_seconds: How long a file that failed is left alone.
+            clock: Returns nanoseconds, the same for all processes that use the file.
         """
+        self._clock = clock
         # Absolute: the application may change its working directory.
         self._path = path.absolute()
         self.lease_seconds: Final = LEASE_SECONDS if lease_seconds is None else lease_seconds
@@ -257,7 +261,7 @@ class Spool:
             return self._new_store()
 
     def _new_store(self) -> Store:
-        store = Store(self._path, self.owner, self.lease_seconds, self._max_bytes)
+        store = Store(self._path, self.owner, self.lease_seconds, self._max_bytes, self._clock)
         make_private(self._path)  # the files that SQLite has added by now
         return store
 

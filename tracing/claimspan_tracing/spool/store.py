@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -81,14 +81,29 @@ class Row:
 class Store:
     """One open spool file, for one owner. Not for several threads at once."""
 
-    def __init__(self, path: Path, owner: str, lease_seconds: float, max_bytes: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        owner: str,
+        lease_seconds: float,
+        max_bytes: int,
+        clock: Callable[[], int] = now,
+    ) -> None:
         """Open the file, which exists, and make its tables.
+
+        Args:
+            path: The file.
+            owner: Identifies the process.
+            lease_seconds: How long after its last sign of life a process counts as dead.
+            max_bytes: Size of the file.
+            clock: Returns nanoseconds, the same for all processes that use the file.
 
         Raises:
             sqlite3.Error: The file is no database, or cannot be used now.
             ConfigError: Another program or a newer version of claimspan has made it.
         """
         self._owner = owner
+        self._clock = clock
         self.died: list[str] = []
         """Reasons of the rows that have become dead letters; the spool empties it."""
         self._lease = int(lease_seconds * 1e9)
@@ -177,7 +192,7 @@ class Store:
 
     def renew(self) -> None:
         """Say that this process is alive, and forget owners and dead letters of long ago."""
-        moment = now()
+        moment = self._clock()
         with self._transaction():
             self._db.execute(
                 "INSERT INTO owners VALUES (?, ?, ?) "
@@ -236,13 +251,13 @@ class Store:
     def put_back(self, lease: Lease, delay: float, *, counted: bool) -> bool:
         """Let a row wait; ``counted`` where it has used up one of its attempts."""
         changes = "state = 'waiting', not_before = :text, attempts = attempts - :refund"
-        start = now() + int(delay * 1e9)
+        start = self._clock() + int(delay * 1e9)
         return self._change(changes, lease, text=start, refund=0 if counted else 1)
 
     def export_again(self, lease: Lease, delay: float) -> bool:
         """Let a row whose spans were not exported wait to be written again."""
         changes = "state = 'unexported', not_before = :text"
-        return self._change(changes, lease, text=now() + int(delay * 1e9))
+        return self._change(changes, lease, text=self._clock() + int(delay * 1e9))
 
     def kill(self, lease: Lease, reason: str) -> None:
         """Make a row a dead letter."""
@@ -307,7 +322,12 @@ class Store:
     def _take(self, which: str, most: int, last: int) -> list[Mapping[str, object]]:
         taken = self._db.execute(
             _CLAIM.format(which=which),
-            {**self._moment(now()), "most": most, "last": last, "max_bytes": MAX_PAYLOAD_BYTES},
+            {
+                **self._moment(self._clock()),
+                "most": most,
+                "last": last,
+                "max_bytes": MAX_PAYLOAD_BYTES,
+            },
         )
         names = [column[0] for column in taken.description]
         return [dict(zip(names, values, strict=True)) for values in taken.fetchall()]

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan_tracing import semconv
-from claimspan_tracing.text import cut, encode_json
+from claimspan_tracing.text import byte_length, cut, encode_json
 from claimspan_tracing.write.limits import Attributes
 
 __all__ = ["attached_attributes"]
@@ -63,7 +63,7 @@ def _json_object(values: Mapping[str, JsonValue], max_bytes: int) -> str:
     room = max_bytes - len("{}")
     for key, value in values.items():
         # The braces of one entry stand for its comma.
-        size = len(encode_json({key: value}).encode("utf-8"))
+        size = byte_length(encode_json({key: value}))
         if size <= room:
             room -= size
             kept[key] = value

@@ -1,4 +1,4 @@
-"""Retrieved chunks as attributes: OpenInference's documents, and the output that MLflow shows."""
+"""Retrieved chunks as attributes: OpenInference's documents, and a list of them as the output."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from pydantic import JsonValue
 
 from claimspan import Chunk
 from claimspan_tracing import semconv
-from claimspan_tracing.text import cut, encode_json
+from claimspan_tracing.text import byte_length, cut, cut_sized, encode_json, json_list, json_string
 from claimspan_tracing.write.limits import (
     MAX_METADATA_BYTES,
+    MAX_PREVIEW_BYTES,
     MAX_VALUE_BYTES,
     WITHHELD,
     Attributes,
 )
 
-__all__ = ["MAX_DOCUMENTS", "document_attributes", "documents_output", "recorded_texts"]
+__all__ = [
+    "MAX_DOCUMENTS",
+    "document_attributes",
+    "documents_output",
+    "ids_and_scores",
+    "recorded_texts",
+]
 
 MAX_DOCUMENTS: Final = 20
 """Chunks on a span: four attributes each, and the SDK drops the oldest past 128."""
@@ -35,8 +42,8 @@ def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
     room = MAX_CHUNKS_BYTES
     # Shared in order: the first chunks are the ones that the generator reads first.
     for chunk in chunks[:MAX_DOCUMENTS]:
-        text = cut(chunk.text, min(MAX_CHUNK_BYTES, room))
-        room -= len(text.encode("utf-8"))
+        text, size = cut_sized(chunk.text, min(MAX_CHUNK_BYTES, room))
+        room -= size
         texts.append(text)
     return texts
 
@@ -60,13 +67,21 @@ def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attrib
             attributes[semconv.document(index, "score")] = chunk.score
         if chunk.metadata:
             metadata = encode_json(dict(chunk.metadata))
-            if len(metadata.encode("utf-8")) <= MAX_METADATA_BYTES:
+            if byte_length(metadata) <= MAX_METADATA_BYTES:
                 attributes[semconv.document(index, "metadata")] = metadata
     return dict(reversed(attributes.items()))
 
 
-def documents_output(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:
-    """Return chunks as one output value, which is what MLflow shows as documents.
+def ids_and_scores(chunks: Sequence[Chunk]) -> str:
+    """Return ids and scores of chunks as a JSON array, the first ones as far as there is room."""
+    documents: list[JsonValue] = [{"id": chunk.id, "score": chunk.score} for chunk in chunks]
+    whole = encode_json(documents)
+    fits = byte_length(whole) <= MAX_VALUE_BYTES
+    return whole if fits else json_list(documents, MAX_VALUE_BYTES)
+
+
+def documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> Attributes:
+    """Return chunks as one output value: a JSON array with the beginning of each text.
 
     Texts are cut so that all documents fit, and the JSON is always whole. Nothing where texts are
     not captured.
@@ -74,46 +89,73 @@ def documents_output(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attribute
     Args:
         chunks: As for ``document_attributes``.
         texts: As for ``document_attributes``.
+        whole: Whether there is room for the texts that are in the other attributes already, and
+            for the metadata. MLflow shows documents in this form alone.
     """
     if WITHHELD in texts:
         return {}
-    room = MAX_VALUE_BYTES - len("[]")
+    documents = "" if whole else _beginnings(chunks, texts)
+    return {
+        semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON,
+        semconv.OUTPUT_VALUE: documents or _one_by_one(chunks, texts, whole=whole),
+    }
+
+
+# A span has 20 documents at most: there are 400 bytes for a whole one, and 50 for a preview.
+
+
+def _beginnings(chunks: Sequence[Chunk], texts: Sequence[str]) -> str:
+    """Previews of all documents; empty where they do not fit, as with ids that are long."""
+    room = MAX_PREVIEW_BYTES - len("[]")
+    frame = len('{"page_content":"","id":""},')
+    documents: list[JsonValue] = []
+    for chunk, text in zip(chunks, texts, strict=False):
+        # What short documents leave over goes to those behind them.
+        share = room // (len(texts) - len(documents)) - frame - len(chunk.id)
+        start = cut(text, share)
+        # These take two bytes in JSON.
+        escaped = start.count('"') + start.count("\\") + start.count("\n")
+        start = cut(start, share - escaped)
+        room -= frame + len(chunk.id) + byte_length(start) + escaped
+        documents.append({"page_content": start, "id": chunk.id})
+    written = encode_json(documents)
+    return written if byte_length(written) <= MAX_PREVIEW_BYTES else ""
+
+
+def _one_by_one(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> str:
+    room = (MAX_VALUE_BYTES if whole else MAX_PREVIEW_BYTES) - len("[]")
     written: list[str] = []
     for chunk, text in zip(chunks, texts, strict=False):
         # What short documents leave over goes to those behind them.
-        share = room // (len(texts) - len(written))
-        document = _document(chunk, text, share - len(","))
-        room -= len(document.encode("utf-8")) + len(",")
+        share = room // (len(texts) - len(written)) - len(",")
+        document = _whole(chunk, text, share) if whole else _preview(chunk, text, share)
+        room -= byte_length(document) + len(",")
         written.append(document)
-    return {
-        semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON,
-        semconv.OUTPUT_VALUE: f"[{','.join(written)}]",
-    }
+    return f"[{','.join(written)}]"
 
 
-def _document(chunk: Chunk, text: str, room: int) -> str:
+def _whole(chunk: Chunk, text: str, room: int) -> str:
     """A document in MLflow's form, as JSON of at most ``room`` bytes, of which a text has half."""
-    # ``room`` is 400 bytes at least, as a span has 20 documents.
-    metadata: dict[str, JsonValue] = dict(chunk.metadata)
-    if _size(metadata) > room // 4:
-        metadata = {}
-    shown: dict[str, JsonValue] = {
-        "page_content": "",
-        "metadata": metadata,
-        "id": _fitting(chunk.id, room // 4),
-    }
-    shown["page_content"] = _fitting(text, room - _size(shown) + _size(""))
-    return encode_json(shown)
+    metadata = encode_json(dict(chunk.metadata))
+    if byte_length(metadata) > room // 4:
+        metadata = "{}"
+    return _document(text, f',"metadata":{metadata},"id":{_fitting(chunk.id, room // 4)}', room)
+
+
+def _preview(chunk: Chunk, text: str, room: int) -> str:
+    """A document without its metadata, as JSON of at most ``room`` bytes."""
+    return _document(text, f',"id":{_fitting(chunk.id, room // 4)}', room)
+
+
+def _document(text: str, rest: str, room: int) -> str:
+    frame = len('{"page_content":}') + byte_length(rest)
+    return f'{{"page_content":{_fitting(text, room - frame)}{rest}}}'
 
 
 def _fitting(text: str, room: int) -> str:
-    """The start of a text whose JSON takes at most ``room`` bytes."""
-    text = cut(text, room)
-    while (over := _size(text) - room) > 0:
+    """The start of a text as JSON of at most ``room`` bytes."""
+    text = cut(text, room - len('""'))
+    while (over := byte_length(encoded := json_string(text)) - room) > 0:
         # A byte of the text takes one or two of the JSON.
-        text = cut(text, len(text.encode("utf-8")) - (over + 1) // 2)
-    return text
-
-
-def _size(value: JsonValue) -> int:
-    return len(encode_json(value).encode("utf-8"))
+        text = cut(text, byte_length(text) - (over + 1) // 2)
+    return encoded

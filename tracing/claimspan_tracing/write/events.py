@@ -33,15 +33,16 @@ class EvaluationEvents:
 
     def write(self, finished: Finished) -> None:
         """Emit the events of one record."""
-        outcome, context = finished.outcome, context_of(finished.job)
-        target = _target(finished.job)
-        if outcome.status in FAILED and outcome.evaluation is None:
+        outcome = finished.outcome
+        if outcome.evaluation is None and outcome.status not in FAILED:
+            return
+        context, target = context_of(finished.job), _target(finished.job)
+        if outcome.evaluation is None:
             failure: Attributes = target | {
                 semconv.GEN_AI_EVALUATION_NAME: semconv.SCOPE,
                 semconv.ERROR_TYPE: outcome.status.value,
             }
             _emit(self._logger, context, failure, SeverityNumber.WARN)
-        if outcome.evaluation is None:
             return
         judge: Attributes = {
             semconv.JUDGE_NAME: outcome.evaluation.judge_name,

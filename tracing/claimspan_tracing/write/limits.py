@@ -13,6 +13,7 @@ from claimspan_tracing.text import cut
 __all__ = [
     "MAX_ATTRIBUTES",
     "MAX_METADATA_BYTES",
+    "MAX_PREVIEW_BYTES",
     "MAX_VALUE_BYTES",
     "WITHHELD",
     "Attributes",
@@ -25,6 +26,10 @@ MAX_ATTRIBUTES: Final = 100
 
 MAX_VALUE_BYTES: Final = 8 * 1024
 """Query, response, prompt and completion on a span."""
+
+MAX_PREVIEW_BYTES: Final = 1024
+"""Input or output of a run whose texts are on the same span in another form: documents, messages.
+Lists of spans show its beginning. Written whole, each chunk would be on the wire twice more."""
 
 MAX_METADATA_BYTES: Final = 1024
 """Metadata of one chunk, an id, a name."""

@@ -55,6 +55,8 @@ class ScoreHistogram:
 
     def write(self, finished: Finished) -> None:
         """Record the scores of one record."""
+        if not finished.assessments:
+            return
         context = context_of(finished.job)
         for each in finished.assessments:
             # The metric alone: each other attribute would multiply the series that backends keep.

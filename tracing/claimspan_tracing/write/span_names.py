@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from claimspan_tracing import semconv
@@ -34,6 +35,7 @@ def name_of_run(run: RetrieverRun | GeneratorRun) -> str:
     return _name(semconv.SPAN_GENERATOR, run.model)
 
 
+@lru_cache(maxsize=256)  # a pipeline has few names, and each span asks for one
 def _name(operation: str, subject: str) -> str:
     return f"{operation} {_ascii(subject)}".rstrip()
 

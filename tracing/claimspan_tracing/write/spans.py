@@ -21,17 +21,17 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
-from claimspan_tracing.text import cut, json_list
+from claimspan_tracing.text import cut
 from claimspan_tracing.write.attached import attached_attributes
 from claimspan_tracing.write.documents import (
     document_attributes,
     documents_output,
+    ids_and_scores,
     recorded_texts,
 )
 from claimspan_tracing.write.limits import (
     MAX_ATTRIBUTES,
     MAX_METADATA_BYTES,
-    MAX_VALUE_BYTES,
     Attributes,
     text_attributes,
     types_of,
@@ -163,8 +163,9 @@ def _start(
 def _attributes_of(job: Job, index: int) -> Attributes:
     run = job.runs[index]
     if isinstance(run, RetrieverRun):
-        return _retriever_attributes(run)
-    return _generator_attributes(run, _context_attributes(job, index))
+        return _retriever_attributes(run, whole=job.whole_values)
+    documents = _context_attributes(job, index)
+    return _generator_attributes(run, documents, whole=job.whole_values)
 
 
 def _context_attributes(job: Job, index: int) -> Attributes:
@@ -216,16 +217,16 @@ def _root_attributes(job: Job) -> Attributes:
     )
 
 
-def _retriever_attributes(run: RetrieverRun) -> Attributes:
-    documents = [{"id": chunk.id, "score": chunk.score} for chunk in run.chunks]
+def _retriever_attributes(run: RetrieverRun, *, whole: bool) -> Attributes:
     texts = recorded_texts(run.chunks)
-    attributes = document_attributes(run.chunks, texts) | documents_output(run.chunks, texts)
+    attributes = document_attributes(run.chunks, texts)
+    attributes |= documents_output(run.chunks, texts, whole=whole)
     attributes |= {
         semconv.CHUNKS_COUNT: run.found,
         semconv.CHUNKS_RECORDED: len(texts),
-        semconv.CHUNK_ID_SOURCE: run.id_sources[: len(texts)],
+        semconv.CHUNK_ID_SOURCE: _each_or_one(run.id_sources[: len(texts)]),
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
-        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
+        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: ids_and_scores(run.chunks),
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
     }
     asked = text_attributes(
@@ -236,7 +237,12 @@ def _retriever_attributes(run: RetrieverRun) -> Attributes:
     return attributes | types_of(asked) | asked
 
 
-def _generator_attributes(run: GeneratorRun, documents: Attributes) -> Attributes:
+def _each_or_one(sources: tuple[str, ...]) -> tuple[str, ...]:
+    # One store has all of its ids from one place, and each entry is a value on the wire.
+    return sources[:1] if len(set(sources)) == 1 else sources
+
+
+def _generator_attributes(run: GeneratorRun, documents: Attributes, *, whole: bool) -> Attributes:
     optional: dict[str, AttributeValue | None] = {
         semconv.GEN_AI_REQUEST_MODEL: run.model or None,
         semconv.LLM_MODEL_NAME: run.model or None,
@@ -253,6 +259,6 @@ def _generator_attributes(run: GeneratorRun, documents: Attributes) -> Attribute
         **text_attributes({semconv.OUTPUT_VALUE: run.completion}),
     }
     room = MAX_ATTRIBUTES - LATER_ATTRIBUTES - len(documents) - len(known)
-    prompt = prompt_attributes(run, room)
-    # The prompt has the messages as one value, so they give way to the chunks.
+    prompt = prompt_attributes(run, room, whole=whole)
+    # The chunks are what a claim is checked against: messages give way to them.
     return documents | message_attributes(run, room - len(prompt)) | known | prompt

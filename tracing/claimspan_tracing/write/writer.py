@@ -49,6 +49,7 @@ class Writer:
         capture_content: bool = True,
         is_shut_down: Callable[[], bool] = lambda: False,
         exports: Callable[[], bool] = lambda: True,
+        announce: Callable[[Status, Outcome], None] = lambda _status, _outcome: None,
     ) -> None:
         """Connect the writer.
 
@@ -62,6 +63,7 @@ class Writer:
             capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
             is_shut_down: Whether the tracer provider was shut down, and exports nothing any more.
             exports: Whether the tracer provider has anything that exports spans.
+            announce: Called with every state and its outcome, after it was written.
         """
         self._records = records
         self._ledger = ledger
@@ -71,6 +73,7 @@ class Writer:
         self._sinks = tuple(sinks)
         self._is_shut_down = is_shut_down
         self._exports = exports
+        self._announce = announce
         self._counter = RecordCounter()
         self._capture_content = capture_content
 
@@ -92,7 +95,11 @@ class Writer:
 
     def refuse(self, record: OpenRecord, status: Status, reason: str = "") -> None:
         """Finish a record that was never open, on the application's thread: no sink is called."""
-        self._settle(record, Outcome(status=status, reason=reason), ())
+        outcome = Outcome(status=status, reason=reason)
+        if record.root.is_recording():
+            self._settle(record, outcome, ())
+        else:  # a trace that nobody keeps, and the application waits
+            self._count(record, status, outcome)
 
     def finish_all(self, outcome: Outcome, keys: Sequence[JobKey] | None = None) -> None:
         """Finish every open record, or those with these keys; no sink is called."""
@@ -133,11 +140,17 @@ class Writer:
         try:
             status = run_unsuppressed(record.context, self._write, record, outcome, sinks)
         finally:
-            with self._guard:
-                self._counter.count(status, time.monotonic() - record.accepted_at)
-            self._ledger.finished(status)
-            if record.safe is not None:
-                record.safe.set()
+            self._count(record, status, outcome)
+
+    def _count(self, record: OpenRecord, status: Status, outcome: Outcome) -> None:
+        with self._guard:
+            self._announce(status, outcome)
+        with self._guard:
+            self._counter.count(status, time.monotonic() - record.accepted_at)
+        known = outcome.ground_truth is not None
+        self._ledger.finished(status, with_ground_truth=known)
+        if record.safe is not None:
+            record.safe.set()
 
     def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
         if outcome.status is Status.EVALUATED and self._is_shut_down():

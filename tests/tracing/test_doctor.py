@@ -1,0 +1,289 @@
+"""``Monitor.check`` and ``claimspan doctor``: what is wrong with a set-up, and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from haystack.tracing.tracer import NullTracer, disable_tracing, enable_tracing
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+from claimspan import Claim, VerdictMatrix
+from claimspan.errors import JudgeUnavailableError
+from claimspan_haystack import instrument
+from claimspan_haystack.checks import check_slot
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_openinference import ClaimspanSpanProcessor
+from claimspan_tracing import Diagnosis, Finding, Monitor, configure
+
+from command_line import invoke
+from exit_judges import Hanging
+from lc_pipelines import rag_chain
+from otlp_receiver import Answer, receiver
+from support import ScriptedJudge
+
+
+def provider(*, sampler: object = None) -> TracerProvider:
+    made = TracerProvider() if sampler is None else TracerProvider(sampler=ALWAYS_OFF)
+    made.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+    return made
+
+
+def of(findings: Iterable[Finding], check: str) -> Finding:
+    """The last finding of a check."""
+    return [each for each in findings if each.check == check][-1]
+
+
+def checked(monitor: Monitor, timeout: float = 20.0) -> Diagnosis:
+    try:
+        return monitor.check(timeout)
+    finally:
+        monitor.shutdown()
+
+
+def test_a_set_up_that_works_has_nothing_to_be_done() -> None:
+    with receiver() as received:
+        monitor = Monitor(tracer_provider=configure(endpoint=received.url))
+        diagnosis = checked(monitor)
+
+    assert diagnosis.ok
+    assert [each.remedy for each in diagnosis if each.remedy] == []
+    assert [span.name for span in received.spans] == ["claimspan.doctor"]
+
+
+def test_an_endpoint_that_refuses_spans_is_a_failure_of_the_export() -> None:
+    with receiver() as received:
+        received.answers.append(Answer(status=401, keeps=False))
+        found = of(checked(Monitor(tracer_provider=configure(endpoint=received.url))), "export")
+
+    assert found.state == "failed"
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in found.remedy
+
+
+def test_an_endpoint_that_nobody_listens_on_is_told_within_the_time() -> None:
+    dead = TracerProvider(shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(endpoint="http://127.0.0.1:9/v1/traces", timeout=1)
+    dead.add_span_processor(BatchSpanProcessor(exporter))
+
+    assert of(checked(Monitor(tracer_provider=dead), 5), "export").state == "failed"
+
+
+def test_every_exporter_of_a_provider_has_to_take_the_span() -> None:
+    both = provider()
+    with receiver() as received:
+        received.answers.extend([Answer(status=400, keeps=False)] * 3)
+        exporter = OTLPSpanExporter(endpoint=received.url)
+        both.add_span_processor(SimpleSpanProcessor(exporter))
+
+        assert of(checked(Monitor(tracer_provider=both)), "export").state == "failed"
+
+
+def test_a_provider_without_an_exporter_is_told_with_the_way_out() -> None:
+    monitor = Monitor(tracer_provider=(bare := TracerProvider()))
+    bare.add_span_processor(ClaimspanSpanProcessor(monitor))
+    found = of(checked(monitor), "provider")
+
+    assert found.state == "failed"
+    assert "BatchSpanProcessor" in found.remedy
+
+
+def test_a_sampler_that_drops_the_trace_is_a_warning() -> None:
+    found = of(checked(Monitor(tracer_provider=provider(sampler=ALWAYS_OFF))), "export")
+
+    assert found.state == "warning"
+    assert "sampler" in found.found
+
+
+def test_a_judge_that_is_away_is_told_with_its_reason() -> None:
+    judge = ScriptedJudge(error=JudgeUnavailableError("the endpoint answered with status 401"))
+    found = of(checked(Monitor(judge, tracer_provider=provider())), "judge")
+
+    assert found.state == "failed"
+    assert "status 401" in found.found
+    assert "key" in found.remedy
+
+
+def test_a_judge_that_raises_anything_ends_no_other_check() -> None:
+    judge = ScriptedJudge(error=RuntimeError("secret text"))
+    diagnosis = checked(Monitor(judge, tracer_provider=provider()))
+
+    assert of(diagnosis, "judge").state == "failed"
+    assert "secret text" not in str(diagnosis)
+    assert of(diagnosis, "records").state == "ok"
+
+
+def test_a_judge_that_hangs_is_given_up_after_the_time() -> None:
+    monitor = Monitor(Hanging(), tracer_provider=provider())
+    began = time.monotonic()
+    found = of(monitor.check(1.0), "judge")
+
+    assert found.state == "failed"
+    assert "within 1 s" in found.found
+    assert time.monotonic() - began < 30
+
+
+def test_a_judge_that_decides_nothing_has_failed() -> None:
+    judge = ScriptedJudge(undecided="Danube")
+    found = of(checked(Monitor(judge, tracer_provider=provider())), "judge")
+
+    assert found.state == "failed"
+    assert "without a verdict" in found.found
+
+
+def test_a_judge_that_misses_a_copied_sentence_is_a_warning() -> None:
+    class Blind(ScriptedJudge):
+        async def check(
+            self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+        ) -> VerdictMatrix:
+            other = ["about something else"] * len(references)
+            return await super().check(claims, other, question=question)
+
+    found = of(checked(Monitor(Blind(), tracer_provider=provider())), "judge")
+
+    assert found.state == "warning"
+    assert "copied sentence" in found.found
+
+
+def test_a_check_works_inside_of_an_event_loop() -> None:
+    async def check() -> Diagnosis:
+        monitor = Monitor(tracer_provider=provider())
+        inside = monitor.check()  # as a cell of a notebook calls it
+        assert (await monitor.acheck()).ok
+        return inside
+
+    assert asyncio.run(check()).ok
+
+
+def test_queries_that_match_no_ground_truth_are_told_from_those_that_do() -> None:
+    monitor = Monitor(
+        ScriptedJudge(), sample=1.0, tracer_provider=provider(), ground_truth={"other": "an answer"}
+    )
+    rag_chain().invoke("question", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    assert monitor.flush(30)
+    found = of(checked(monitor), "ground truth")
+
+    assert found.state == "warning"
+    assert "0 of 1" in found.found
+    assert "similarity" in found.remedy
+
+
+def test_matches_of_ground_truths_are_counted() -> None:
+    monitor = Monitor(
+        ScriptedJudge(), sample=1.0, tracer_provider=provider(), ground_truth={"question": "answer"}
+    )
+    rag_chain().invoke("question", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    assert monitor.flush(30)
+
+    assert monitor.stats.with_ground_truth == 1
+    assert "1 of 1" in of(checked(monitor), "ground truth").found
+
+
+def test_a_mapping_without_ground_truths_is_a_failure() -> None:
+    found = of(checked(Monitor(tracer_provider=provider(), ground_truth={})), "ground truth")
+
+    assert found.state == "failed"
+    assert found.remedy
+
+
+def test_records_that_failed_outweigh_those_that_were_evaluated() -> None:
+    judge = ScriptedJudge(error=RuntimeError())
+    monitor = Monitor(judge, sample=1.0, tracer_provider=provider())
+    rag_chain().invoke("question", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    monitor.flush(30)
+    found = of(checked(monitor), "records")
+
+    assert found.state == "failed"
+    assert "judge_error" in found.found
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "state"),
+    [
+        ("OTEL_SDK_DISABLED", "true", "failed"),
+        ("OTEL_TRACES_SAMPLER", "parentbased_always_off", "failed"),
+        ("OTEL_TRACES_EXPORTER", "none", "warning"),
+    ],
+)
+def test_variables_that_keep_spans_back_are_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, state: str
+) -> None:
+    monitor = Monitor(tracer_provider=provider())
+    monkeypatch.setenv(variable, value)
+    found = of(checked(monitor), "environment")
+
+    assert found.state == state
+    assert variable in found.found
+
+
+def test_another_tracer_in_the_slot_of_haystack_is_a_failure_until_ours_is_undone() -> None:
+    disable_tracing()
+    undo = instrument(Monitor(tracer_provider=provider()))
+    try:
+        assert [each.state for each in check_slot()] == ["ok"]
+        enable_tracing(NullTracer())
+        (found,) = check_slot()
+        assert found.state == "failed"
+        assert "NullTracer" in found.found
+    finally:
+        undo()
+        disable_tracing()
+    assert list(check_slot()) == []
+
+
+APP = """
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from claimspan_tracing import Monitor
+
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+monitor = Monitor(tracer_provider=provider, ground_truth={truths})
+"""
+
+
+def test_the_command_checks_the_monitor_of_an_application(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP.replace("{truths}", "{'q': 'a'}"))
+    result = invoke("doctor", f"{tmp_path}/app.py:monitor", "--json")
+
+    assert result.exit_code == 0, result.output
+    shown = json.loads(result.output)
+    assert shown["ok"]
+    assert (
+        of([Finding(**each) for each in shown["findings"]], "ground truth").found == "1 are known"
+    )
+
+
+def test_the_command_fails_where_a_check_fails_and_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP.replace("{truths}", "{}"))
+    result = invoke("doctor", f"{tmp_path}/app.py:monitor")
+
+    assert result.exit_code == 1
+    assert "failed   ground truth" in result.output
+    assert "-> give JSON lines" in result.output
+
+
+def test_the_command_without_a_monitor_checks_what_the_environment_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    result = invoke("doctor", "--judge", "lexical")
+
+    assert result.exit_code == 0, result.output
+    assert "claimspan-traces.jsonl" in result.output
+    assert (tmp_path / "claimspan-traces.jsonl").is_file()
+
+
+def test_an_object_that_is_no_monitor_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("monitor = 1\n")
+
+    assert "name a Monitor" in str(invoke("doctor", f"{tmp_path}/app.py:monitor").exception)

@@ -1,0 +1,62 @@
+"""The command ``claimspan doctor``: checks a monitor, or what a monitor would find here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from claimspan.errors import ConfigError
+from claimspan.loading import load_object
+from claimspan.text.visible import visible
+from claimspan_tracing.health import Diagnosis
+from claimspan_tracing.monitor import Monitor
+
+__all__ = ["doctor"]
+
+
+def doctor(
+    monitor: Annotated[
+        str | None,
+        typer.Argument(
+            help="Your monitor, as path.py:name or package.module:name; importing it must not "
+            "start the application. Without it, a monitor of the options below is checked."
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="lexical, local, or openai:MODEL; by default that of CLAIMSPAN_JUDGE."),
+    ] = None,
+    ground_truth: Annotated[
+        Path | None, typer.Option(help="File of ground truths, JSON lines or CSV.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that exporter and judge may take, each.", min=0.1)
+    ] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Check tracer provider, exporter, judge and ground truth, and say what to do.
+
+    Sends one span, and has the judge decide about one claim, which a language model is paid for.
+    The exit code is 1 where a check failed, so that a pipeline of CI can stop there.
+    """
+    checked = _given(monitor) if monitor else Monitor(judge, ground_truth=ground_truth)
+    diagnosis = checked.check(timeout)
+    typer.echo(json.dumps(diagnosis.to_dict()) if as_json else _shown(diagnosis))
+    checked.shutdown(timeout)
+    if not diagnosis.ok:
+        raise typer.Exit(1)
+
+
+def _given(spec: str) -> Monitor:
+    found = load_object(spec)
+    if not isinstance(found, Monitor):
+        raise ConfigError(f"{spec!r} is a {type(found).__name__}: name a Monitor")
+    return found
+
+
+def _shown(diagnosis: Diagnosis) -> str:
+    # Line by line: what is made visible includes line ends.
+    return "\n".join(visible(line) for line in str(diagnosis).splitlines())

@@ -1,0 +1,252 @@
+"""``observe``: captures the calls of a function as records."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from typing import Final, ParamSpec, TypeVar, Unpack, cast, overload
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.capture.hooks import Capture
+from claimspan_tracing.capture.paths import Key
+from claimspan_tracing.monitor import Monitor, MonitorOptions
+from claimspan_tracing.observed import Arguments, ObservedReader, ObservedRecord, open_record
+from claimspan_tracing.shared import default_monitor
+
+__all__ = ["observe"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_Function = Callable[..., object]
+
+
+@overload
+def observe(function: Callable[_P, _T], /) -> Callable[_P, _T]: ...
+
+
+@overload
+def observe(
+    *,
+    monitor: Monitor | None = None,
+    name: str | None = None,
+    query_key: Key | None = None,
+    response_key: Key | None = None,
+    metadata: Mapping[str, object] | None = None,
+    **options: Unpack[MonitorOptions],
+) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]: ...
+
+
+def observe(
+    function: _Function | None = None,
+    /,
+    *,
+    monitor: Monitor | None = None,
+    name: str | None = None,
+    query_key: Key | None = None,
+    response_key: Key | None = None,
+    metadata: Mapping[str, object] | None = None,
+    **options: Unpack[MonitorOptions],
+) -> _Function | Callable[[_Function], _Function]:
+    """Capture each call of a function as a record: ``@observe`` or ``@observe(sample=0.05)``.
+
+    The function may be a coroutine function, a generator or an asynchronous generator, whose parts
+    are joined. It returns, yields and raises the same as without. What it retrieves is known where
+    an integration of the same monitor reports it, where it calls
+    ``current_record().retrieved(documents)``, or where it returns ``(answer, documents)`` or a
+    mapping with both.
+
+    Args:
+        function: Answers a query.
+        monitor: Evaluates the records; None uses the monitor that the process shares.
+        name: What the pipeline is called; None takes the name of the function.
+        query_key: Where the user's question is in the arguments: the name of a parameter, a path
+            from it, or a callable that takes all of them by name. None takes the parameter with a
+            usual name (``query``, ``question``, ...), else the first text.
+        response_key: Where the answer is in what the function returns: a key, a path or a callable.
+        metadata: What is known about every query.
+        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+
+    Raises:
+        ConfigError: What is decorated is no function, both a monitor and options are given, or an
+            option is invalid.
+    """
+    evaluates = default_monitor(monitor, options)
+    capture = Capture(ObservedReader(query_key, response_key), lambda: evaluates.engine)
+
+    def decorate(function: _Function) -> _Function:
+        if not callable(function) or inspect.isclass(function):
+            raise ConfigError(f"observe is given a {type(function).__name__}: give a function")
+        return _wrapped(function, _Calls(function, name, capture, evaluates, metadata))
+
+    return decorate if function is None else decorate(function)
+
+
+class _Calls:
+    """Opens a record for each call of one function."""
+
+    def __init__(
+        self,
+        function: _Function,
+        name: str | None,
+        capture: Capture,
+        monitor: Monitor,
+        metadata: Mapping[str, object] | None,
+    ) -> None:
+        self._name: Final = name or str(getattr(function, "__name__", type(function).__name__))
+        self._names: Final = _parameters(function)
+        self._capture = capture
+        self._monitor = monitor
+        self._metadata = metadata
+
+    def open(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> ObservedRecord:
+        """Begin the record of a call."""
+        return open_record(
+            self._capture,
+            self._monitor.feedback,
+            name=self._name,
+            inputs=Arguments(self._names, args, dict(kwargs)),
+            metadata=self._metadata,
+        )
+
+
+def _parameters(function: _Function) -> tuple[str, ...]:
+    """Names of the parameters; none of a function in C that does not tell them."""
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def _wrapped(function: _Function, calls: _Calls) -> _Function:
+    """The function in its own kind: frameworks ask whether it is a coroutine function."""
+    if inspect.isasyncgenfunction(function):
+        return _observed_async_generator(function, calls)
+    if inspect.isgeneratorfunction(function):
+        return _observed_generator(function, calls)
+    if inspect.iscoroutinefunction(function):
+        return _observed_coroutine(function, calls)
+    return _observed_call(function, calls)
+
+
+def _observed_call(function: _Function, calls: _Calls) -> _Function:
+    @functools.wraps(function)
+    def call(*args: object, **kwargs: object) -> object:
+        record = calls.open(args, kwargs)
+        try:
+            with record.inside():
+                returned = function(*args, **kwargs)
+        except BaseException as error:
+            record.end(error)
+            raise
+        return _followed(record, returned)
+
+    return call
+
+
+def _followed(record: ObservedRecord, returned: object) -> object:
+    """What a plain function returned; the record of a stream or a coroutine ends with it."""
+    if inspect.isgenerator(returned):
+        return _stream(record, cast("Generator[object, object, object]", returned))
+    if inspect.isasyncgen(returned):
+        return _astream(record, cast("AsyncGenerator[object, object]", returned))
+    if inspect.iscoroutine(returned):
+        return _awaited(record, returned)
+    record.returned(returned)
+    return returned
+
+
+def _observed_coroutine(function: _Function, calls: _Calls) -> _Function:
+    @functools.wraps(function)
+    async def call(*args: object, **kwargs: object) -> object:
+        record = calls.open(args, kwargs)
+        return await _awaited(record, cast("Awaitable[object]", function(*args, **kwargs)))
+
+    return call
+
+
+async def _awaited(record: ObservedRecord, awaitable: Awaitable[object]) -> object:
+    try:
+        with record.inside():
+            returned = await awaitable
+    except BaseException as error:
+        record.end(error)
+        raise
+    record.returned(returned)
+    return returned
+
+
+def _observed_generator(function: _Function, calls: _Calls) -> _Function:
+    @functools.wraps(function)
+    def call(*args: object, **kwargs: object) -> Generator[object, object, object]:
+        record = calls.open(args, kwargs)
+        inner = cast("Generator[object, object, object]", function(*args, **kwargs))
+        return (yield from _stream(record, inner))
+
+    return call
+
+
+def _stream(
+    record: ObservedRecord, inner: Generator[object, object, object]
+) -> Generator[object, object, object]:
+    """Yields what a generator yields; only its own steps run inside of the record."""
+    parts: list[object] = []
+    step: Callable[[], object] = functools.partial(next, inner)
+    while True:
+        try:
+            with record.inside():
+                part = step()
+        except StopIteration as end:
+            record.streamed(parts, end.value)
+            return end.value
+        except BaseException as error:
+            record.end(error)
+            raise
+        parts.append(part)
+        try:
+            step = functools.partial(inner.send, (yield part))
+        except GeneratorExit as left:
+            inner.close()
+            record.end(left)
+            raise
+        except BaseException as thrown:  # noqa: BLE001 - whoever reads may throw anything into it
+            step = functools.partial(inner.throw, thrown)
+
+
+def _observed_async_generator(function: _Function, calls: _Calls) -> _Function:
+    @functools.wraps(function)
+    async def call(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
+        record = calls.open(args, kwargs)
+        stream = _astream(record, cast("AsyncGenerator[object, object]", function(*args, **kwargs)))
+        try:
+            async for part in stream:
+                yield part
+        finally:
+            await stream.aclose()
+
+    return call
+
+
+async def _astream(
+    record: ObservedRecord, inner: AsyncGenerator[object, object]
+) -> AsyncGenerator[object, object]:
+    """As ``_stream``, for an asynchronous generator; nothing can be sent into it."""
+    parts: list[object] = []
+    while True:
+        try:
+            with record.inside():
+                part = await anext(inner)
+        except StopAsyncIteration:
+            record.streamed(parts, None)
+            return
+        except BaseException as error:
+            record.end(error)
+            raise
+        parts.append(part)
+        try:
+            yield part
+        except BaseException as left:
+            await inner.aclose()
+            record.end(left)
+            raise

@@ -1,0 +1,94 @@
+"""Shared monitors: equal options mean one monitor, however often an integration is set up.
+
+An application may make a handler for every request. A monitor for each of them would start threads,
+open files and connections at every request, and split the queue and the budget.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Final
+
+from claimspan.errors import ConfigError
+from claimspan_tracing.lifecycle import restart_in_child
+from claimspan_tracing.monitor import Monitor, MonitorOptions
+from claimspan_tracing.shapes import is_list, is_mapping
+
+__all__ = ["default_monitor"]
+
+MAX_MONITORS: Final = 16
+"""Monitors that are kept for equal options; an application has one or a few. One that is pushed out
+ends its threads when nothing refers to it any more."""
+
+_PLAIN: Final = (str, int, float, bool, Path, type(None))
+
+
+class _Shared:
+    """The monitors by their options, the one that was asked for last at the end."""
+
+    def __init__(self) -> None:
+        # The options are kept with the monitor: a key may hold the identity of one of them.
+        self.monitors: OrderedDict[Hashable, tuple[Monitor, MonitorOptions]] = OrderedDict()
+        self.lock = threading.RLock()
+        restart_in_child(self)
+
+    def restart_in_child(self) -> None:
+        """Make a new lock: a thread of the parent may have held it at the fork."""
+        self.lock = threading.RLock()
+
+
+_shared: Final = _Shared()
+
+
+def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor:
+    """Return the monitor that an integration works with.
+
+    Args:
+        monitor: One that the application made; wins.
+        options: Options of a monitor. Calls with equal ones share it: plain values and mappings are
+            compared by value, files by name and time of change, everything else by identity.
+
+    Raises:
+        ConfigError: Both are given, or an option cannot work.
+    """
+    if monitor is not None:
+        if options:
+            given = ", ".join(sorted(options))
+            raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")
+        return monitor
+    key = frozenset((name, _key(value)) for name, value in options.items())
+    key |= {("read", _changed(options.get("ground_truth")))}
+    with _shared.lock:
+        found = _shared.monitors.get(key)
+        # One that was shut down takes no more records: whoever comes next needs another.
+        if found is None or found[0].is_shut_down:
+            found = _shared.monitors[key] = (Monitor(**options), options)
+        _shared.monitors.move_to_end(key)
+        while len(_shared.monitors) > MAX_MONITORS:
+            _shared.monitors.popitem(last=False)
+        return found[0]
+
+
+def _key(value: object) -> Hashable:
+    """What makes two values of an option equal; a set is compared by identity, as objects are."""
+    if isinstance(value, _PLAIN):
+        # 1 and True are equal in Python, and are not the same option.
+        return type(value).__name__, value
+    if is_mapping(value):
+        return "mapping", frozenset((_key(name), _key(each)) for name, each in value.items())
+    if is_list(value):
+        return "list", tuple(_key(each) for each in value)
+    return "object", id(value)
+
+
+def _changed(value: object) -> int:
+    """When a file of ground truths was changed, in nanoseconds: a monitor reads it once."""
+    if not isinstance(value, str | Path):
+        return 0
+    try:
+        return Path(value).stat().st_mtime_ns
+    except (OSError, ValueError):  # the monitor will say what is wrong with it
+        return 0
