@@ -10,12 +10,13 @@ command line are timed from outside, start included, as a user waits for them.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
 import time
 from typing import Final
+
+from results import Results, Table, show
 
 IMPORTS: Final = {
     "import claimspan / import pydantic": ("import claimspan", "import pydantic"),
@@ -45,21 +46,33 @@ def process_seconds(*arguments: str) -> float:
     return time.perf_counter() - started
 
 
-def ratios(rounds: int) -> dict[str, float]:
-    """Median over the rounds of each ratio, by its name."""
+def ratios(rounds: int) -> dict[str, list[float]]:
+    """Each ratio, once a round, by its name."""
     imports = {
-        name: statistics.median(
-            import_seconds(ours) / import_seconds(theirs) for _ in range(rounds)
-        )
+        name: [import_seconds(ours) / import_seconds(theirs) for _ in range(rounds)]
         for name, (ours, theirs) in IMPORTS.items()
     }
     options = {
-        name: statistics.median(
-            process_seconds(*ours) / process_seconds(*theirs) for _ in range(rounds)
-        )
+        name: [process_seconds(*ours) / process_seconds(*theirs) for _ in range(rounds)]
         for name, (ours, theirs) in OPTIONS.items()
     }
     return imports | options
+
+
+def spread(values: list[float]) -> str:
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def measured(rounds: int) -> Results:
+    rows = [[name, spread(values)] for name, values in ratios(rounds).items()]
+    return Results(
+        title="Imports, and the start of the command line",
+        command="python tests/benchmarks/import_cost.py",
+        how="Seconds of ours by those of the library it stands on, in new interpreters by turns: "
+        f"medians of {rounds} rounds, quartiles in brackets.",
+        tables=[Table(caption="Start", columns=["what", "ratio"], rows=rows)],
+    )
 
 
 def main() -> None:
@@ -67,12 +80,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    table = ratios(options.rounds)
-    if options.json:
-        print(json.dumps(table))
-    else:
-        for name, ratio in table.items():
-            print(f"{ratio:6.2f}  {name}")
+    show(measured(options.rounds), as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Cost of an evaluation with OpenAIJudge, compared with other tools: calls, tokens, time, CPU.
 
-    python tests/benchmarks/judge_cost.py
+    python tests/benchmarks/judge_cost.py --samples FILE [--json]
 
-A stub in a process of its own answers after 300 ms and counts, as for the peers. Tokens are
-cl100k's where its tables are found (LlamaIndex ships them; or set TIKTOKEN_CACHE_DIR), else our
-estimate, which is within 2 % of them on these samples.
+The peers were measured on 20 samples of RAGChecker's meta-evaluation data, which do not come with
+claimspan: give their file. A stub in a process of its own answers after 300 ms and counts, as for
+the peers. Tokens are cl100k's where its tables are found (LlamaIndex ships them; or set
+TIKTOKEN_CACHE_DIR), else our estimate, which is within 2 % of them on these samples.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.request import urlopen
@@ -25,6 +27,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from openai import AsyncOpenAI  # noqa: E402 - after the path
+from results import Bar, Results, Table, show  # noqa: E402 - after the path
 
 from claimspan import Evaluation, RagRecord  # noqa: E402 - after the path
 from claimspan.evaluation.estimate import aestimate  # noqa: E402 - after the path
@@ -40,6 +43,17 @@ from judge_server import TOKENIZER  # noqa: E402 - after the path
 
 SAMPLES: Final = ROOT.parent / "shared" / "bench" / "samples20.json"
 LATENCY: Final = 0.3
+
+MOST_CALLS: Final = Fraction(1, 8)
+MOST_TOKENS: Final = Fraction(1, 4)
+"""Of RAGChecker's calls and prompt tokens for the 11 metrics."""
+
+HOW: Final = (
+    "Judge calls and tokens of one sample with the 11 metrics of RAGChecker, and seconds: for 20 "
+    "samples evaluated together, a sample's share, and for one alone. A stub in a process of its "
+    "own answers after {latency:g} ms and counts. The peers were measured once, on the same "
+    "samples and against the same kind of stub, after 300 ms."
+)
 
 
 class Row(NamedTuple):
@@ -104,26 +118,33 @@ async def know_ground_truths(judge: OpenAIJudge, records: list[RagRecord]) -> No
         await judge.extract_claims(str(record.ground_truth), question=record.query)
 
 
-async def measure(
-    url: str, records: list[RagRecord], name: str, chunks_per_call: int | None, *, known: bool
-) -> Row:
+class Way(NamedTuple):
+    """A way to check the claims of a sample."""
+
+    name: str
+    chunks_per_call: int | None
+    is_known: bool
+    """Whether the claims of the ground truth are in the cache."""
+
+
+async def measure(url: str, records: list[RagRecord], way: Way, latency: float) -> Row:
     """One row: all samples together, then the first one alone, both with a cold cache."""
-    judge = judge_of(url, chunks_per_call, None)
-    if known:
+    judge = judge_of(url, way.chunks_per_call, None)
+    if way.is_known:
         await know_ground_truths(judge, records)
-    control(url, f"/reset/{LATENCY}/0")
+    control(url, f"/reset/{latency}/0")
     started = time.perf_counter()
     evaluations = await aevaluate_many(records, judge=judge, concurrency=32, progress=False)
     together = (time.perf_counter() - started) / len(records)
     assert [e.error for e in evaluations] == [None] * len(records)
     counts = control(url, "/stats")
-    alone = judge_of(url, chunks_per_call, None)
-    if known:
+    alone = judge_of(url, way.chunks_per_call, None)
+    if way.is_known:
         await know_ground_truths(alone, records[:1])
     started = time.perf_counter()
     await aevaluate(records[0], judge=alone)
     return Row(
-        name,
+        way.name,
         counts["calls"] / len(records),
         counts["prompt_tokens"] / len(records),
         counts["completion_tokens"] / len(records),
@@ -140,10 +161,10 @@ async def malformed(url: str, records: list[RagRecord]) -> str:
     bad = await aevaluate_many(records, judge=judge_of(url, CHUNKS_PER_CALL, None), progress=False)
     counts = control(url, "/stats")
     return (
-        f"every 20th reply malformed: {counts['malformed']:.0f} of {counts['calls']:.0f}, "
+        f"Every 20th reply malformed: {counts['malformed']:.0f} of {counts['calls']:.0f}, "
         f"{moved(good, bad)} scores moved, "
         f"{sum(e.undecided_claims for e in bad)} claims undecided, "
-        f"{sum(e.error is not None for e in bad)} evaluations failed with a reason"
+        f"{sum(e.error is not None for e in bad)} evaluations failed with a reason."
     )
 
 
@@ -195,57 +216,102 @@ async def cpu_of_a_bare_call(url: str, record: RagRecord, calls: int) -> float:
         return (time.process_time() - started) * 1e3 / calls
 
 
-async def run(url: str, records: list[RagRecord]) -> None:
-    """Prints all measurements."""
+async def run(url: str, records: list[RagRecord], latency: float) -> Results:
+    """All measurements."""
     await aevaluate(records[0], judge=judge_of(url, CHUNKS_PER_CALL, None))  # loads the client
-    head = f"{'a sample, n = 20':<40}{'calls':>8}{'prompt':>9}{'compl.':>8}{'s, 20':>8}{'s, 1':>7}"
-    print(head)
-    for row in PEERS:
-        print(line(row))
-    ours: list[Row] = []
-    for name, chunks, known in (
-        ("claimspan, default", CHUNKS_PER_CALL, False),
-        ("claimspan, ground truth known", CHUNKS_PER_CALL, True),
-        ("claimspan, all at once", None, False),
-        ("claimspan, all at once, ground truth known", None, True),
-        ("claimspan, careful: one text a call", 1, False),
-    ):
-        ours.append(await measure(url, records, name, chunks, known=known))
-        print(line(ours[-1]), flush=True)
-    estimate = await aestimate(records, judge_of(url, CHUNKS_PER_CALL, None))
-    used = ours[0]
-    print(f"tokens by {'cl100k' if TOKENIZER else 'our own estimate'}")
-    print(
-        f"estimate against use: calls {estimate.calls / 20 / used.calls - 1:+.1%}, "
-        f"prompt {estimate.input_tokens / 20 / used.prompt - 1:+.1%}, "
-        f"completion {estimate.output_tokens / 20 / used.completion - 1:+.1%}"
+    ours = [
+        await measure(url, records, Way(name, chunks, known), latency)
+        for name, chunks, known in (
+            ("claimspan, default", CHUNKS_PER_CALL, False),
+            ("claimspan, ground truth known", CHUNKS_PER_CALL, True),
+            ("claimspan, all at once", None, False),
+            ("claimspan, all at once, ground truth known", None, True),
+            ("claimspan, careful: one text a call", 1, False),
+        )
+    ]
+    return Results(
+        title="An evaluation by a language model",
+        command="python tests/benchmarks/judge_cost.py --samples FILE",
+        how=HOW.format(latency=latency * 1e3),
+        tables=[table(ours)],
+        bars=bars(ours[0]),
+        notes=[
+            f"Tokens by {'cl100k' if TOKENIZER else 'our own estimate'}.",
+            await estimated(url, records, ours[0]),
+            await malformed(url, records),
+            await processor_time(url, records),
+        ],
     )
-    print(await malformed(url, records))
+
+
+async def estimated(url: str, records: list[RagRecord], used: Row) -> str:
+    """How far the estimate is from what was used."""
+    estimate = await aestimate(records, judge_of(url, CHUNKS_PER_CALL, None))
+    count = len(records)
+    return (
+        f"The estimate against the use: calls {estimate.calls / count / used.calls - 1:+.1%}, "
+        f"prompt {estimate.input_tokens / count / used.prompt - 1:+.1%}, "
+        f"completion {estimate.output_tokens / count / used.completion - 1:+.1%}."
+    )
+
+
+async def processor_time(url: str, records: list[RagRecord]) -> str:
+    """What a judge call costs this process."""
     ours_ms = await cpu_of_a_call(url, records, rounds=5)
     bare_ms = await cpu_of_a_bare_call(url, records[0], calls=400)
-    print(
-        f"CPU of this process: {ours_ms:.2f} ms a judge call, evaluation included; "
-        f"{ours_ms / bare_ms:.2f} x a bare call of the openai package ({bare_ms:.2f} ms)"
+    return (
+        f"CPU of the process: {ours_ms:.2f} ms a judge call, evaluation included; "
+        f"{ours_ms / bare_ms:.2f} x a bare call of the openai package ({bare_ms:.2f} ms)."
     )
 
 
-def line(row: Row) -> str:
-    """One row of the table."""
-    times = ("-" if s is None else f"{s:.2f}" for s in (row.together, row.alone))
-    together, alone = times
-    counts = f"{row.calls:>8.1f}{row.prompt:>9,.0f}{row.completion:>8,.0f}"
-    return f"{row.tool:<40}{counts}{together:>8}{alone:>7}"
+def table(ours: list[Row]) -> Table:
+    """One row a tool, beside RAGChecker."""
+    its = PEERS[0]
+    rows = [
+        [
+            row.tool,
+            f"{row.calls:.1f}",
+            f"{row.calls / its.calls:.2f}",
+            f"{row.prompt:,.0f}",
+            f"{row.prompt / its.prompt:.2f}",
+            f"{row.completion:,.0f}",
+            *("-" if s is None else f"{s:.2f}" for s in (row.together, row.alone)),
+        ]
+        for row in (*PEERS, *ours)
+    ]
+    columns = ["tool", "calls", "of RAGChecker's", "prompt tokens", "of RAGChecker's"]
+    times = ["completion tokens", "seconds, 20 together", "seconds, one alone"]
+    return Table(caption="A sample", columns=columns + times, rows=rows)
+
+
+def bars(mine: Row) -> list[Bar]:
+    its = PEERS[0]
+    return [
+        Bar(
+            promise=f"Judge calls a sample: at most {MOST_CALLS} of RAGChecker's",
+            measured=f"{mine.calls:.1f} of {its.calls}: {mine.calls / its.calls:.2f}",
+            is_kept=mine.calls <= MOST_CALLS * its.calls,
+        ),
+        Bar(
+            promise=f"Prompt tokens a sample: at most {MOST_TOKENS} of RAGChecker's",
+            measured=f"{mine.prompt:,.0f} of {its.prompt:,.0f}: {mine.prompt / its.prompt:.2f}",
+            is_kept=mine.prompt <= MOST_TOKENS * its.prompt,
+        ),
+    ]
 
 
 def main() -> None:
-    """Prints the table."""
     parser = argparse.ArgumentParser(description="Cost of an evaluation, beside the peers.")
     parser.add_argument("--samples", type=Path, default=SAMPLES)
+    parser.add_argument("--latency", type=float, default=LATENCY, help="of the stub, in seconds")
+    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.samples.is_file():
-        parser.error(f"no samples at {options.samples}")
+        parser.error("give the file of the samples with --samples FILE")
     with stub() as url:
-        asyncio.run(run(url, read_records(options.samples)))
+        results = asyncio.run(run(url, read_records(options.samples), options.latency))
+    show(results, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,8 @@ def show(results: Results, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(results.model_dump_json(indent=1) + "\n")
         return
-    console = Console()
+    # Where nobody looks, such as in a file, lines need not break at 80 characters.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
     for table in results.tables:
         shown = RichTable(title=table.caption)
         for column in table.columns:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -305,6 +307,74 @@ def test_old_days_are_forgotten(sqlite_path: Path, server: RedisServer) -> None:
     assert isinstance(seconds_left, int)
     assert 0 < seconds_left <= 2 * 86_400
     store.close()
+
+
+def test_a_reservation_takes_redis_no_longer_where_many_calls_are_open(server: RedisServer) -> None:
+    limits = Limits(1e6, None, None)
+
+    def microseconds(n: int) -> float:
+        """Of the server for one reservation, the least of some."""
+        store = RedisBudgetStore(server.url, name=f"open-{n}")
+        found: list[float] = []
+        for place in range(n):
+            server.client.config_resetstat()
+            store.reserve(TODAY, f"{place}", PART, limits)
+            found.append(server.client.info("commandstats")["cmdstat_eval"]["usec"])
+        return min(found[-10:])
+
+    # To look at each of 1,000 takes ten times as long and more.
+    assert microseconds(1_000) < 4 * microseconds(20)
+
+
+def test_a_reservation_takes_a_file_no_longer_where_many_calls_are_open(tmp_path: Path) -> None:
+    day, limits = int(time.time() // 86_400), Limits(1e6, None, None)
+
+    def seconds(n: int) -> float:
+        """Of this thread for one reservation, the least of some."""
+        store = SqliteBudgetStore(tmp_path / f"{n}.db")
+        found: list[float] = []
+        for place in range(n):
+            started = time.thread_time()
+            store.reserve(day, f"{place}", PART, limits)
+            found.append(time.thread_time() - started)
+        store.close()
+        return min(found[-20:])
+
+    # To look at each of 10,000 takes fifteen times as long and more.
+    assert seconds(10_000) < 5 * seconds(50)
+
+
+def test_a_file_of_an_earlier_version_is_used_with_what_is_open_in_it(sqlite_path: Path) -> None:
+    day = int(time.time() // 86_400)
+    SqliteBudgetStore(sqlite_path).close()
+    with closing(sqlite3.connect(sqlite_path, isolation_level=None)) as file:
+        for name in ("budget_reserved", "budget_settled", "budget_expired"):
+            file.execute(f"DROP TRIGGER {name}")
+        file.execute("DROP TABLE budget_open")
+        values = ("of before", "default", day, 7, 60, 40, 0.125, time.time() + 900, 0)
+        file.execute("INSERT INTO budget_reservation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    store = SqliteBudgetStore(sqlite_path)
+
+    assert [store.reserve(day, f"{i}", PART, LIMITS).is_admitted for i in range(4)] == [
+        *[True] * 3,
+        False,
+    ]
+    store.settle(day, "of before", PART)
+    assert store.reserve(day, "there is room again", PART, LIMITS).is_admitted
+    store.close()
+
+
+def test_open_reservations_leave_the_sum_as_they_end(make_shared: MakeStore) -> None:
+    store, day = make_shared(), int(time.time() // 86_400)
+    for each in range(6):
+        assert store.reserve(day, f"{each}", PART, LIMITS).is_admitted
+    for each in range(6):
+        store.settle(day, f"{each}", Usage())
+    assert [store.reserve(day, f"again-{i}", PART, LIMITS).is_admitted for i in range(9)] == [
+        *[True] * 8,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("decodes", [False, True])

@@ -61,6 +61,15 @@ def test_ragcheckers_names_are_understood(tmp_path: Path) -> None:
     assert read_records(path) == [record]
 
 
+def test_the_columns_of_ragas_are_understood(tmp_path: Path) -> None:
+    row = {"user_input": "q", "response": "r", "retrieved_contexts": ["t"], "reference": "g"}
+    path = write(tmp_path / "samples.jsonl", json.dumps(row))
+
+    (record,) = read_records(path)
+    assert (record.query, record.response, record.ground_truth) == ("q", "r", "g")
+    assert [chunk.text for chunk in record.chunks] == ["t"]
+
+
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     chunk = Chunk(id="a", text="t", score=0.5, metadata={"page": 3})
     record = RagRecord(query="q", response="r", chunks=(chunk,), metadata={"tenant": "x"})
