@@ -13,6 +13,7 @@ import pytest
 
 from claimspan.cli.main import SUMMARIES
 from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
+from claimspan.metrics import METRICS as METRIC_NAMES
 from claimspan_tracing import Status, semconv
 from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX_TREE_RUNS
 from claimspan_tracing.decide.status import DROPPED
@@ -23,12 +24,14 @@ from claimspan_tracing.read.bounds import MAX_RUNS
 from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
 
 from judge_server import judge_server
-from processes import run_python
+from processes import run_python, start, statuses_in, wait_for
 
 ROOT: Final = Path(__file__).parents[1]
 PRODUCTION: Final = ROOT / "docs" / "production.md"
 BACKENDS: Final = ROOT / "docs" / "backends.md"
 RELIABILITY: Final = ROOT / "docs" / "reliability.md"
+QUICKSTART: Final = ROOT / "docs" / "quickstart.md"
+TROUBLESHOOTING: Final = ROOT / "docs" / "troubleshooting.md"
 PAGES: Final = (
     PRODUCTION,
     ROOT / "docs" / "sampling.md",
@@ -36,6 +39,11 @@ PAGES: Final = (
     RELIABILITY,
     ROOT / "docs" / "evaluation.md",
     ROOT / "docs" / "benchmarks.md",
+    QUICKSTART,
+    ROOT / "docs" / "index.md",
+    ROOT / "docs" / "migration.md",
+    ROOT / "docs" / "scores.md",
+    TROUBLESHOOTING,
 )
 
 MIB: Final = 1024 * 1024
@@ -201,6 +209,37 @@ def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
         "end of the process": f"{EXIT_TIMEOUT:g} s",
     }.items():
         assert f"| {what} | {default} |" in text
+
+
+# --- docs/quickstart.md, docs/scores.md and docs/troubleshooting.md ---
+
+PROGRAMS: Final = [text for language, text in texts_of(QUICKSTART) if language == "python"]
+
+
+@pytest.mark.parametrize("number", range(4), ids=["langchain", "llama-index", "haystack", "none"])
+def test_each_program_of_the_quick_start_runs_as_it_stands_and_says_its_scores(
+    number: int, tmp_path: Path
+) -> None:
+    ended = wait_for(start(["-c", PROGRAMS[number]], tmp_path, HAYSTACK_TELEMETRY_ENABLED="False"))
+
+    assert ended.code == 0, ended.stderr
+    assert "claimspan captures queries: spans go to a provider of our own" in ended.stderr
+    assert "claimspan wrote its first scores: faithfulness 0." in ended.stderr
+    assert statuses_in(tmp_path) == {"evaluated": 1}
+
+
+def test_the_quick_start_has_no_other_program() -> None:
+    assert len(PROGRAMS) == 4
+
+
+def test_every_score_and_attribute_of_the_pages_on_scores_exists() -> None:
+    known = {value for value in vars(semconv).values() if isinstance(value, str)}
+    text = (ROOT / "docs" / "scores.md").read_text("utf-8") + TROUBLESHOOTING.read_text("utf-8")
+    shown = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
+
+    assert shown
+    assert set(re.findall(r"`(claimspan\.[a-z_.]+)`", text)) <= known
+    assert {*METRIC_NAMES, *(status.value for status in Status)} >= shown
 
 
 # --- docs/reliability.md ---
