@@ -72,6 +72,18 @@ def test_the_judge_works_in_another_process_of_lower_priority(tmp_path: Path) ->
     assert not is_alive(pid)
 
 
+def test_a_folder_of_the_application_that_hides_the_standard_library_stops_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "select", "typing"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor:
+        (record,) = judged(monitor, "one")
+
+    assert record.outcome.status == "evaluated"
+
+
 def test_a_record_whose_process_is_killed_is_judged_once_more(tmp_path: Path) -> None:
     with InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor:
         ask(monitor, "waits")

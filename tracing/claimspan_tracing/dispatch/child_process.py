@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 from contextlib import suppress
 from contextvars import Context
 from typing import Final
@@ -296,10 +297,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    # It imports what this process can import, and nothing that only lies in the working directory.
-    path = os.pathsep.join(os.path.abspath(each) for each in sys.path)
     # Spans of the judge's requests are the application's to make, and it has switched them off.
-    environment = {**os.environ, "PYTHONPATH": path, "OTEL_SDK_DISABLED": "true"}
+    environment = {**os.environ, "PYTHONPATH": _import_path(), "OTEL_SDK_DISABLED": "true"}
     return subprocess.Popen(  # noqa: S603 - our own module, by the interpreter that runs us
         [sys.executable, "-P", "-m", MODULE, str(theirs.fileno())],
         stdin=subprocess.DEVNULL,
@@ -307,6 +306,17 @@ def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
         env=environment,
         pass_fds=(theirs.fileno(),),
     )
+
+
+def _import_path() -> str:
+    """What this process can import, and nothing that only lies in the working directory.
+
+    The standard library comes first. An application may put a folder in front of it that has a
+    ``json.py``: the application has imported its own ``json`` by then, but a new process has not.
+    """
+    standard = [sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]
+    paths = [os.path.abspath(each) for each in (*standard, *sys.path)]
+    return os.pathsep.join(dict.fromkeys(paths))
 
 
 def _error_of(message: Failed) -> JudgeError:
