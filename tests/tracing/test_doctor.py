@@ -31,6 +31,12 @@ from otlp_receiver import Answer, receiver
 from support import ScriptedJudge
 
 
+@pytest.fixture(autouse=True)
+def _no_tracer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # pytest uses it
+    """What other tests have attached to Haystack, and another tracer has replaced, is not told."""
+    monkeypatch.setattr("claimspan_haystack._slot._wanted", set[int]())
+
+
 def provider(*, sampler: object = None) -> TracerProvider:
     made = TracerProvider() if sampler is None else TracerProvider(sampler=ALWAYS_OFF)
     made.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
