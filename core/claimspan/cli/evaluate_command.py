@@ -18,6 +18,7 @@ from claimspan.cli.evaluate_account import (
     summary_lines,
 )
 from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
+from claimspan.cli.evaluate_views import Views
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
 from claimspan.comparison.comparison_tables import as_text
@@ -132,6 +133,12 @@ _Compare = Annotated[
         "--compare", help="With -o: results to compare the new ones with, as claimspan compare."
     ),
 ]
+_Csv = Annotated[
+    Path | None, typer.Option("--csv", help="Table to write: one row a record, with its scores.")
+]
+_Report = Annotated[
+    Path | None, typer.Option("--report", help="HTML page to write, as claimspan report.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -149,6 +156,8 @@ def evaluate_command(
     queue: _Queue = "claimspan",
     patience: _Patience = 600.0,
     compare: _Compare = None,
+    csv: _Csv = None,
+    report: _Report = None,
     progress: _Progress = None,
     as_json: _Json = False,
 ) -> None:
@@ -161,15 +170,20 @@ def evaluate_command(
         raise ConfigError("--judge and --celery do not go together: the workers have their judge")
     before_and_after = _files_to_compare(compare, output)
     _keep_from_skipped(skipped, file, output, compare)
-    run = _checked_run(file, output, result_format, undefined, strict=strict, skipped=skipped)
-    # Not where every claim and label is recorded: a judge may need a key.
-    # The judge is made after the file was checked: a model may take a minute to load, and a mistake
-    # in the file is to be said at once.
-    chosen = default_judge(judge) if run.left_to_judge and not celery else None
-    on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
-    run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
+    views = Views(csv, report)
+    views.refuse([file, output, skipped, compare])
+    with views.results(output) as results, views.opened() as write_views:
+        run = _checked_run(file, results, result_format, undefined, strict=strict, skipped=skipped)
+        views.results_of(run)
+        # Not where every claim and label is recorded: a judge may need a key.
+        # The judge is made after the file was checked: a model may take a minute to load, and a
+        # mistake in the file is to be said at once.
+        chosen = default_judge(judge) if run.left_to_judge and not celery else None
+        on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
+        run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
+        write_views(run, progress)
     found = compare_files(before_and_after, progress=progress) if before_and_after else None
-    typer.echo(_as_json(run, found) if as_json else visible(_as_table(run, found)))
+    typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
 
@@ -242,13 +256,15 @@ def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
     return [before, output]
 
 
-def _as_json(run: EvaluationRun, found: Comparison | None) -> str:
+def _as_json(run: EvaluationRun, found: Comparison | None, views: Views) -> str:
     file = account_as_json(run.account, run.file.unit)
     compared = {} if found is None else {"comparison": found.model_dump(mode="json")}
-    return json.dumps({**summary_as_json(run.summary), "file": file, **compared})
+    written = {option.removeprefix("--"): str(path) for option, path in views.paths.items()}
+    return json.dumps({**summary_as_json(run.summary), "file": file, **compared, **written})
 
 
-def _as_table(run: EvaluationRun, found: Comparison | None) -> str:
+def _as_table(run: EvaluationRun, found: Comparison | None, views: Views) -> str:
     lines = summary_lines(run.summary, run.account.records)
     compared = [] if found is None else ["", as_text(found)]
-    return "\n".join([*lines, *account_lines(run.account, run.file.unit), *compared])
+    written = [f"written: {path}" for path in views.paths.values()]
+    return "\n".join([*lines, *account_lines(run.account, run.file.unit), *written, *compared])

@@ -142,6 +142,13 @@ class ResultFile:
             file.seek(offset)
             return ResultRow.model_validate_json(file.readline())
 
+    def rows(self) -> Iterator[ResultRow]:
+        """Read the lines again, in the order of the input."""
+        for index in sorted(self._offsets):
+            found = self.row(index)
+            if found is not None:
+                yield found
+
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:

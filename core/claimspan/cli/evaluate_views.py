@@ -1,0 +1,113 @@
+"""What ``claimspan evaluate`` leaves to be looked at: a table, and an HTML page."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Final, TextIO
+
+from claimspan.cli.evaluate_run import EvaluationRun
+from claimspan.errors import ConfigError
+from claimspan.files.private import is_same_file, replaced_private
+from claimspan.report import render_report
+from claimspan.report.evaluated import entry_of_evaluation
+from claimspan.results.result_file import ResultFile
+from claimspan.results.result_table import write_table
+
+__all__ = ["Views"]
+
+_WHAT: Final = {"--csv": "the table", "--report": "the report"}
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The files of ``--csv`` and ``--report``; None where one is not wanted."""
+
+    table: Path | None
+    page: Path | None
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Option to path, of those that are wanted."""
+        given = {"--csv": self.table, "--report": self.page}
+        return {option: path for option, path in given.items() if path is not None}
+
+    def refuse(self, others: Sequence[Path | None]) -> None:
+        """Refuse to write over a file that the run reads or writes.
+
+        Raises:
+            ConfigError: ``--csv`` or ``--report`` is one of the others, or both are one file.
+        """
+        for option, path in self.paths.items():
+            if any(is_same_file(path, each) for each in others if each is not None):
+                raise ConfigError(
+                    f"{str(path)!r} is another file of this run, which {option} would replace: "
+                    f"give another path with {option}"
+                )
+        if any(is_same_file(*pair) for pair in combinations(self.paths.values(), 2)):
+            raise ConfigError("--csv and --report are one file: give each a path of its own")
+
+    @contextmanager
+    def results(self, output: Path | None) -> Generator[Path | None]:
+        """Find where the run is to write its results, of which the views are made.
+
+        Args:
+            output: The file of ``-o``.
+
+        Yields:
+            The same, or a file that is removed afterwards where there is none.
+        """
+        if output is not None or not self.paths:
+            yield output
+            return
+        with tempfile.TemporaryDirectory(prefix="claimspan-") as folder:  # only its owner reads it
+            yield Path(folder) / "results.jsonl"
+
+    @contextmanager
+    def opened(self) -> Generator[Callable[[EvaluationRun, bool | None], None]]:
+        """Open the files before anything is paid for, and put them into place at the end.
+
+        Yields:
+            Writes the views of a run that has ended, and shows its progress as in
+            ``evaluate_many``.
+
+        Raises:
+            ConfigError: A file cannot be written. What was there before is unchanged.
+        """
+        with ExitStack() as stack:
+            files = {
+                option: stack.enter_context(replaced_private(path, what=_WHAT[option]))
+                for option, path in self.paths.items()
+            }
+            yield lambda run, progress: self._write(run, files, progress)
+
+    def results_of(self, run: EvaluationRun) -> ResultFile | None:
+        """Return the results that the views are made of; None where no view is wanted.
+
+        Raises:
+            ConfigError: The run writes RAGChecker's results, which lack the verdicts.
+        """
+        if not self.paths:
+            return None
+        if run.output.rag is not None or run.output.lines is None:
+            given = " and ".join(self.paths)
+            raise ConfigError(
+                f"{given} cannot be made beside RAGChecker's results: give -o a name that ends in "
+                ".jsonl, or leave it out"
+            )
+        return run.output.lines
+
+    def _write(self, run: EvaluationRun, files: dict[str, TextIO], progress: bool | None) -> None:
+        results = self.results_of(run)
+        if results is None:
+            return
+        if "--csv" in files:
+            write_table(files["--csv"], results.rows(), run.summary.means)
+        if self.page is not None:
+            entries = [entry_of_evaluation(row.record, row.evaluation) for row in results.rows()]
+            page = render_report(entries, title=self.page.stem, progress=progress)
+            files["--report"].write(page)
