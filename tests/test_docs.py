@@ -44,6 +44,8 @@ PAGES: Final = (
     ROOT / "docs" / "migration.md",
     ROOT / "docs" / "scores.md",
     TROUBLESHOOTING,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
 )
 
 MIB: Final = 1024 * 1024

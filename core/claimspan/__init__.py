@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    __version__: str
+
     from claimspan.cost.usage import Usage
     from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
     from claimspan.evaluation.result import Evaluation
@@ -56,9 +58,16 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    value: object
+    if name == "__version__":
+        # Not at the top: this module alone would make `import claimspan` take ten times as long.
+        from importlib.metadata import version
+
+        value = version("claimspan")
+    elif name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from typing import Final
 
 import pytest
@@ -124,3 +125,12 @@ def test_an_unknown_name_cannot_be_imported() -> None:
 def test_the_lexical_judge_stands_with_the_judges() -> None:
     assert LexicalJudge.__module__ == "claimspan.judges.lexical.judge"
     assert LexicalJudge().name == "lexical"
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert claimspan.__version__ == version("claimspan")
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'evaluations'"):
+        claimspan.__getattr__("evaluations")
