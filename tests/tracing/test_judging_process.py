@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_a_folder_of_the_application_that_hides_the_standard_library_stops_no_pr
 ) -> None:
     for name in ("json", "select", "typing"):
         (tmp_path / f"{name}.py").write_text("raise ImportError\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with InMemoryMonitor(judge=Obeys(str(tmp_path)), worker="process") as monitor:
         (record,) = judged(monitor, "one")
 
