@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -20,8 +22,10 @@ from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.testing import InMemoryMonitor
 
 from command_line import invoke, run
-from lc_pipelines import rag_chain
+from lc_pipelines import Shelf, documents_for, rag_chain
 from many_entries import many_rows
+
+URL: Final = "http://localhost:6006/projects/x/traces/{trace_id}"
 
 
 def results(tmp_path: Path, name: str, *, skill: int = 0, extra: Sequence[str] = ()) -> Path:
@@ -32,12 +36,14 @@ def results(tmp_path: Path, name: str, *, skill: int = 0, extra: Sequence[str] =
     return path
 
 
-def traces(tmp_path: Path, metadata: Mapping[str, str]) -> Path:
+def traces(tmp_path: Path, metadata: Mapping[str, str], *, chunks: int = 2) -> Path:
     path = tmp_path / "traces.jsonl"
+    documents = [d for n in range(chunks // 2) for d in documents_for(f"q {n}")]
     with InMemoryMonitor() as monitor:
         monitor.provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter(path)))
         handler = ClaimspanCallbackHandler(monitor)
-        rag_chain().invoke("q", {"callbacks": [handler], "metadata": dict(metadata)})
+        chain = rag_chain(retriever=Shelf(documents=documents))
+        chain.invoke("q", {"callbacks": [handler], "metadata": dict(metadata)})
         monitor.only_record()
     return path
 
@@ -210,3 +216,44 @@ def test_what_the_application_attached_is_there_to_slice_by(
 
     wanted = {"tenant": "acme", "session.id": "s1"} if metadata else {}
     assert wanted.items() <= entry.metadata.items()
+
+
+# --- links to traces ---
+
+
+def test_a_record_of_a_trace_file_links_to_its_trace_by_both_ids(tmp_path: Path) -> None:
+    file, page = traces(tmp_path, {}), tmp_path / "p.html"
+    (entry,) = read_trace_file(file)
+
+    run("report", str(file), "-o", str(page), "--trace-url", "http://t/{trace_id}?s={span_id}")
+
+    address = f"http://t/{entry.trace_id}?s={entry.span_id}"
+    assert re.fullmatch(r"http://t/[0-9a-f]{32}\?s=[0-9a-f]{16}", address)
+    assert f'<a href="{address}" target="_blank" rel="noopener"' in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("ending", ["md", "json"])
+def test_other_formats_have_the_address_as_well(tmp_path: Path, ending: str) -> None:
+    file, output = traces(tmp_path, {}), tmp_path / f"p.{ending}"
+    (entry,) = read_trace_file(file)
+
+    run("report", str(file), "-o", str(output), "--trace-url", "http://t/{trace_id}")
+
+    assert f"http://t/{entry.trace_id}" in output.read_text("utf-8")
+
+
+@pytest.mark.parametrize("ending", ["html", "md"])
+def test_results_of_evaluate_have_no_trace_to_link_to(tmp_path: Path, ending: str) -> None:
+    output = tmp_path / f"p.{ending}"
+
+    run("report", str(results(tmp_path, "base")), "-o", str(output), "--trace-url", URL)
+
+    assert "localhost:6006" not in output.read_text("utf-8")
+
+
+def test_a_bad_template_is_refused_before_a_file_is_read(tmp_path: Path) -> None:
+    # A file that is not there would be refused as well, if it were looked for.
+    done = invoke("report", str(tmp_path / "absent.jsonl"), "--trace-url", "http://t/{trace}")
+
+    assert isinstance(done.exception, ConfigError)
+    assert "names 'trace'" in str(done.exception)
