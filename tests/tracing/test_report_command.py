@@ -144,6 +144,24 @@ def test_a_line_that_is_no_result_is_skipped_and_counted(tmp_path: Path) -> None
     assert "2 lines that are no results" in done.stderr
 
 
+@pytest.mark.parametrize("kept", [0.5, 0.999])
+def test_results_whose_last_line_was_cut_by_a_crash_are_shown_without_it(
+    tmp_path: Path, kept: float
+) -> None:
+    file = results(tmp_path, "crashed")
+    *lines, last = file.read_bytes().splitlines(keepends=True)
+    # A character of several bytes may be cut as well.
+    cut = last[: int(len(last) * kept)] + "č".encode()[:1]
+    file.write_bytes(b"".join([*lines, cut]))
+
+    done = invoke("report", str(file), "-o", str(tmp_path / "p.html"))
+
+    assert done.exit_code == 0
+    assert done.stdout.strip() == f"{tmp_path / 'p.html'}: 11 records"
+    assert "1 lines that are no results" in done.stderr
+    assert "11</b> records" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
 def test_strict_reading_stops_at_that_line_and_does_not_quote_it(tmp_path: Path) -> None:
     file = results(tmp_path, "torn", extra=['{"secret": 1}'])
 
@@ -216,6 +234,17 @@ def test_what_the_application_attached_is_there_to_slice_by(
 
     wanted = {"tenant": "acme", "session.id": "s1"} if metadata else {}
     assert wanted.items() <= entry.metadata.items()
+
+
+def test_of_30_chunks_the_page_shows_20_and_says_that_there_are_10_more(tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+
+    run("report", str(traces(tmp_path, {}, chunks=30)), "-o", str(page))
+
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<article class="chunk') == 20
+    assert "20 of 30 retrieved" in text
+    assert "10 more chunks were retrieved" in text
 
 
 # --- links to traces ---
