@@ -71,9 +71,7 @@ def report(
     ] = WORST,
     trace_url: Annotated[
         str | None,
-        typer.Option(
-            help="Link each record to its trace: `http://host/...{trace_id}`, or `{span_id}` too."
-        ),
+        typer.Option(help="Address of a trace in your backend, with {trace_id} for its id."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
