@@ -16,6 +16,7 @@ from claimspan.report import (
     ReportClaim,
     ReportEntry,
     ReportSystem,
+    TraceLinks,
     compare_entries,
     render_comparison,
     render_report,
@@ -108,7 +109,9 @@ def overflow(page: Page) -> int:
 
 
 def queries(page: Page) -> list[str]:
-    return page.locator("summary .query").all_inner_texts()
+    # A browser lays out no row that is off the screen, and one that is not laid out has no inner
+    # text; what the row holds is there all the same.
+    return page.locator("summary .query").all_text_contents()
 
 
 def test_many_records_are_one_page_of_elements_at_a_time(many: Path) -> None:
@@ -191,6 +194,25 @@ def test_a_claim_lights_its_chunk_and_the_closest_sentence(many: Path) -> None:
         assert mark.inner_text() in claim.inner_text()
         assert page.locator(".chunk.lit").count() >= 1
         picture(page, "report-claim")
+
+
+def test_a_trace_opens_in_a_new_tab_that_cannot_reach_the_report(tmp_path: Path) -> None:
+    entry = many_entries(3)[2]
+    target = tmp_path / f"{entry.trace_id}.html"
+    target.write_text("<title>the trace</title>", encoding="utf-8")
+    page_of = render_report([entry], links=TraceLinks("http://backend.test/{trace_id}.html"))
+
+    with shown(written(tmp_path, page_of)) as page:
+        # No backend runs here: the browser is answered from the file, in this tab or in another.
+        page.context.route("http://backend.test/*", lambda route: route.fulfill(path=target))
+        page.locator("#list summary").first.click()
+        with page.expect_popup() as opened:
+            page.get_by_title("Opens the trace in a new tab").click()
+
+        expect(opened.value).to_have_title("the trace")
+        assert opened.value.url == f"http://backend.test/{entry.trace_id}.html"
+        assert opened.value.evaluate("window.opener") is None
+        picture(page, "report-trace-link")
 
 
 def test_an_anchor_opens_a_record_of_any_page(many: Path) -> None:

@@ -258,7 +258,14 @@ def test_a_record_without_evaluation_says_why(status: str) -> None:
 def test_what_was_left_out_is_said() -> None:
     text = Page(render_report([make_entry(chunks_left_out=3, claims_left_out=4)])).text
     assert "2 of 5 retrieved" in text
+    assert "3 more chunks were retrieved" in text
     assert "4 more claims were judged" in text
+
+
+def test_nothing_is_said_of_chunks_and_claims_where_all_of_them_are_there() -> None:
+    text = Page(render_report([make_entry()])).text
+    assert "2 retrieved" in text
+    assert " more " not in text
 
 
 def test_a_page_without_records_is_a_page() -> None:

@@ -18,6 +18,7 @@ from claimspan.report import (
     ReportClaim,
     ReportEntry,
     ReportSystem,
+    TraceLinks,
     compare_entries,
     outline,
     render_comparison,
@@ -350,6 +351,13 @@ def test_a_system_that_was_not_asked_is_shown_so() -> None:
     page = render_comparison([first, fewer], compare_entries([first, fewer], progress=False))
 
     assert page.count("This system was not asked.") == 1
+
+
+def test_records_of_later_pages_link_to_their_traces_too() -> None:
+    page = render_report(many_entries(PAGE_SIZE + 1), links=TraceLinks("http://t/{trace_id}"))
+
+    assert page.count('href="http://t/') == PAGE_SIZE
+    assert [row.count('href="http://t/') for block in blocks(page) for row in block] == [1]
 
 
 # --- Markdown and JSON ---

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -20,8 +22,10 @@ from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.testing import InMemoryMonitor
 
 from command_line import invoke, run
-from lc_pipelines import rag_chain
+from lc_pipelines import Shelf, documents_for, rag_chain
 from many_entries import many_rows
+
+URL: Final = "http://localhost:6006/projects/x/traces/{trace_id}"
 
 
 def results(tmp_path: Path, name: str, *, skill: int = 0, extra: Sequence[str] = ()) -> Path:
@@ -32,12 +36,14 @@ def results(tmp_path: Path, name: str, *, skill: int = 0, extra: Sequence[str] =
     return path
 
 
-def traces(tmp_path: Path, metadata: Mapping[str, str]) -> Path:
+def traces(tmp_path: Path, metadata: Mapping[str, str], *, chunks: int = 2) -> Path:
     path = tmp_path / "traces.jsonl"
+    documents = [d for n in range(chunks // 2) for d in documents_for(f"q {n}")]
     with InMemoryMonitor() as monitor:
         monitor.provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter(path)))
         handler = ClaimspanCallbackHandler(monitor)
-        rag_chain().invoke("q", {"callbacks": [handler], "metadata": dict(metadata)})
+        chain = rag_chain(retriever=Shelf(documents=documents))
+        chain.invoke("q", {"callbacks": [handler], "metadata": dict(metadata)})
         monitor.only_record()
     return path
 
@@ -138,6 +144,24 @@ def test_a_line_that_is_no_result_is_skipped_and_counted(tmp_path: Path) -> None
     assert "2 lines that are no results" in done.stderr
 
 
+@pytest.mark.parametrize("kept", [0.5, 0.999])
+def test_results_whose_last_line_was_cut_by_a_crash_are_shown_without_it(
+    tmp_path: Path, kept: float
+) -> None:
+    file = results(tmp_path, "crashed")
+    *lines, last = file.read_bytes().splitlines(keepends=True)
+    # A character of several bytes may be cut as well.
+    cut = last[: int(len(last) * kept)] + "č".encode()[:1]
+    file.write_bytes(b"".join([*lines, cut]))
+
+    done = invoke("report", str(file), "-o", str(tmp_path / "p.html"))
+
+    assert done.exit_code == 0
+    assert done.stdout.strip() == f"{tmp_path / 'p.html'}: 11 records"
+    assert "1 lines that are no results" in done.stderr
+    assert "11</b> records" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
 def test_strict_reading_stops_at_that_line_and_does_not_quote_it(tmp_path: Path) -> None:
     file = results(tmp_path, "torn", extra=['{"secret": 1}'])
 
@@ -210,3 +234,55 @@ def test_what_the_application_attached_is_there_to_slice_by(
 
     wanted = {"tenant": "acme", "session.id": "s1"} if metadata else {}
     assert wanted.items() <= entry.metadata.items()
+
+
+def test_of_30_chunks_the_page_shows_20_and_says_that_there_are_10_more(tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+
+    run("report", str(traces(tmp_path, {}, chunks=30)), "-o", str(page))
+
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<article class="chunk') == 20
+    assert "20 of 30 retrieved" in text
+    assert "10 more chunks were retrieved" in text
+
+
+# --- links to traces ---
+
+
+def test_a_record_of_a_trace_file_links_to_its_trace_by_both_ids(tmp_path: Path) -> None:
+    file, page = traces(tmp_path, {}), tmp_path / "p.html"
+    (entry,) = read_trace_file(file)
+
+    run("report", str(file), "-o", str(page), "--trace-url", "http://t/{trace_id}?s={span_id}")
+
+    address = f"http://t/{entry.trace_id}?s={entry.span_id}"
+    assert re.fullmatch(r"http://t/[0-9a-f]{32}\?s=[0-9a-f]{16}", address)
+    assert f'<a href="{address}" target="_blank" rel="noopener"' in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("ending", ["md", "json"])
+def test_other_formats_have_the_address_as_well(tmp_path: Path, ending: str) -> None:
+    file, output = traces(tmp_path, {}), tmp_path / f"p.{ending}"
+    (entry,) = read_trace_file(file)
+
+    run("report", str(file), "-o", str(output), "--trace-url", "http://t/{trace_id}")
+
+    assert f"http://t/{entry.trace_id}" in output.read_text("utf-8")
+
+
+@pytest.mark.parametrize("ending", ["html", "md"])
+def test_results_of_evaluate_have_no_trace_to_link_to(tmp_path: Path, ending: str) -> None:
+    output = tmp_path / f"p.{ending}"
+
+    run("report", str(results(tmp_path, "base")), "-o", str(output), "--trace-url", URL)
+
+    assert "localhost:6006" not in output.read_text("utf-8")
+
+
+def test_a_bad_template_is_refused_before_a_file_is_read(tmp_path: Path) -> None:
+    # A file that is not there would be refused as well, if it were looked for.
+    done = invoke("report", str(tmp_path / "absent.jsonl"), "--trace-url", "http://t/{trace}")
+
+    assert isinstance(done.exception, ConfigError)
+    assert "names 'trace'" in str(done.exception)

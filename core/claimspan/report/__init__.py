@@ -3,6 +3,7 @@
 ``ReportEntry`` is the input. ``render_report`` makes the page of one system, ``render_comparison``
 that of several, which ``compare_entries`` compares. ``outline`` puts either into figures, which
 ``render_markdown`` writes. ``summarise`` gives the mean of each metric over many entries.
+``TraceLinks`` link the records to their traces.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from claimspan.report.markdown_page import render_markdown
 from claimspan.report.outline import ReportOutline, outline
 from claimspan.report.page import render_comparison, render_report
 from claimspan.report.summary import MetricSummary, summarise
+from claimspan.report.trace_links import TraceLinks
 
 __all__ = [
     "MetricSummary",
@@ -20,6 +22,7 @@ __all__ = [
     "ReportEntry",
     "ReportOutline",
     "ReportSystem",
+    "TraceLinks",
     "compare_entries",
     "outline",
     "render_comparison",

@@ -61,6 +61,9 @@ class ReportEntry(BaseModel):
     """Hexadecimal id of the trace, for looking up the record in a tracing backend; empty where the
     record was evaluated from a file."""
 
+    span_id: str = ""
+    """Hexadecimal id of the record's root span within that trace; empty as ``trace_id`` is."""
+
     record_id: str | None = None
     """The caller's own id of the query; None where it has none."""
 

@@ -107,7 +107,14 @@ def _told(answer: AnswerOutline) -> str:
     name = f"{_plain(answer.system)}: " if answer.system else ""
     scores = [f"{n} {answer.scores[n]:.2f}" for n in ("faithfulness", "f1") if n in answer.scores]
     figures = f" ({_plain(', '.join(scores))})" if scores else f" ({_plain(answer.status)})"
-    return f"{name}{_plain(answer.response)}{figures} *{answer.part}*: {' '.join(answer.diagnosis)}"
+    told = f"{name}{_plain(answer.response)}{figures} *{answer.part}*: {' '.join(answer.diagnosis)}"
+    return f"{told}{_linked(answer.trace_url)}"
+
+
+def _linked(url: str | None) -> str:
+    """A link to a trace. No address of ``TraceLinks`` has a character that ends the brackets."""
+    # A name with an ampersand before it would be taken for the character that HTML calls so.
+    return f" [trace](<{url.replace('&', '&amp;')}>)" if url else ""
 
 
 def _cells(score: MeanScore) -> list[str]:

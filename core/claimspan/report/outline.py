@@ -22,6 +22,7 @@ from claimspan.report.slices import (
     slices_of,
 )
 from claimspan.report.summary import summarise
+from claimspan.report.trace_links import TraceLinks
 
 __all__ = [
     "WORST",
@@ -47,6 +48,9 @@ class AnswerOutline(BaseModel):
 
     trace_id: str
     """Of its trace; empty where there is none."""
+
+    trace_url: str | None = None
+    """Address of its trace in the user's backend; None where it is not known."""
 
     response: str
     """The answer."""
@@ -127,6 +131,7 @@ def outline(
     *,
     title: str = "RAG evaluation",
     worst: int = WORST,
+    links: TraceLinks | None = None,
 ) -> ReportOutline:
     """Put a report into figures.
 
@@ -135,6 +140,7 @@ def outline(
         comparison: Of these systems; None for one.
         title: The heading.
         worst: Number of questions that are told one by one.
+        links: Gives each answer the address of its trace; None gives none.
     """
     entries = [entry for system in systems for entry in system.entries]
     questions = _questions(systems, entries)
@@ -142,7 +148,7 @@ def outline(
         title=title,
         systems=tuple(_system(system) for system in systems),
         comparison=comparison,
-        worst=tuple(_question(question, systems) for question in questions[:worst]),
+        worst=tuple(_question(question, systems, links) for question in questions[:worst]),
     )
 
 
@@ -170,21 +176,24 @@ def _system(system: ReportSystem) -> SystemOutline:
     )
 
 
-def _question(question: Question, systems: Sequence[ReportSystem]) -> QuestionOutline:
+def _question(
+    question: Question, systems: Sequence[ReportSystem], links: TraceLinks | None
+) -> QuestionOutline:
     pairs = zip(systems, question.entries, strict=True)
     return QuestionOutline(
         # Systems are paired by this id, so that it is the same in all of them.
         id=question.answered[0].record_id,
         query=question.query,
-        answers=tuple(_answer(system.name, entry) for system, entry in pairs if entry),
+        answers=tuple(_answer(system.name, entry, links) for system, entry in pairs if entry),
     )
 
 
-def _answer(system: str, entry: ReportEntry) -> AnswerOutline:
+def _answer(system: str, entry: ReportEntry, links: TraceLinks | None) -> AnswerOutline:
     diagnosis = diagnosis_of(entry)
     return AnswerOutline(
         system=system,
         trace_id=entry.trace_id,
+        trace_url=links.url(entry) if links else None,
         response=entry.response,
         scores=entry.scores,
         status=entry.status,

@@ -27,6 +27,7 @@ from claimspan.report.questions import Question, index_row, side_by_side, worst_
 from claimspan.report.slice_views import view_slices
 from claimspan.report.slices import slice_keys
 from claimspan.report.summary import MetricSummary, summarise
+from claimspan.report.trace_links import TraceLinks
 from claimspan.report.views import (
     CONFLICTING,
     UNDECIDED,
@@ -85,6 +86,7 @@ def render_report(
     *,
     title: str = "RAG evaluation",
     note: str = "",
+    links: TraceLinks | None = None,
     progress: bool | None = False,
 ) -> str:
     """Render one self-contained page. It makes no request and opens offline.
@@ -96,6 +98,7 @@ def render_report(
         entries: The records, in any order; the page shows those with the lowest scores first.
         title: The heading of the page.
         note: A sentence below the heading, such as how far the judge can be trusted.
+        links: Links each record to its trace; None shows the id alone.
         progress: Show a progress bar; None shows it on a terminal.
 
     Returns:
@@ -104,7 +107,7 @@ def render_report(
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None)
+    page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None, links)
     return page.render(title, note, progress=progress)
 
 
@@ -113,6 +116,7 @@ def render_comparison(
     comparison: Comparison,
     *,
     title: str = "RAG systems compared",
+    links: TraceLinks | None = None,
     progress: bool | None = False,
 ) -> str:
     """Render one page on several systems, with their answers to each question side by side.
@@ -121,6 +125,7 @@ def render_comparison(
         systems: The systems in the order of the comparison.
         comparison: Their means and differences.
         title: The heading of the page.
+        links: As for ``render_report``.
         progress: As for ``render_report``.
 
     Returns:
@@ -132,7 +137,7 @@ def render_comparison(
     # One metric for the whole page, found over all systems: one of them may lack ground truths.
     entries = [entry for system in systems for entry in system.entries]
     questions = side_by_side(systems, main_metric(summarise(entries)).name)
-    return _Page(systems, questions, comparison).render(title, "", progress=progress)
+    return _Page(systems, questions, comparison, links).render(title, "", progress=progress)
 
 
 def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
@@ -153,6 +158,7 @@ class _Page:
     systems: Sequence[ReportSystem]
     questions: Sequence[Question]
     comparison: Comparison | None
+    links: TraceLinks | None
 
     def render(self, title: str, note: str, *, progress: bool | None) -> str:
         script, environment = _read(_SCRIPT), _environment()
@@ -204,7 +210,7 @@ class _Page:
             else:
                 (entry,) = question.answered
                 scores = [view_score(entry, metric.name) for metric in columns]
-                yield render(key, view_record(key, entry), scores)
+                yield render(key, view_record(key, entry, self.links), scores)
             advance()
 
     def _answers(self, key: str, question: Question, main: Metric) -> list[AnswerView]:
@@ -212,7 +218,7 @@ class _Page:
         return [
             AnswerView(
                 system.name,
-                view_record(f"{key}s{number}", entry) if entry else None,
+                view_record(f"{key}s{number}", entry, self.links) if entry else None,
                 view_score(entry, main.name) if entry else None,
             )
             for number, (system, entry) in enumerate(pairs)

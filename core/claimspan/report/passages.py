@@ -1,7 +1,8 @@
 """Marks in a chunk the sentences that are closest to the claims it supports or contradicts.
 
 A verdict says which chunk decided, and not which sentence. The sentence with the most words of the
-claim is the best guess without a judge, and the page calls it the closest one.
+claim is the best guess without a judge, and the page calls it the closest one. A chunk that
+contradicts a claim often has another number for it: its words count first there.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Final
 
 from claimspan.text.closest import SearchedSentences
 from claimspan.verdicts import Label
 
 __all__ = ["Passage", "Sought", "passages"]
+
+MAX_KEPT: Final = 20_000
+"""Characters of a chunk whose words are kept; 2,000 long ones would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
     if not sought:
         return [Passage(text)] if text else []
     sentences = _searched(text)
-    places = [(each, place) for each in sought if (place := sentences.closest(each.text))]
+    found = [(each, sentences.closest(each.text, denied=each.contradicts)) for each in sought]
+    places = [(each, place) for each, place in found if place]
     # Sentences do not overlap, so that between two cuts there is one sentence, or none at all.
     cuts = sorted({0, len(text), *(end for _, place in places for end in place)})
     return [
@@ -67,10 +73,14 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
     ]
 
 
+def _searched(text: str) -> SearchedSentences:
+    return _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
+
+
 # Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
 # of about 2,000 chunks, some ten megabytes.
 @lru_cache(maxsize=2_000)
-def _searched(text: str) -> SearchedSentences:
+def _kept(text: str) -> SearchedSentences:
     return SearchedSentences(text)
 
 

@@ -18,6 +18,7 @@ from claimspan.report.glossary import GLOSSARY, GROUPS, Metric, describe
 from claimspan.report.highlight import highlight
 from claimspan.report.passages import Passage, Sought, passages
 from claimspan.report.summary import BINS, MetricSummary
+from claimspan.report.trace_links import TraceLinks
 from claimspan.verdicts import Label
 
 __all__ = [
@@ -178,6 +179,8 @@ class RecordView:
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
 
     groups: Mapping[str, Sequence[ScoreView]] = field(default_factory=dict[str, list[ScoreView]])
+    trace_url: str | None = None
+    """Address of its trace in the user's backend; None where it is not known."""
 
 
 class AnswerView(NamedTuple):
@@ -223,12 +226,13 @@ def view_score(entry: ReportEntry, name: str) -> ScoreView:
     return ScoreView(describe(name), entry.scores.get(name), reason)
 
 
-def view_record(key: str, entry: ReportEntry) -> RecordView:
+def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -> RecordView:
     """Convert one entry.
 
     Args:
         key: Makes the anchors of the record unique on the page.
         entry: The entry.
+        links: Makes the address of its trace; None for a page without such links.
     """
     # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
     keys = {chunk.id: f"k{i}" for i, chunk in reversed(list(enumerate(entry.chunks)))}
@@ -250,6 +254,7 @@ def view_record(key: str, entry: ReportEntry) -> RecordView:
             for i, chunk in enumerate(entry.chunks)
         ),
         groups=_scores_by_group(entry),
+        trace_url=links.url(entry) if links else None,
     )
 
 

@@ -14,6 +14,7 @@ from claimspan.errors import NoRecordsError
 from claimspan.files.private import write_private
 from claimspan.report import (
     ReportSystem,
+    TraceLinks,
     compare_entries,
     outline,
     render_comparison,
@@ -68,6 +69,10 @@ def report(
     worst: Annotated[
         int, typer.Option(help="Answers told one by one in Markdown and JSON.", min=0)
     ] = WORST,
+    trace_url: Annotated[
+        str | None,
+        typer.Option(help="Address of a trace in your backend, with {trace_id} for its id."),
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -79,9 +84,10 @@ def report(
     """
     chosen = wanted or _ENDINGS.get(output.suffix if output else "", ReportFormat.HTML)
     output = output or Path(_NAMES[chosen])
+    links = None if trace_url is None else TraceLinks(trace_url)
     inputs = system_files(files, strict=strict)
     systems = [_read(each, as_json=as_json) for each in inputs]
-    text = _rendered(systems, chosen, worst, progress=False if as_json else None)
+    text = _rendered(systems, chosen, worst, links, progress=False if as_json else None)
     # Readable by its owner alone: it holds the questions and answers of users.
     write_private(output, text, what="the report")
     if as_json:
@@ -95,7 +101,12 @@ def report(
 
 
 def _rendered(
-    systems: Sequence[ReportSystem], wanted: ReportFormat, worst: int, *, progress: bool | None
+    systems: Sequence[ReportSystem],
+    wanted: ReportFormat,
+    worst: int,
+    links: TraceLinks | None,
+    *,
+    progress: bool | None,
 ) -> str:
     title = " vs ".join(system.name for system in systems)
     # A single system needs no name beside its figures: the title has it.
@@ -104,13 +115,15 @@ def _rendered(
     comparison = compare_entries(systems, progress=progress) if len(systems) > 1 else None
     match wanted:
         case ReportFormat.HTML if comparison:
-            return render_comparison(systems, comparison, title=title, progress=progress)
+            return render_comparison(
+                systems, comparison, title=title, links=links, progress=progress
+            )
         case ReportFormat.HTML:
-            return render_report(systems[0].entries, title=title, progress=progress)
-        case ReportFormat.MARKDOWN:
-            return render_markdown(outline(systems, comparison, title=title, worst=worst))
-        case ReportFormat.JSON:
-            found = outline(systems, comparison, title=title, worst=worst)
+            return render_report(systems[0].entries, title=title, links=links, progress=progress)
+        case _:
+            found = outline(systems, comparison, title=title, worst=worst, links=links)
+            if wanted is ReportFormat.MARKDOWN:
+                return render_markdown(found)
             return found.model_dump_json(indent=2) + "\n"
 
 

@@ -40,6 +40,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
     ground_truth = outcome.ground_truth.text if outcome.ground_truth else job.record.ground_truth
     return ReportEntry(
         trace_id=job.trace_id,
+        span_id=job.span_id,
         query=job.record.query,
         response=job.record.response,
         ground_truth=ground_truth or None,

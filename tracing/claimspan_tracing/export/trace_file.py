@@ -147,6 +147,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
     scores = {**_scores(root.attributes), **_scores(claims)}
     return ReportEntry(
         trace_id=root.key[0],
+        span_id=root.key[1],
         query=_text(root.attributes, semconv.INPUT_VALUE),
         response=_text(root.attributes, semconv.OUTPUT_VALUE),
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
