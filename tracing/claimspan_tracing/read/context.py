@@ -1,0 +1,86 @@
+"""Finds the chunks that the answering generator read, and how that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.read.answering import Generated, answering
+from claimspan_tracing.read.prompted import read_texts
+from claimspan_tracing.text import MAX_JOINED
+
+__all__ = ["Context", "ContextSource", "find_context"]
+
+ContextSource = Literal["prompt", "last_documents", "retriever"]
+"""The values of ``claimspan.context.source``."""
+
+MAX_CANDIDATES: Final = 1_000
+"""Documents that are looked for in a prompt: ten times what is kept of a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the generator read."""
+
+    documents: Sequence[Document] | None
+    """In the order of their retrieval; None for all that was retrieved."""
+
+    source: ContextSource
+    """How that is known."""
+
+
+def find_context(
+    named: Sequence[Document] | None,
+    candidates: Callable[[], Iterable[Document]],
+    generations: Sequence[Generated],
+    response: str,
+) -> Context:
+    """Find what the generator read.
+
+    Documents that stand in the prompts which the response rests on were read, and no others. Where
+    a prompt is not seen, or has none of them in a form that is known, the pipeline's own word
+    counts, or else all that was retrieved.
+
+    Args:
+        named: What the pipeline itself says that its generator was given; None where it does not.
+        candidates: Returns every document that was seen, also more than once.
+        generations: Those that ended well, in the order in which they started.
+        response: What the pipeline returned.
+    """
+    prompts = [each.prompt for each in answering(generations, response)]
+    # A prompt that was cut, when it was read, proves nothing of what it lacks.
+    if not all(prompts) or any(len(prompt) >= MAX_JOINED for prompt in prompts):
+        prompts = []
+    if named:
+        is_proved = bool(prompts) and None not in read_texts(prompts, [*map(_text, named)])
+        return Context(named, "prompt" if is_proved else "last_documents")
+    found = _read(prompts, _once(candidates())) if prompts else []
+    if found:
+        return Context(found, "prompt")
+    return Context(named, "retriever" if named is None else "last_documents")
+
+
+def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document]:
+    texts = [*map(_text, documents)]
+    parts = read_texts(prompts, texts)
+    return [
+        document if part == text else replace(document, text=part)
+        for document, text, part in zip(documents, texts, parts, strict=True)
+        if part is not None
+    ]
+
+
+def _once(documents: Iterable[Document]) -> list[Document]:
+    """The first ones, each text with its id once: documents pass through many runs."""
+    found: dict[tuple[str, str], Document] = {}
+    for document in documents:
+        found.setdefault((str(document.id), _text(document)), document)
+        if len(found) >= MAX_CANDIDATES:
+            break
+    return [*found.values()]
+
+
+def _text(document: Document) -> str:
+    return document.text if isinstance(document.text, str) else str(document.text or "")
