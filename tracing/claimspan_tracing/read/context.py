@@ -49,20 +49,26 @@ def find_context(
         generations: Those that ended well, in the order in which they started.
         response: What the pipeline returned.
     """
-    prompts = [each.prompt for each in answering(generations, response)]
-    # A prompt that was cut, when it was read, proves nothing of what it lacks.
-    if not all(prompts) or any(len(prompt) >= MAX_JOINED for prompt in prompts):
-        prompts = []
     if named:
-        is_proved = bool(prompts) and None not in read_texts(prompts, [*map(_text, named)])
-        return Context(named, "prompt" if is_proved else "last_documents")
+        # What the pipeline hands to one model may reach another one: all prompts count here.
+        found = _read(_whole(generations), named)
+        return Context(found, "prompt") if found else Context(named, "last_documents")
+    prompts = _whole(answering(generations, response))
     found = _read(prompts, _once(candidates())) if prompts else []
     if found:
         return Context(found, "prompt")
     return Context(named, "retriever" if named is None else "last_documents")
 
 
+def _whole(generations: Sequence[Generated]) -> list[str]:
+    """The prompts; none where one is not seen or was cut: they prove nothing of what they lack."""
+    prompts = [each.prompt for each in generations]
+    is_whole = all(prompts) and all(len(prompt) < MAX_JOINED for prompt in prompts)
+    return prompts if is_whole else []
+
+
 def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document]:
+    """The documents that stand in prompts, each with the part of its text that does."""
     texts = [*map(_text, documents)]
     parts = read_texts(prompts, texts)
     return [

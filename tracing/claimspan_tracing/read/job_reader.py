@@ -199,11 +199,13 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
 def _candidates(
     tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
 ) -> Iterator[Document]:
-    """Every document that a generator may have read: of retrievers, and in the output of others."""
+    """Every document that a generator may have read: retrieved, given to a run, or returned."""
     for _, each in retrievals:
         yield from each.documents
-    for run in tree.runs[1:]:
+    for run in tree.runs:
         if run.kind is not RunKind.RETRIEVER and not run.has_ancestor(RunKind.RETRIEVER):
+            with guard:
+                yield from _reader(run).given_documents(run)
             found = _try(guard, _reader(run).unreported_retrieval, run, None)
             yield from () if found is None else found.documents
 
