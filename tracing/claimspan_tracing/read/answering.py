@@ -12,6 +12,9 @@ __all__ = ["Generated", "answering"]
 MIN_HANDED_ON: Final = 20
 """Characters of a completion from which on its words in a later prompt are no coincidence."""
 
+MAX_GENERATIONS: Final = 100
+"""Generations of one query that are looked at, the last ones: each is compared with each."""
+
 _GRADES: Final = frozenset(
     "yes no true false relevant irrelevant correct incorrect ambiguous supported useful".split()
 )
@@ -44,6 +47,7 @@ def answering(generations: Sequence[Generated], response: str) -> list[Generated
         In the same order. All of them where no completion is part of the response: then it cannot
         be told which one gave it.
     """
+    generations = generations[-MAX_GENERATIONS:]
     shares = [_share(each.completion, response) for each in generations]
     if not any(shares):
         return [*generations]

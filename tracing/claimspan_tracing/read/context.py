@@ -16,8 +16,11 @@ __all__ = ["Context", "ContextSource", "find_context"]
 ContextSource = Literal["prompt", "last_documents", "retriever"]
 """The values of ``claimspan.context.source``."""
 
-MAX_CANDIDATES: Final = 1_000
-"""Documents that are looked for in a prompt: ten times what is kept of a record."""
+MAX_CANDIDATES: Final = 300
+"""Documents that are looked for in a prompt: three times what is kept of a record."""
+
+MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
+"""Characters of all of them: twice what is kept of a record. Each is read a few times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,14 @@ def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Documen
 def _once(documents: Iterable[Document]) -> list[Document]:
     """The first ones, each text with its id once: documents pass through many runs."""
     found: dict[tuple[str, str], Document] = {}
+    room = MAX_CANDIDATES_CHARACTERS
     for document in documents:
-        found.setdefault((str(document.id), _text(document)), document)
-        if len(found) >= MAX_CANDIDATES:
+        key = str(document.id), _text(document)
+        if key in found:
+            continue
+        found[key] = document
+        room -= len(key[1])
+        if len(found) >= MAX_CANDIDATES or room <= 0:
             break
     return [*found.values()]
 

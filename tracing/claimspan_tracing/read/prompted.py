@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import Final
 
 __all__ = ["read_texts"]
@@ -14,8 +14,11 @@ PIECE: Final = 40
 """Characters of the pieces by which a text is looked for that does not stand there as a whole: long
 enough that texts about one subject do not share one by chance."""
 
-MAX_PIECES: Final = 200
-"""Pieces that are looked for of one text."""
+MAX_PIECES: Final = 8
+"""Pieces that are looked for of one text, spread over it; about."""
+
+_ESCAPED: Final = re.compile(r"[\"\\\n\t&<>']")
+"""What JSON or HTML writes in another way, among ASCII."""
 
 _TAKEN: Final = "\0"
 """Stands in the prompt where a text was found, so that a text with the same beginning, as that of
@@ -37,28 +40,37 @@ def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]
         None where it has nothing of it. None for all where the prompts end within a text: they were
         cut, and prove nothing.
     """
-    prompt = _TAKEN.join(map(_normal, prompts))
-    normal = [_normal(text) for text in texts]
-    whole = [_form_in(prompt, text) for text in normal]
-    found = [text if form else None for text, form in zip(texts, whole, strict=True)]
-    if None not in found:
-        return [*found]
-    # The longest first: a text may be part of another one.
-    for form in sorted({form for form in whole if form}, key=len, reverse=True):
-        prompt = prompt.replace(form, _TAKEN)
-    missing = [index for index, text in enumerate(found) if text is None and normal[index]]
-    while missing:
-        parts = {index: _beginning(prompt, normal[index]) for index in missing}
-        best = max(missing, key=lambda index: len(parts[index]))
-        if not (part := parts[best]):
-            break
-        # Whoever recorded the prompt has cut it within a text: what it lacks may have been read.
-        if prompt.endswith(part) and part != normal[best]:
-            return [None] * len(texts)
-        missing.remove(best)
-        found[best] = texts[best] if part == normal[best] else part
-        prompt = prompt.replace(part, _TAKEN)
+    prompt = _TAKEN.join(prompts)
+    found: list[str | None] = [text if text.strip() and text in prompt else None for text in texts]
+    if None in found:
+        _find_others(_normal(prompt), texts, found)
     return found
+
+
+def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> None:
+    """Fill in what stands in the prompt in another form, or in part."""
+    normal = [_normal(text) for text in texts]
+    missing = [index for index, text in enumerate(found) if text is None and normal[index]]
+    forms = [text for text, part in zip(normal, found, strict=True) if part is not None]
+    for index in missing:
+        if form := _form_in(prompt, texts[index]):
+            found[index] = texts[index]
+            forms.append(form)
+    # The longest first: a text may be part of another one.
+    for form in sorted(set(forms), key=len, reverse=True):
+        prompt = prompt.replace(form, _TAKEN)
+    parts = {i: part for i in missing if found[i] is None and (part := _part(prompt, normal[i]))}
+    for index in sorted(parts, key=lambda index: -len(parts[index])):
+        # Once more, as a longer one may have the same beginning.
+        part = _part(prompt, normal[index])
+        if not part:
+            continue
+        if prompt.endswith(part) and part != normal[index]:
+            # Whoever recorded the prompt has cut it here: what it lacks may have been read.
+            found[:] = [None] * len(found)
+            return
+        found[index] = texts[index] if part == normal[index] else part
+        prompt = prompt.replace(part, _TAKEN)
 
 
 def _normal(text: str) -> str:
@@ -66,22 +78,19 @@ def _normal(text: str) -> str:
 
 
 def _form_in(prompt: str, text: str) -> str:
-    """The form in which a text stands in the prompt; empty where it does not, and for no text."""
-    return next((form for form in _forms(text) if form in prompt), "") if text else ""
+    """The form in which a text stands in the prompt; empty where it does not."""
+    return next((form for form in _forms(text) if form in prompt), "")
 
 
 def _forms(text: str) -> Iterator[str]:
-    yield text
-    for escaped in (
-        json.dumps(text)[1:-1],
-        json.dumps(text, ensure_ascii=False)[1:-1],
-        html.escape(text),
-    ):
-        if escaped != text:
-            yield escaped
+    yield _normal(text)
+    if not text.isascii() or _ESCAPED.search(text):
+        yield _normal(json.dumps(text)[1:-1])
+        yield _normal(json.dumps(text, ensure_ascii=False)[1:-1])
+        yield _normal(html.escape(text))
 
 
-def _beginning(prompt: str, text: str) -> str:
+def _part(prompt: str, text: str) -> str:
     """How much of a text, from its beginning on, is in the prompt; all where it is set otherwise.
 
     A text whose later pieces are there as well was read as a whole, with something between its
@@ -89,17 +98,19 @@ def _beginning(prompt: str, text: str) -> str:
     """
     if len(text) < 2 * PIECE:
         return ""
-    pieces = [text[at : at + PIECE] for at in range(0, len(text) - PIECE + 1, PIECE)][:MAX_PIECES]
-    present = [piece in prompt for piece in pieces]
-    n_first = len([*takewhile(bool, present)])
-    if sum(present) > n_first:
-        return text if 2 * sum(present) >= len(pieces) else ""
-    return _longest(prompt, text, n_first * PIECE) if n_first else ""
+    beginning = _beginning(prompt, text)
+    step = max(PIECE, len(text) // MAX_PIECES)
+    places = [at for at in range(0, len(text) - PIECE + 1, step) if at >= len(beginning)]
+    n_there = sum(text[at : at + PIECE] in prompt for at in places)
+    # Half of the pieces after the beginning: one alone may be a quotation.
+    return text if n_there and 2 * n_there >= len(places) else beginning
 
 
-def _longest(prompt: str, text: str, known: int) -> str:
-    """The longest beginning of a text that is in the prompt, of which a part is known."""
-    low, high = known, min(known + PIECE, len(text))
+def _beginning(prompt: str, text: str) -> str:
+    """The longest beginning of a text that is in the prompt; empty below the length of a piece."""
+    if text[:PIECE] not in prompt:
+        return ""
+    low, high = PIECE, len(text)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if text[:middle] in prompt else (low, middle - 1)
