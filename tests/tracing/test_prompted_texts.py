@@ -30,7 +30,7 @@ def test_an_empty_text_is_never_there() -> None:
 
 
 def test_a_text_within_another_one_is_there_without_it() -> None:
-    assert read_texts([f"{LONG} Q"], [LONG[:30], LONG]) == [LONG[:30], LONG]
+    assert read_texts([f"{LONG} Q"], [LONG[:28], LONG]) == [LONG[:28], LONG]
 
 
 def test_a_text_with_lines_between_its_parts_was_read_as_a_whole() -> None:
@@ -57,6 +57,25 @@ def test_texts_with_the_same_beginning_do_not_prove_each_other() -> None:
         header + LONG,
         None,
     ]
+
+
+def test_a_short_text_is_no_part_of_a_word_or_number() -> None:
+    assert read_texts(["Opened in 2004, we know. Paris"], ["4", "no", "Paris"]) == [
+        None,
+        None,
+        "Paris",
+    ]
+
+
+def test_a_text_of_two_stores_that_the_prompt_has_once_was_read_once() -> None:
+    assert read_texts([f"{LONG} Q"], [LONG, LONG]) == [LONG, None]
+    assert read_texts([f"{LONG} {LONG} Q"], [LONG, LONG]) == [LONG, LONG]
+
+
+def test_a_text_may_stand_there_as_python_writes_it() -> None:
+    text = 'He said:\n"no", and it\'s\nold.\n"yes"'
+
+    assert read_texts([f"[{text!r}] Q"], [text, OTHER]) == [text, None]
 
 
 @given(st.lists(st.text(), max_size=4), st.text())
@@ -128,3 +147,11 @@ def test_an_empty_context_that_is_named_is_overruled_by_the_prompt() -> None:
     found = find_context([], lambda: [document(LONG)], [Generated(f"{LONG} Q", ANSWER)], ANSWER)
 
     assert found.documents == [document(LONG)]
+
+
+def test_a_check_that_reads_all_documents_after_the_answer_changes_nothing() -> None:
+    named = [document(LONG), document(OTHER)]
+    answer = Generated(f"{LONG} Q", ANSWER)
+    check = Generated(f"{LONG} {OTHER} Is this right? {ANSWER}", "It is supported.")
+
+    assert find_context(named, list, [answer, check], ANSWER).documents == named[:1]

@@ -52,11 +52,15 @@ def find_context(
         generations: Those that ended well, in the order in which they started.
         response: What the pipeline returned.
     """
+    gave = answering(generations, response)
     if named:
-        # What the pipeline hands to one model may reach another one: all prompts count here.
-        found = _read(_whole(generations), named)
+        # Drafts that a model refines may leave no words in its prompt: all prompts until the
+        # answer count. What reads the documents after it, such as a check, gave none of it.
+        until = generations.index(gave[-1]) + 1 if gave else 0
+        named = _once(named)
+        found = _read(_whole(generations[:until]), named)
         return Context(found, "prompt") if found else Context(named, "last_documents")
-    prompts = _whole(answering(generations, response))
+    prompts = _whole(gave)
     found = _read(prompts, _once(candidates())) if prompts else []
     if found:
         return Context(found, "prompt")

@@ -32,7 +32,7 @@ from claimspan_tracing.job import (
 from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
-from claimspan_tracing.read.context import find_context
+from claimspan_tracing.read.context import ContextSource, find_context
 from claimspan_tracing.read.messages import read_messages
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
 
@@ -100,22 +100,12 @@ def read_job(
     # First, since samplers decide on it: chunks may use up what may be walked.
     metadata = attached_to(tree, of.walk, guard)
     retrievals = _retrievals(tree, guard)
-    retrievers = bounded_chunks(
-        [(run, _retriever_run(run, each, of)) for run, each in retrievals] or _unreported(tree, of)
-    )
+    retrievers = bounded_chunks(_retriever_parts(tree, retrievals, of))
     generations = _generations(tree, guard)
     parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
     runs = _with_parents(tree, bounded_runs(parts))
     response = of.text(_try(guard, reader.response, root, None))
-    read = find_context(
-        _try(guard, reader.context, root, None),
-        lambda: _candidates(tree, retrievals, guard),
-        _generated(generations),
-        response,
-    )
-    context = None
-    if read.documents is not None:
-        context = first_chunks(of.chunk(document)[0] for document in read.documents)
+    context, source = _context(tree, retrievals, generations, response, of)
     interrupted = _try(guard, reader.interrupted, root, False)
     found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
     status, reason = _status(tree, found, context, response, interrupted=interrupted)
@@ -139,7 +129,7 @@ def read_job(
         ended=of.ended,
         error_type=_error_type(root),
         runs=runs,
-        context_source=read.source if chunks else "",
+        context_source=source if chunks else "",
         runs_dropped=tree.dropped + len(parts) - len(runs),
         abstained=has_abstained(response),
         status=status,
@@ -159,6 +149,13 @@ def _retrievals(tree: RunTree, guard: Guard) -> list[tuple[Run, Retrieval]]:
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
+
+
+def _retriever_parts(
+    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], of: _Record
+) -> list[_Part]:
+    parts: list[_Part] = [(run, _retriever_run(run, each, of)) for run, each in retrievals]
+    return parts or _unreported(tree, of)
 
 
 _NOTHING: Final = Retrieval(None, ())
@@ -185,6 +182,25 @@ def _generations(tree: RunTree, guard: Guard) -> list[tuple[Run, Generation]]:
         for run in tree.of_kind(RunKind.GENERATOR)
         if not run.has_ancestor(RunKind.GENERATOR)
     ]
+
+
+def _context(
+    tree: RunTree,
+    retrievals: Sequence[tuple[Run, Retrieval]],
+    generations: Sequence[tuple[Run, Generation]],
+    response: str,
+    of: _Record,
+) -> tuple[tuple[Chunk, ...] | None, ContextSource]:
+    """The chunks that the generator read, None for all that were retrieved; how that is known."""
+    found = find_context(
+        _try(of.guard, tree.reader.context, tree.root, None),
+        lambda: _candidates(tree, retrievals, of.guard),
+        _generated(generations),
+        response,
+    )
+    if found.documents is None:
+        return None, found.source
+    return first_chunks(of.chunk(document)[0] for document in found.documents), found.source
 
 
 def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:

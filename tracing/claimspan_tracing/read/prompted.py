@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 __all__ = ["read_texts"]
@@ -18,7 +20,7 @@ MAX_PIECES: Final = 8
 """Pieces that are looked for of one text, spread over it; about."""
 
 _ESCAPED: Final = re.compile(r"[\"\\\n\t&<>']")
-"""What JSON or HTML writes in another way, among ASCII."""
+"""What JSON, HTML or Python writes in another way, among ASCII."""
 
 _TAKEN: Final = "\0"
 """Stands in the prompt where a text was found, so that a text with the same beginning, as that of
@@ -28,8 +30,8 @@ overlapping chunks, is not found there once more."""
 def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]:
     """Return what of each text stands in the prompts.
 
-    White space does not count, and a text may be escaped as in JSON or HTML. Overlapping chunks do
-    not prove each other.
+    White space does not count, and a text may be escaped as in JSON, HTML or Python. Overlapping
+    chunks do not prove each other.
 
     Args:
         prompts: What the model read.
@@ -41,7 +43,12 @@ def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]
         cut, and prove nothing.
     """
     prompt = _TAKEN.join(prompts)
-    found: list[str | None] = [text if text.strip() and text in prompt else None for text in texts]
+    times = Counter[str]()
+    found: list[str | None] = []
+    for text in texts:
+        # A text that two stores hold, and that the prompt has once, was read once.
+        times[text] += 1
+        found.append(text if _stands_in(prompt, text, times[text]) else None)
     if None in found:
         _find_others(_normal(prompt), texts, found)
     return found
@@ -50,7 +57,9 @@ def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]
 def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> None:
     """Fill in what stands in the prompt in another form, or in part."""
     normal = [_normal(text) for text in texts]
-    missing = [index for index, text in enumerate(found) if text is None and normal[index]]
+    known = {text for text in found if text is not None}
+    missing = [i for i, text in enumerate(texts) if found[i] is None and normal[i]]
+    missing = [i for i in missing if texts[i] not in known]
     forms = [text for text, part in zip(normal, found, strict=True) if part is not None]
     for index in missing:
         if form := _form_in(prompt, texts[index]):
@@ -73,13 +82,23 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
         prompt = prompt.replace(part, _TAKEN)
 
 
+def _stands_in(prompt: str, text: str, times: int) -> bool:
+    """Whether a text is in the prompt so often; a short one by itself, and not within a word."""
+    if not text.strip():
+        return False
+    if len(text) < PIECE:
+        word = re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)")
+        return sum(1 for _ in islice(word.finditer(prompt), times)) == times
+    return text in prompt if times == 1 else prompt.count(text) >= times
+
+
 def _normal(text: str) -> str:
     return " ".join(text.split())
 
 
 def _form_in(prompt: str, text: str) -> str:
     """The form in which a text stands in the prompt; empty where it does not."""
-    return next((form for form in _forms(text) if form in prompt), "")
+    return next((form for form in _forms(text) if _stands_in(prompt, form, 1)), "")
 
 
 def _forms(text: str) -> Iterator[str]:
@@ -88,6 +107,7 @@ def _forms(text: str) -> Iterator[str]:
         yield _normal(json.dumps(text)[1:-1])
         yield _normal(json.dumps(text, ensure_ascii=False)[1:-1])
         yield _normal(html.escape(text))
+        yield _normal(repr(text)[1:-1])
 
 
 def _part(prompt: str, text: str) -> str:
