@@ -90,6 +90,10 @@ class HaystackReader:
         """Return the documents that another run returned, such as an agent from its state."""
         return self.retrieval(run) if _documents(run.outputs) else None
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return the documents among the inputs of a component."""
+        return [_document(document) for document in _documents(run.inputs) or ()]
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents of the last prompt, or of the last reader, before the answer.
 

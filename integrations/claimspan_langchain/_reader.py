@@ -127,6 +127,14 @@ class LangChainReader:
         query = _by_shape(run.inputs, QUERY_KEYS, "human")
         return Retrieval(query, [_document(d) for d in documents]) if documents else None
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return the documents that a chain was called with, or that its state holds."""
+        values = run.inputs.values() if is_mapping(run.inputs) else [run.inputs]
+        found = [item for value in values if is_list(value) for item in value]
+        kept = [item.artifact for item in found if isinstance(item, ToolMessage)]
+        found += [item for artifact in kept if is_list(artifact) for item in artifact]
+        return [_document(item) for item in found if isinstance(item, LangChainDocument)]
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents in the prompt of a retrieval chain; None if it does not say."""
         found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None

@@ -121,6 +121,10 @@ class LlamaIndexReader:
         documents = documents_of(run.outputs)
         return Retrieval(self.query(run), documents) if documents else None
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return the nodes among the arguments of a call."""
+        return [node for value in _call(run).arguments.values() for node in documents_of(value)]
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the nodes that response synthesizers were given, or the sources of the answer.
 

@@ -71,6 +71,10 @@ class SpanReader:
         """Return None: only retriever spans have documents."""
         return None
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return nothing: only retriever spans have documents."""
+        return ()
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents of the last reranker; None where there was none."""
         reranked = [

@@ -55,6 +55,9 @@ class PlainReader:
     def response(self, root: Run) -> object:
         return root.outputs
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        return ()
+
     def context(self, root: Run) -> list[Document] | None:
         return None
 

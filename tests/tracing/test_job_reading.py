@@ -129,6 +129,9 @@ class AnyReader:
     def response(self, root: Run) -> object:
         return next(self._values)
 
+    def given_documents(self, run: Run) -> list[Found]:
+        return []
+
     def context(self, root: Run) -> list[Found] | None:
         return None
 

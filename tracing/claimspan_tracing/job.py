@@ -227,6 +227,10 @@ class Job:
     runs: tuple[Annotated[RetrieverRun | GeneratorRun, Field(discriminator="kind")], ...] = ()
     """The outermost retriever and generator runs, in the order of their start."""
 
+    context_source: Literal["prompt", "last_documents", "retriever", ""] = ""
+    """How it is known that the generator read the record's chunks, as
+    ``claimspan.context.source``; empty without chunks."""
+
     runs_dropped: int = 0
     """Runs beyond the bounds of one query, which are not recorded."""
 

@@ -225,6 +225,10 @@ GROUND_TRUTH_SCORE: Final = "claimspan.ground_truth.score"
 INJECTION_SUSPECTED: Final = "claimspan.injection.suspected"
 """List of the texts that seem to address the judge: ``response``, ``chunks[0]``, ...; absent where
 there are none."""
+CONTEXT_SOURCE: Final = "claimspan.context.source"
+"""How it is known which chunks the generator read: ``prompt``, they stand in the prompt of the
+answer; ``last_documents``, the pipeline names them; ``retriever``, they are all that was retrieved.
+Absent where there are none."""
 CONTEXT_COVERAGE: Final = "claimspan.context.coverage"
 """Share of the ground truth's facts that the chunks hold, by probability; a double."""
 

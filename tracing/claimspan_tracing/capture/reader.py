@@ -95,6 +95,13 @@ class Reader(Protocol):
         """
         ...
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return the documents in the input of a run; nothing where it has none.
+
+        They count only where they stand in the prompt of the answer.
+        """
+        ...
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return what the generator read, after rerankers and cut-offs.
 

@@ -98,6 +98,10 @@ class ObservedReader:
         """Return None: what was not said is not known."""
         return None
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return nothing: what was not said is not known."""
+        return ()
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return what a joined pipeline says that its generator read."""
         said = (reader.context(run) for run, reader in _joined(root))

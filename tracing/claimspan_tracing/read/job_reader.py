@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -29,10 +29,12 @@ from claimspan_tracing.job import (
     RetrieverRun,
     union_of,
 )
+from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
+from claimspan_tracing.read.context import ContextSource, find_context
 from claimspan_tracing.read.messages import read_messages
-from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
+from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
 
 __all__ = ["read_job"]
 
@@ -97,21 +99,23 @@ def read_job(
     of = _Record(guard, _ended(root), margin, Walk(margin=margin))
     # First, since samplers decide on it: chunks may use up what may be walked.
     metadata = attached_to(tree, of.walk, guard)
-    retrievers = bounded_chunks(_retrievers(tree, of) or _unreported(tree, of))
-    parts = [*retrievers, *_generators(tree, of)]
+    retrievals = _retrievals(tree, guard)
+    retrievers = bounded_chunks(_retriever_parts(tree, retrievals, of))
+    generations = _generations(tree, guard)
+    parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
     runs = _with_parents(tree, bounded_runs(parts))
-    documents = _try(guard, reader.context, root, None)
-    context = None if documents is None else first_chunks(of.chunk(d)[0] for d in documents)
     response = of.text(_try(guard, reader.response, root, None))
+    context, source = _context(tree, retrievals, generations, response, of)
     interrupted = _try(guard, reader.interrupted, root, False)
     found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
     status, reason = _status(tree, found, context, response, interrupted=interrupted)
     span = tree.span.get_span_context()
+    chunks = union_of(found) if context is None else context
     return Job(
         record=RagRecord(
             query=of.text(_try(guard, reader.query, root, None)) or _first_query(found),
             response=response,
-            chunks=union_of(found) if context is None else context,
+            chunks=chunks,
             metadata=metadata,
             id=_record_id(root.metadata, of),
         ),
@@ -125,6 +129,7 @@ def read_job(
         ended=of.ended,
         error_type=_error_type(root),
         runs=runs,
+        context_source=source if chunks else "",
         runs_dropped=tree.dropped + len(parts) - len(runs),
         abstained=has_abstained(response),
         status=status,
@@ -137,13 +142,20 @@ def read_job(
 # --- runs ---------------------------------------------------------------------------------------
 
 
-def _retrievers(tree: RunTree, of: _Record) -> list[_Part]:
+def _retrievals(tree: RunTree, guard: Guard) -> list[tuple[Run, Retrieval]]:
     """The outermost retriever runs: an inner one hands its documents to the outer one."""
     return [
-        (run, _retriever_run(run, _try(of.guard, _reader(run).retrieval, run, _NOTHING), of))
+        (run, _try(guard, _reader(run).retrieval, run, _NOTHING))
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
+
+
+def _retriever_parts(
+    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], of: _Record
+) -> list[_Part]:
+    parts: list[_Part] = [(run, _retriever_run(run, each, of)) for run, each in retrievals]
+    return parts or _unreported(tree, of)
 
 
 _NOTHING: Final = Retrieval(None, ())
@@ -164,12 +176,54 @@ def _unreported(tree: RunTree, of: _Record) -> list[_Part]:
     return parts
 
 
-def _generators(tree: RunTree, of: _Record) -> list[_Part]:
+def _generations(tree: RunTree, guard: Guard) -> list[tuple[Run, Generation]]:
     return [
-        (run, _generator_run(run, _try(of.guard, _reader(run).generation, run, Generation()), of))
+        (run, _try(guard, _reader(run).generation, run, Generation()))
         for run in tree.of_kind(RunKind.GENERATOR)
         if not run.has_ancestor(RunKind.GENERATOR)
     ]
+
+
+def _context(
+    tree: RunTree,
+    retrievals: Sequence[tuple[Run, Retrieval]],
+    generations: Sequence[tuple[Run, Generation]],
+    response: str,
+    of: _Record,
+) -> tuple[tuple[Chunk, ...] | None, ContextSource]:
+    """The chunks that the generator read, None for all that were retrieved; how that is known."""
+    found = find_context(
+        _try(of.guard, tree.reader.context, tree.root, None),
+        lambda: _candidates(tree, retrievals, of.guard),
+        _generated(generations),
+        response,
+    )
+    if found.documents is None:
+        return None, found.source
+    return first_chunks(of.chunk(document)[0] for document in found.documents), found.source
+
+
+def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
+    """Those that may have given the answer: a retriever's own rewrite queries."""
+    return [
+        Generated(bounded(each.prompt, MAX_JOINED), bounded(each.completion, MAX_TEXT_BYTES))
+        for run, each in generations
+        if _is_completed(run) and not run.has_ancestor(RunKind.RETRIEVER)
+    ]
+
+
+def _candidates(
+    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
+) -> Iterator[Document]:
+    """Every document that a generator may have read: retrieved, given to a run, or returned."""
+    for _, each in retrievals:
+        yield from each.documents
+    for run in tree.runs:
+        if run.kind is not RunKind.RETRIEVER and not run.has_ancestor(RunKind.RETRIEVER):
+            with guard:
+                yield from _reader(run).given_documents(run)
+            found = _try(guard, _reader(run).unreported_retrieval, run, None)
+            yield from () if found is None else found.documents
 
 
 def _retriever_run(run: Run, retrieval: Retrieval, of: _Record) -> RetrieverRun:

@@ -154,6 +154,10 @@ class _FunctionReader:
         """Return None: there are no other runs."""
         return None
 
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return nothing: a function is given a question."""
+        return ()
+
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return None: the generator read what was retrieved."""
         return None

@@ -197,6 +197,7 @@ def _root_attributes(job: Job) -> Attributes:
     abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
     record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
     dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
+    source: Attributes = {semconv.CONTEXT_SOURCE: job.context_source} if job.context_source else {}
     failed: Attributes = (
         {semconv.REDACTION_FAILED: job.redaction_failed} if job.redaction_failed else {}
     )
@@ -205,6 +206,7 @@ def _root_attributes(job: Job) -> Attributes:
         | abstained
         | record_id
         | dropped
+        | source
         | failed
         | {
             semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),

@@ -1,0 +1,157 @@
+"""Which texts a prompt holds, and which generations gave an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.read.answering import Generated, answering
+from claimspan_tracing.read.context import find_context
+from claimspan_tracing.read.prompted import read_texts
+from claimspan_tracing.text import MAX_JOINED
+
+LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
+OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."
+ANSWER = "It holds ninety million litres of water."
+
+
+def test_a_text_with_other_white_space_is_there() -> None:
+    assert read_texts([f"Context:\n{LONG.replace(' ', chr(10))}\nQ"], [LONG]) == [LONG]
+
+
+def test_a_text_that_is_not_there_is_none() -> None:
+    assert read_texts([f"{LONG} Q"], [LONG, OTHER]) == [LONG, None]
+
+
+def test_an_empty_text_is_never_there() -> None:
+    assert read_texts([LONG], ["", "  "]) == [None, None]
+
+
+def test_a_text_within_another_one_is_there_without_it() -> None:
+    assert read_texts([f"{LONG} Q"], [LONG[:28], LONG]) == [LONG[:28], LONG]
+
+
+def test_a_text_with_lines_between_its_parts_was_read_as_a_whole() -> None:
+    text = f"{LONG} {OTHER}"
+    prompt = f"{LONG}\n[page 2]\n{OTHER}\nQ"
+
+    assert read_texts([prompt], [text]) == [text]
+
+
+def test_a_prompt_that_ends_within_a_text_proves_nothing() -> None:
+    assert read_texts([f"{LONG} {OTHER[:50]}"], [LONG, OTHER]) == [None, None]
+
+
+def test_a_sentence_that_is_quoted_from_the_middle_is_not_the_text() -> None:
+    text = f"{LONG} {OTHER} {LONG.upper()} {OTHER.upper()}"
+
+    assert read_texts([f"He said: {OTHER} Q"], [text]) == [None]
+
+
+def test_texts_with_the_same_beginning_do_not_prove_each_other() -> None:
+    header = "Handbook of the waterworks, second edition, chapter four. "
+
+    assert read_texts([f"{header}{LONG} Q"], [header + LONG, header + OTHER]) == [
+        header + LONG,
+        None,
+    ]
+
+
+def test_a_short_text_is_no_part_of_a_word_or_number() -> None:
+    assert read_texts(["Opened in 2004, we know. Paris"], ["4", "no", "Paris"]) == [
+        None,
+        None,
+        "Paris",
+    ]
+
+
+def test_a_text_of_two_stores_that_the_prompt_has_once_was_read_once() -> None:
+    assert read_texts([f"{LONG} Q"], [LONG, LONG]) == [LONG, None]
+    assert read_texts([f"{LONG} {LONG} Q"], [LONG, LONG]) == [LONG, LONG]
+
+
+def test_a_text_may_stand_there_as_python_writes_it() -> None:
+    text = 'He said:\n"no", and it\'s\nold.\n"yes"'
+
+    assert read_texts([f"[{text!r}] Q"], [text, OTHER]) == [text, None]
+
+
+@given(st.lists(st.text(), max_size=4), st.text())
+def test_any_text_is_looked_for_without_an_error_and_stands_where_it_was_put(
+    texts: list[str], before: str
+) -> None:
+    prompt = before + "\n" + "\n".join(texts) + "\nQ?"
+    found = read_texts([prompt], texts)
+
+    assert all(
+        part is not None or not text.strip() for part, text in zip(found, texts, strict=True)
+    )
+
+
+def test_the_generation_whose_words_came_back_gave_the_answer() -> None:
+    answer, grade = Generated("chunks", ANSWER), Generated("Is it good? " + ANSWER, "yes")
+
+    assert answering([answer, grade], ANSWER) == [answer]
+
+
+def test_a_draft_in_the_prompt_of_the_answer_took_part_and_a_rejected_one_did_not() -> None:
+    draft = Generated("first chunks", "Some ninety million litres.")
+    rejected = Generated("other chunks", "It is empty since the summer.")
+    last = Generated(f"Refine: {draft.completion}", ANSWER)
+
+    assert answering([rejected, draft, last], f" {ANSWER}\n") == [draft, last]
+
+
+@pytest.mark.parametrize("grade", ["yes", "No.", "relevant", "5", ""])
+def test_a_grade_is_no_part_of_an_answer_though_a_prompt_has_the_word(grade: str) -> None:
+    grader = Generated("Is this relevant? chunk", grade)
+    last = Generated(f"Say yes or no, or {grade}. Relevant 5: no chunk", ANSWER)
+
+    assert answering([grader, last], ANSWER) == [last]
+
+
+def test_all_generations_count_where_none_has_the_words_of_the_answer() -> None:
+    both = [Generated("a", "one thing"), Generated("b", "another thing")]
+
+    assert answering(both, "Assembled elsewhere.") == both
+
+
+def document(text: str) -> Document:
+    return Document(text, id=text[:3])
+
+
+def test_a_document_that_was_seen_twice_is_read_once() -> None:
+    seen = [document(LONG), document(OTHER), document(LONG)]
+    found = find_context(None, lambda: seen, [Generated(f"{LONG} Q", ANSWER)], ANSWER)
+
+    assert found.documents == [document(LONG)]
+    assert found.source == "prompt"
+
+
+def test_what_a_pipeline_names_counts_where_no_prompt_is_seen() -> None:
+    found = find_context([document(OTHER)], lambda: [document(LONG)], [], ANSWER)
+
+    assert (found.documents, found.source) == ([document(OTHER)], "last_documents")
+
+
+def test_a_prompt_that_was_cut_proves_nothing() -> None:
+    cut = Generated(LONG + "x" * MAX_JOINED, ANSWER)
+    found = find_context(None, lambda: [document(LONG), document(OTHER)], [cut], ANSWER)
+
+    assert (found.documents, found.source) == (None, "retriever")
+
+
+def test_an_empty_context_that_is_named_is_overruled_by_the_prompt() -> None:
+    found = find_context([], lambda: [document(LONG)], [Generated(f"{LONG} Q", ANSWER)], ANSWER)
+
+    assert found.documents == [document(LONG)]
+
+
+def test_a_check_that_reads_all_documents_after_the_answer_changes_nothing() -> None:
+    named = [document(LONG), document(OTHER)]
+    answer = Generated(f"{LONG} Q", ANSWER)
+    check = Generated(f"{LONG} {OTHER} Is this right? {ANSWER}", "It is supported.")
+
+    assert find_context(named, list, [answer, check], ANSWER).documents == named[:1]

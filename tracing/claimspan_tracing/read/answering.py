@@ -1,0 +1,75 @@
+"""Finds the generations that gave the answer, among all that ran below a root."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Generated", "answering"]
+
+MIN_HANDED_ON: Final = 20
+"""Characters of a completion from which on its words in a later prompt are no coincidence."""
+
+MAX_GENERATIONS: Final = 100
+"""Generations of one query that are looked at, the last ones: each is compared with each."""
+
+_GRADES: Final = frozenset(
+    "yes no true false relevant irrelevant correct incorrect ambiguous supported useful".split()
+)
+"""What graders say, and prompts say as well; such a completion is no part of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One generation that ended well, outside of every retriever."""
+
+    prompt: str
+    """What the model read."""
+
+    completion: str
+    """What it answered."""
+
+
+def answering(generations: Sequence[Generated], response: str) -> list[Generated]:
+    """Return the generations that the response rests on.
+
+    The generation whose completion is nearest to the response gave it. Each one before it whose
+    completion stands in the prompt of one of these took part: the parts of a map-reduce, the first
+    draft of a refinement. Graders, titles and rejected drafts did not.
+
+    Args:
+        generations: In the order in which they started.
+        response: What the pipeline returned.
+
+    Returns:
+        In the same order. All of them where no completion is part of the response: then it cannot
+        be told which one gave it.
+    """
+    generations = generations[-MAX_GENERATIONS:]
+    shares = [_share(each.completion, response) for each in generations]
+    if not any(shares):
+        return [*generations]
+    last = max(range(len(shares)), key=lambda index: (shares[index], index))
+    found = [generations[last]]
+    for each in reversed(generations[:last]):
+        if any(_is_handed_on(each.completion, later.prompt) for later in found):
+            found.append(each)
+    return found[::-1]
+
+
+def _share(completion: str, response: str) -> float:
+    """How much of the longer text is the shorter one; 0 where it is no part of it."""
+    short, long = sorted((completion.strip(), response.strip()), key=len)
+    return len(short) / len(long) if short and short in long else 0.0
+
+
+def _is_handed_on(completion: str, prompt: str) -> bool:
+    text = completion.strip()
+    if len(text) >= MIN_HANDED_ON:
+        return text in prompt
+    words = re.findall(r"\w+", text.lower())
+    if not words or _GRADES.issuperset(words) or text.isdigit():
+        return False
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", prompt) is not None

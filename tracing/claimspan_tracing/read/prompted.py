@@ -1,0 +1,137 @@
+"""Finds the documents that stand in a prompt, which is the proof that a model has read them."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+__all__ = ["read_texts"]
+
+PIECE: Final = 40
+"""Characters of the pieces by which a text is looked for that does not stand there as a whole: long
+enough that texts about one subject do not share one by chance."""
+
+MAX_PIECES: Final = 8
+"""Pieces that are looked for of one text, spread over it; about."""
+
+_ESCAPED: Final = re.compile(r"[\"\\\n\t&<>']")
+"""What JSON, HTML or Python writes in another way, among ASCII."""
+
+_TAKEN: Final = "\0"
+"""Stands in the prompt where a text was found, so that a text with the same beginning, as that of
+overlapping chunks, is not found there once more."""
+
+
+def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]:
+    """Return what of each text stands in the prompts.
+
+    White space does not count, and a text may be escaped as in JSON, HTML or Python. Overlapping
+    chunks do not prove each other.
+
+    Args:
+        prompts: What the model read.
+        texts: The texts of the documents.
+
+    Returns:
+        For each text itself; its beginning, with single spaces, where the prompt has only that; or
+        None where it has nothing of it. None for all where the prompts end within a text: they were
+        cut, and prove nothing.
+    """
+    prompt = _TAKEN.join(prompts)
+    times = Counter[str]()
+    found: list[str | None] = []
+    for text in texts:
+        # A text that two stores hold, and that the prompt has once, was read once.
+        times[text] += 1
+        found.append(text if _stands_in(prompt, text, times[text]) else None)
+    if None in found:
+        _find_others(_normal(prompt), texts, found)
+    return found
+
+
+def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> None:
+    """Fill in what stands in the prompt in another form, or in part."""
+    normal = [_normal(text) for text in texts]
+    known = {text for text in found if text is not None}
+    missing = [i for i, text in enumerate(texts) if found[i] is None and normal[i]]
+    missing = [i for i in missing if texts[i] not in known]
+    forms = [text for text, part in zip(normal, found, strict=True) if part is not None]
+    for index in missing:
+        if form := _form_in(prompt, texts[index]):
+            found[index] = texts[index]
+            forms.append(form)
+    # The longest first: a text may be part of another one.
+    for form in sorted(set(forms), key=len, reverse=True):
+        prompt = prompt.replace(form, _TAKEN)
+    parts = {i: part for i in missing if found[i] is None and (part := _part(prompt, normal[i]))}
+    for index in sorted(parts, key=lambda index: -len(parts[index])):
+        # Once more, as a longer one may have the same beginning.
+        part = _part(prompt, normal[index])
+        if not part:
+            continue
+        if prompt.endswith(part) and part != normal[index]:
+            # Whoever recorded the prompt has cut it here: what it lacks may have been read.
+            found[:] = [None] * len(found)
+            return
+        found[index] = texts[index] if part == normal[index] else part
+        prompt = prompt.replace(part, _TAKEN)
+
+
+def _stands_in(prompt: str, text: str, times: int) -> bool:
+    """Whether a text is in the prompt so often; a short one by itself, and not within a word."""
+    if not text.strip():
+        return False
+    if len(text) < PIECE:
+        word = re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)")
+        return sum(1 for _ in islice(word.finditer(prompt), times)) == times
+    return text in prompt if times == 1 else prompt.count(text) >= times
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _form_in(prompt: str, text: str) -> str:
+    """The form in which a text stands in the prompt; empty where it does not."""
+    return next((form for form in _forms(text) if _stands_in(prompt, form, 1)), "")
+
+
+def _forms(text: str) -> Iterator[str]:
+    yield _normal(text)
+    if not text.isascii() or _ESCAPED.search(text):
+        yield _normal(json.dumps(text)[1:-1])
+        yield _normal(json.dumps(text, ensure_ascii=False)[1:-1])
+        yield _normal(html.escape(text))
+        yield _normal(repr(text)[1:-1])
+
+
+def _part(prompt: str, text: str) -> str:
+    """How much of a text, from its beginning on, is in the prompt; all where it is set otherwise.
+
+    A text whose later pieces are there as well was read as a whole, with something between its
+    lines. One that has only some pieces in the middle was quoted, and not read.
+    """
+    if len(text) < 2 * PIECE:
+        return ""
+    beginning = _beginning(prompt, text)
+    step = max(PIECE, len(text) // MAX_PIECES)
+    places = [at for at in range(0, len(text) - PIECE + 1, step) if at >= len(beginning)]
+    n_there = sum(text[at : at + PIECE] in prompt for at in places)
+    # Half of the pieces after the beginning: one alone may be a quotation.
+    return text if n_there and 2 * n_there >= len(places) else beginning
+
+
+def _beginning(prompt: str, text: str) -> str:
+    """The longest beginning of a text that is in the prompt; empty below the length of a piece."""
+    if text[:PIECE] not in prompt:
+        return ""
+    low, high = PIECE, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if text[:middle] in prompt else (low, middle - 1)
+    return text[:low].rstrip()
