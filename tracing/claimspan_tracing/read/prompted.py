@@ -58,8 +58,7 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
     """Fill in what stands in the prompt in another form, or in part."""
     normal = [_normal(text) for text in texts]
     known = {text for text in found if text is not None}
-    missing = [i for i, text in enumerate(texts) if found[i] is None and normal[i]]
-    missing = [i for i in missing if texts[i] not in known]
+    missing = [i for i, text in enumerate(texts) if normal[i] and text not in known]
     forms = [text for text, part in zip(normal, found, strict=True) if part is not None]
     for index in missing:
         if form := _form_in(prompt, texts[index]):
