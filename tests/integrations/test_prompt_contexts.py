@@ -154,6 +154,25 @@ def test_the_last_of_many_chunks_is_judged_where_the_prompt_has_it(
     assert texts(record) == many[-3:]
 
 
+@pytest.mark.parametrize("letter", ["x", "ж", "文"])
+def test_a_long_prompt_is_searched_to_its_end(letter: str, monitor: InMemoryMonitor) -> None:
+    def far_apart(found: list[Document]) -> str:
+        return f"{found[0].page_content}\n{letter * 150_000}\n{found[2].page_content}"
+
+    record = asked(monitor, chain(far_apart), QUESTION)
+
+    assert texts(record) == [FACTS[0], FACTS[2]]
+
+
+def test_a_prompt_that_is_too_long_to_be_searched_proves_nothing(
+    monitor: InMemoryMonitor,
+) -> None:
+    record = asked(monitor, chain(lambda found: joined(found[:1]) + "x" * 300_000), QUESTION)
+
+    assert texts(record) == FACTS
+    assert source(monitor) == "retriever"
+
+
 def test_documents_that_a_chain_is_called_with_are_its_context(monitor: InMemoryMonitor) -> None:
     stuff = create_stuff_documents_chain(says(ANSWER), PROMPT)
     record = asked(monitor, stuff, {"context": documents(FACTS[0]), "question": QUESTION})

@@ -101,4 +101,5 @@ def _once(documents: Iterable[Document]) -> list[Document]:
 
 
 def _text(document: Document) -> str:
-    return document.text if isinstance(document.text, str) else str(document.text or "")
+    text = document.text if isinstance(document.text, str) else str(document.text or "")
+    return text[:MAX_JOINED]  # no prompt that is looked at holds more

@@ -38,6 +38,10 @@ from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, bounded, cl
 
 __all__ = ["read_job"]
 
+MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
+"""Bytes of a prompt in which chunks are looked for: whatever its characters are, it has as many as
+are joined."""
+
 _T = TypeVar("_T")
 _Part = tuple[Run, RetrieverRun | GeneratorRun]
 _Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
@@ -206,7 +210,7 @@ def _context(
 def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
     """Those that may have given the answer: a retriever's own rewrite queries."""
     return [
-        Generated(bounded(each.prompt, MAX_JOINED), bounded(each.completion, MAX_TEXT_BYTES))
+        Generated(bounded(each.prompt, MAX_PROMPT_BYTES), bounded(each.completion, MAX_TEXT_BYTES))
         for run, each in generations
         if _is_completed(run) and not run.has_ancestor(RunKind.RETRIEVER)
     ]
