@@ -67,6 +67,10 @@ def test_a_short_text_is_no_part_of_a_word_or_number() -> None:
     ]
 
 
+def test_a_short_text_may_stand_behind_an_escaped_line_break() -> None:
+    assert read_texts([repr(["One.\nTwo words"])], ["Two words"]) == ["Two words"]
+
+
 def test_a_text_of_two_stores_that_the_prompt_has_once_was_read_once() -> None:
     assert read_texts([f"{LONG} Q"], [LONG, LONG]) == [LONG, None]
     assert read_texts([f"{LONG} {LONG} Q"], [LONG, LONG]) == [LONG, LONG]

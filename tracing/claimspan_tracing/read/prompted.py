@@ -86,7 +86,8 @@ def _stands_in(prompt: str, text: str, times: int) -> bool:
     if not text.strip():
         return False
     if len(text) < PIECE:
-        word = re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)")
+        # An escaped line break before it ends in a letter.
+        word = re.compile(rf"(?:(?<!\w)|(?<=\\[nrt])){re.escape(text.strip())}(?!\w)")
         return sum(1 for _ in islice(word.finditer(prompt), times)) == times
     return text in prompt if times == 1 else prompt.count(text) >= times
 
