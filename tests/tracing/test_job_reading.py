@@ -130,7 +130,7 @@ class AnyReader:
         return next(self._values)
 
     def given_documents(self, run: Run) -> list[Found]:
-        return []
+        return [self._document()]
 
     def context(self, root: Run) -> list[Found] | None:
         return None

@@ -159,3 +159,20 @@ def test_a_check_that_reads_all_documents_after_the_answer_changes_nothing() -> 
     check = Generated(f"{LONG} {OTHER} Is this right? {ANSWER}", "It is supported.")
 
     assert find_context(named, list, [answer, check], ANSWER).documents == named[:1]
+
+
+class Hostile:
+    """A value of the user's that lets nobody look at it."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("not for you")
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("not for you")
+
+
+def test_a_document_that_cannot_be_read_is_passed_over() -> None:
+    seen = [Document(Hostile(), id=Hostile()), Document(LONG, id=Hostile())]
+    found = find_context(None, lambda: seen, [Generated(f"{LONG} Q", ANSWER)], ANSWER)
+
+    assert found.documents == seen[1:]

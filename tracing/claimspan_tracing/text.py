@@ -24,6 +24,7 @@ from claimspan_tracing.shapes import is_mapping
 
 __all__ = [
     "MAX_JOINED",
+    "MAX_KEY_BYTES",
     "MAX_TEXT_BYTES",
     "Walk",
     "bounded",

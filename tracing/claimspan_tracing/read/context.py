@@ -9,7 +9,7 @@ from typing import Final, Literal
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import Generated, answering
 from claimspan_tracing.read.prompted import read_texts
-from claimspan_tracing.text import MAX_JOINED
+from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
 __all__ = ["Context", "ContextSource", "find_context"]
 
@@ -90,7 +90,7 @@ def _once(documents: Iterable[Document]) -> list[Document]:
     found: dict[tuple[str, str], Document] = {}
     room = MAX_CANDIDATES_CHARACTERS
     for document in documents:
-        key = str(document.id), _text(document)
+        key = bounded(document.id, MAX_KEY_BYTES), _text(document)
         if key in found:
             continue
         found[key] = document
@@ -101,5 +101,6 @@ def _once(documents: Iterable[Document]) -> list[Document]:
 
 
 def _text(document: Document) -> str:
-    text = document.text if isinstance(document.text, str) else str(document.text or "")
-    return text[:MAX_JOINED]  # no prompt that is looked at holds more
+    if isinstance(document.text, str):
+        return document.text[:MAX_JOINED]  # no prompt that is looked at holds more
+    return bounded(document.text, MAX_JOINED)

@@ -9,6 +9,7 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
@@ -32,7 +33,7 @@ from claimspan_tracing.job import (
 from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
-from claimspan_tracing.read.context import ContextSource, find_context
+from claimspan_tracing.read.context import Context, ContextSource, find_context
 from claimspan_tracing.read.messages import read_messages
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
 
@@ -196,12 +197,11 @@ def _context(
     of: _Record,
 ) -> tuple[tuple[Chunk, ...] | None, ContextSource]:
     """The chunks that the generator read, None for all that were retrieved; how that is known."""
-    found = find_context(
-        _try(of.guard, tree.reader.context, tree.root, None),
-        lambda: _candidates(tree, retrievals, of.guard),
-        _generated(generations),
-        response,
-    )
+    named = _try(of.guard, tree.reader.context, tree.root, None)
+    found = Context(named, "retriever" if named is None else "last_documents")
+    with of.guard:
+        candidates = partial(_candidates, tree, retrievals, of.guard)
+        found = find_context(named, candidates, _generated(generations), response)
     if found.documents is None:
         return None, found.source
     return first_chunks(of.chunk(document)[0] for document in found.documents), found.source

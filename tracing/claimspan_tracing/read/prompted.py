@@ -17,7 +17,7 @@ PIECE: Final = 40
 enough that texts about one subject do not share one by chance."""
 
 MAX_PIECES: Final = 8
-"""Pieces that are looked for of one text, spread over it; about."""
+"""About how many pieces of one text are looked for, spread over it."""
 
 _ESCAPED: Final = re.compile(r"[\"\\\n\t&<>']")
 """What JSON, HTML or Python writes in another way, among ASCII."""
