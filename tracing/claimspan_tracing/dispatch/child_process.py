@@ -314,8 +314,9 @@ def _import_path() -> str:
     The standard library comes first. An application may put a folder in front of it that has a
     ``json.py``: the application has imported its own ``json`` by then, but a new process has not.
     """
-    standard = [sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]
-    paths = [os.path.abspath(each) for each in (*standard, *sys.path)]
+    standard = (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED"))
+    known = [each for each in standard if each]  # not every build tells where its extensions are
+    paths = [os.path.abspath(each) for each in (*known, *sys.path)]
     return os.pathsep.join(dict.fromkeys(paths))
 
 
