@@ -64,6 +64,10 @@ class HaystackReader:
         self._query_key = query_key
         self._response_key = response_key
 
+    def is_query(self, root: Run) -> bool:
+        """Return False for a retriever that is called by itself."""
+        return root.kind is not RunKind.RETRIEVER
+
     def query(self, root: Run) -> object:
         """Return the user's question, which may be among the inputs of any component."""
         if self._query_key is not None:
@@ -93,6 +97,10 @@ class HaystackReader:
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents among the inputs of a component."""
         return [_document(document) for document in _documents(run.inputs) or ()]
+
+    def passages(self, run: Run) -> Sequence[str]:
+        """Return nothing: all texts are looked for as documents."""
+        return ()
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents of the last prompt, or of the last reader, before the answer.

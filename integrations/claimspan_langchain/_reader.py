@@ -86,6 +86,10 @@ class LangChainReader:
         self._query_key = query_key
         self._response_key = response_key
 
+    def is_query(self, root: Run) -> bool:
+        """Return False for a retriever that is called by itself."""
+        return root.kind is not RunKind.RETRIEVER
+
     def query(self, root: Run) -> object:
         """Return the text of the question in the input of the root."""
         if self._query_key is not None:
@@ -134,6 +138,10 @@ class LangChainReader:
         kept = [item.artifact for item in found if isinstance(item, ToolMessage)]
         found += [item for artifact in kept if is_list(artifact) for item in artifact]
         return [_document(item) for item in found if isinstance(item, LangChainDocument)]
+
+    def passages(self, run: Run) -> Sequence[str]:
+        """Return nothing: all texts are looked for as documents."""
+        return ()
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents in the prompt of a retrieval chain; None if it does not say."""

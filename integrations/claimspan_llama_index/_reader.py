@@ -92,6 +92,10 @@ class Call:
 class LlamaIndexReader:
     """Finds query, response, chunks and model in the runs of any LlamaIndex pipeline."""
 
+    def is_query(self, root: Run) -> bool:
+        """Return False for a retriever that is called by itself."""
+        return root.kind is not RunKind.RETRIEVER
+
     def query(self, root: Run) -> object:
         """Return the question that the root was asked, before any rewriting."""
         named = _call(root).flat()
@@ -124,6 +128,10 @@ class LlamaIndexReader:
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the nodes among the arguments of a call."""
         return [node for value in _call(run).arguments.values() for node in documents_of(value)]
+
+    def passages(self, run: Run) -> Sequence[str]:
+        """Return nothing: all texts are looked for as documents."""
+        return ()
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the nodes that response synthesizers were given, or the sources of the answer.

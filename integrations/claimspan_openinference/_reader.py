@@ -41,6 +41,10 @@ class SpanReader:
         """Where question and answer are, as the application says."""
         self._query_key, self._response_key = self.keys
 
+    def is_query(self, root: Run) -> bool:
+        """Return False for a retriever that is called by itself."""
+        return root.kind is not RunKind.RETRIEVER
+
     def query(self, root: Run) -> object:
         """Return the question in the root's input, which is a text or JSON."""
         return _text_of(_attributes(root).get(semconv.INPUT_VALUE), self._query_key, QUERY_KEYS)
@@ -72,6 +76,10 @@ class SpanReader:
         return None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return nothing: only retriever spans have documents."""
+        return ()
+
+    def passages(self, run: Run) -> Sequence[str]:
         """Return nothing: only retriever spans have documents."""
         return ()
 

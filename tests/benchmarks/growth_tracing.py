@@ -49,6 +49,9 @@ class NoExporter(SpanExporter):
 class PlainReader:
     """Reads runs whose inputs and outputs are plain values."""
 
+    def is_query(self, root: Run) -> bool:
+        return True
+
     def query(self, root: Run) -> object:
         return root.inputs
 
@@ -56,6 +59,9 @@ class PlainReader:
         return root.outputs
 
     def given_documents(self, run: Run) -> Sequence[Document]:
+        return ()
+
+    def passages(self, run: Run) -> Sequence[str]:
         return ()
 
     def context(self, root: Run) -> list[Document] | None:

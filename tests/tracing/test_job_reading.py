@@ -123,6 +123,9 @@ class AnyReader:
     def __init__(self, values: list[object]) -> None:
         self._values = itertools.cycle(values)
 
+    def is_query(self, root: Run) -> bool:
+        return True
+
     def query(self, root: Run) -> object:
         return next(self._values)
 
@@ -131,6 +134,9 @@ class AnyReader:
 
     def given_documents(self, run: Run) -> list[Found]:
         return [self._document()]
+
+    def passages(self, run: Run) -> list[str]:
+        return ["text of a search"]
 
     def context(self, root: Run) -> list[Found] | None:
         return None

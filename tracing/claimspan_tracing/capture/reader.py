@@ -75,6 +75,13 @@ class Reader(Protocol):
     Where a method raises, the one value that it was asked for is empty, and the fault is counted.
     """
 
+    def is_query(self, root: Run) -> bool:
+        """Whether a question was asked, as far as the framework's own types tell.
+
+        False for what builds an index, embeds, judges an answer, or retrieves and does no more.
+        """
+        ...
+
     def query(self, root: Run) -> object:
         """Return what the user asked; None where it cannot be found."""
         ...
@@ -99,6 +106,15 @@ class Reader(Protocol):
         """Return the documents in the input of a run; nothing where it has none.
 
         They count only where they stand in the prompt of the answer.
+        """
+        ...
+
+    def passages(self, run: Run) -> Sequence[str]:
+        """Return texts of a run that a generator may have read as evidence, and that are no documents.
+
+        Such as what a search returned as a plain text. They count only where they stand in the
+        prompt of the answer, and no document explains them. The results of tools among the messages
+        of a prompt need not be returned: ``Generation.messages`` has them.
         """
         ...
 

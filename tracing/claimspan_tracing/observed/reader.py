@@ -68,6 +68,10 @@ class ObservedReader:
         self._query_key = query_key
         self._response_key = response_key
 
+    def is_query(self, root: Run) -> bool:
+        """Return True: the code says so by recording it."""
+        return True
+
     def query(self, root: Run) -> object:
         """Return the question."""
         asked = root.inputs
@@ -99,6 +103,10 @@ class ObservedReader:
         return None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return nothing: what was not said is not known."""
+        return ()
+
+    def passages(self, run: Run) -> Sequence[str]:
         """Return nothing: what was not said is not known."""
         return ()
 

@@ -137,6 +137,10 @@ class _Calls:
 class _FunctionReader:
     """Reads the one or two runs of a call."""
 
+    def is_query(self, root: Run) -> bool:
+        """Return True: a function is called with a question."""
+        return True
+
     def query(self, root: Run) -> object:
         """Return the question."""
         return root.inputs
@@ -156,6 +160,10 @@ class _FunctionReader:
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return nothing: a function is given a question."""
+        return ()
+
+    def passages(self, run: Run) -> Sequence[str]:
+        """Return nothing: a function returns its chunks."""
         return ()
 
     def context(self, root: Run) -> Sequence[Document] | None:
