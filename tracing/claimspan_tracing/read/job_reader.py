@@ -5,7 +5,7 @@ After this no framework object is referred to.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -49,7 +49,7 @@ are joined."""
 TOOL: Final = "tool"
 """Role of a message that has what a tool returned."""
 
-TOLD: Final = frozenset({"system", "user"})
+TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
 
 
@@ -142,7 +142,7 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
         Generated(
             bounded(each.prompt, MAX_PROMPT_BYTES),
             bounded(each.completion, MAX_TEXT_BYTES),
-            _texts_of(each, {TOOL}),
+            _texts_of(each, (TOOL,)),
             _texts_of(each, TOLD),
         )
         for run, each in generations
@@ -150,7 +150,7 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
     ]
 
 
-def _texts_of(generation: Generation, roles: Container[object]) -> tuple[str, ...]:
+def _texts_of(generation: Generation, roles: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(bounded(t, MAX_TEXT_BYTES) for role, t in generation.messages if role in roles)
 
 
