@@ -11,12 +11,12 @@ import contextlib
 from asyncio import CancelledError
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar, Token
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 
 from haystack.tracing.tracer import Span, Tracer
 
 from claimspan_haystack._reader import is_streaming, kind_of, root_name
-from claimspan_tracing.adapters import Capture, Monitor, RunKind, is_suppressed
+from claimspan_tracing.adapters import Capture, Monitor, RunKind, is_suppressed, leave_out
 
 __all__ = ["ClaimspanTracer"]
 
@@ -85,6 +85,9 @@ _current: Final[ContextVar[Mapping[Capture, Step]]] = ContextVar("claimspan_hays
 in the context of whoever reads the generator. Haystack passes the pipeline's span as the parent of
 its components, so it is not needed here.
 """
+
+# A query of another framework that begins in a component would keep what the component was given.
+leave_out(cast(ContextVar[object], _current), {})
 
 
 class ClaimspanSpan(Span):

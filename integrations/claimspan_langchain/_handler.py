@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Unpack
+from contextvars import ContextVar
+from typing import Any, Unpack, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables.config import var_child_runnable_config
 
 from claimspan_langchain._reader import LangChainReader
 from claimspan_tracing import semconv
@@ -21,12 +23,17 @@ from claimspan_tracing.adapters import (
     MonitorOptions,
     RunKind,
     default_monitor,
+    leave_out,
     open_capture,
 )
 
 __all__ = ["ClaimspanCallbackHandler"]
 
 _Serialized = dict[str, Any] | None
+
+# A node of LangGraph runs with a config that holds the graph's loop. A query of another framework
+# that begins in the node would keep it, with all of its state.
+leave_out(cast(ContextVar[object], var_child_runnable_config), None)
 
 
 class ClaimspanCallbackHandler(BaseCallbackHandler):

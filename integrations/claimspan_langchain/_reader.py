@@ -186,11 +186,11 @@ class LangChainReader:
         """Whether the graph waits for a person, or the task was cancelled."""
         if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
             return True
-        if isinstance(root.error, asyncio.CancelledError):
+        if root.failed_with(asyncio.CancelledError):
             return True
         # In a stream the output lacks the key, and only the waiting node fails. The exception is
         # compared by name because langgraph is no dependency of this package.
-        return any(type(run.error).__name__ == "GraphInterrupt" for run in root.tree.runs)
+        return any(run.error and run.error.__name__ == "GraphInterrupt" for run in root.tree.runs)
 
     def _last_completion(self, root: Run) -> str:
         """Return what the last generator answered, for an output of unknown shape.

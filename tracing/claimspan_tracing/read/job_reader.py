@@ -305,7 +305,7 @@ def _status(
     """The state that the pipeline's result leads to, with a reason; None to evaluate."""
     root = tree.root
     # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
-    if interrupted or isinstance(root.error, asyncio.CancelledError):
+    if interrupted or root.failed_with(asyncio.CancelledError):
         return Status.INTERRUPTED, ""
     if root.end is None:
         return Status.ABANDONED, "the run never ended"
@@ -328,7 +328,7 @@ def _is_abandoned(tree: RunTree) -> bool:
     """Whether the reader of a stream left: its generator was closed, or still runs."""
     root = tree.root
     if root.error is not None:
-        return isinstance(root.error, GeneratorExit)
+        return root.failed_with(GeneratorExit)
     return root.outputs is None or any(r.end is None for r in tree.of_kind(RunKind.GENERATOR))
 
 
@@ -339,7 +339,9 @@ def _ended(root: Run) -> int:
 
 def _error_type(run: Run) -> str:
     # A closed stream and a cancelled task end in a BaseException, and are no errors.
-    return clean(type(run.error).__qualname__) if isinstance(run.error, Exception) else ""
+    if run.error is None or not run.failed_with(Exception):
+        return ""
+    return clean(run.error.__qualname__)
 
 
 def _is_completed(run: Run) -> bool:
