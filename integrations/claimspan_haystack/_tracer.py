@@ -129,11 +129,15 @@ class ClaimspanSpan(Span):
         return self.theirs.get_correlation_data_for_logs()
 
     def __getattr__(self, name: str) -> Any:
-        return _attribute(self, name)
+        # What Haystack's interface lacks. ``copy`` and ``pickle`` ask an object that has no
+        # ``theirs`` yet for special methods.
+        if name == "theirs" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.theirs, name)
 
 
 class ClaimspanTracer(Tracer):
-    """Reports every operation to a capture, and wraps the tracer that was enabled before."""
+    """Reports every operation to a capture, and passes it on to Haystack's tracer."""
 
     def __init__(self, theirs: Tracer, monitor: Monitor, capture: Capture) -> None:
         """Wrap a tracer."""
@@ -141,7 +145,7 @@ class ClaimspanTracer(Tracer):
         self.monitor = monitor
         self.capture = capture
         self.capturing = True
-        """False after ``undo``, where another package's tracer still wraps this one."""
+        """False after ``undo``, where another package still calls this one."""
 
     @contextlib.contextmanager
     def trace(
@@ -176,9 +180,6 @@ class ClaimspanTracer(Tracer):
             if inner is not None and step is not None and self.capturing:
                 return ClaimspanSpan(inner, step, self.capture)
         return inner
-
-    def __getattr__(self, name: str) -> Any:
-        return _attribute(self, name)
 
     def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
         with self.capture.guard:
@@ -239,11 +240,3 @@ class ClaimspanTracer(Tracer):
             # is an abandoned stream, not a cancelled task.
             error = GeneratorExit()
         self.capture.fail(step.id, error, inputs=step.inputs, kind=kind)
-
-
-def _attribute(wrapper: ClaimspanSpan | ClaimspanTracer, name: str) -> Any:
-    """Return an attribute of the wrapped object that Haystack's interface lacks, like ``flush``."""
-    # ``copy`` and ``pickle`` ask an object that has no ``theirs`` yet for special methods.
-    if name == "theirs" or name.startswith("__"):
-        raise AttributeError(name)
-    return getattr(wrapper.theirs, name)
