@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from claimspan import Evaluations
 from claimspan.cli.main import SUMMARIES
 from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
 from claimspan.metrics import METRICS as METRIC_NAMES
@@ -31,13 +32,14 @@ PRODUCTION: Final = ROOT / "docs" / "production.md"
 BACKENDS: Final = ROOT / "docs" / "backends.md"
 RELIABILITY: Final = ROOT / "docs" / "reliability.md"
 QUICKSTART: Final = ROOT / "docs" / "quickstart.md"
+EVALUATION: Final = ROOT / "docs" / "evaluation.md"
 TROUBLESHOOTING: Final = ROOT / "docs" / "troubleshooting.md"
 PAGES: Final = (
     PRODUCTION,
     ROOT / "docs" / "sampling.md",
     BACKENDS,
     RELIABILITY,
-    ROOT / "docs" / "evaluation.md",
+    EVALUATION,
     ROOT / "docs" / "benchmarks.md",
     QUICKSTART,
     ROOT / "docs" / "index.md",
@@ -242,6 +244,21 @@ def test_every_score_and_attribute_of_the_pages_on_scores_exists() -> None:
     assert shown
     assert set(re.findall(r"`(claimspan\.[a-z_.]+)`", text)) <= known
     assert {*METRIC_NAMES, *(status.value for status in Status)} >= shown
+
+
+# --- docs/evaluation.md ---
+
+
+def test_the_table_of_the_guide_to_evaluation_is_what_its_block_makes() -> None:
+    block = next(text for _, text in texts_of(EVALUATION) if "evaluate_many" in text)
+    names: dict[str, object] = {}
+    # The text is our own guide, and this test exists to run it.
+    exec(compile(block, "evaluation.md", "exec"), names)  # noqa: S102 - see above
+    evaluations = names["evaluations"]
+    assert isinstance(evaluations, Evaluations)
+
+    rows = [(row["id"], row["faithfulness"], row["abstained"]) for row in evaluations.table()]
+    assert rows == [("q1", 0.0, False), ("q2", None, True)]
 
 
 # --- docs/reliability.md ---
