@@ -93,8 +93,6 @@ class Evaluations(Sequence[Evaluation]):
         mine, theirs = (self._records, self._evaluations), (other.records, tuple(other))
         return mine == theirs
 
-    __hash__ = None  # type: ignore[assignment] # as of every value with mappings in it
-
     def __repr__(self) -> str:
         failed = sum(each.error is not None for each in self._evaluations)
         return f"<Evaluations of {len(self)} records, {failed} failed>"
