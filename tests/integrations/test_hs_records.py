@@ -3,6 +3,7 @@
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,8 @@ from pydantic import BaseModel
 
 import claimspan_haystack
 from claimspan.testing import ScriptedJudge
+from claimspan_tracing.decide.facts import Facts
+from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from hs_components import Embedder
@@ -56,6 +59,18 @@ every_way = pytest.mark.parametrize("way", WAYS)
 @pytest.fixture
 def judge() -> ScriptedJudge:
     return ScriptedJudge()
+
+
+class Gate:
+    """A sampler that evaluates all, and holds the worker at its first record until it is opened."""
+
+    def __init__(self) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+
+    def decide(self, facts: Facts) -> Decision:
+        self.entered.set()
+        assert self.opened.wait(20)
+        return Decision(sampled=True, rate=1.0, reason="all")
 
 
 @pytest.fixture
@@ -116,17 +131,669 @@ def reuse_data(outputs: dict[str, Any], data: dict[str, Any]) -> None:
     data["shelf"]["query"] = data["prompt"]["question"] = data["builder"]["query"] = "next"
 
 
+def append_to_history(outputs: dict[str, Any], data: dict[str, Any]) -> None:
+    history: list[ChatMessage] = data["llm"]["messages"]
+    history.append(outputs["llm"]["replies"][0])
+    history.append(ChatMessage.from_user("And the bridge?"))
+    outputs["llm"]["replies"].append(ChatMessage.from_assistant("Something else."))
+
+
+def while_nobody_reads(run: Any, change: Any) -> CapturedRecord:
+    """Run, change what went in and came out, and only then let the worker read it."""
+    gate = Gate()
+    with InMemoryMonitor(sample=gate) as monitor:
+        undo = claimspan_haystack.instrument(monitor)
+        try:
+            plain_rag("First.").run(asking("first"))
+            assert gate.entered.wait(20)
+            change(*run())
+        finally:
+            undo()
+            gate.opened.set()
+        _, record = monitor.records()
+    return record
+
+
 @every_way
 @pytest.mark.parametrize("change", [shorten, change_answers, reuse_data])
 def test_what_the_application_changes_after_the_run_leaves_the_record_as_it_was(
-    monitor: InMemoryMonitor, way: str, change: Any
+    way: str, change: Any
 ) -> None:
     pipeline = plain_rag()
     pipeline.add_component("builder", AnswerBuilder())
     pipeline.connect("llm.replies", "builder.replies")
     data = asking() | {"builder": {"query": QUESTION}}
-    monitor.hold = None if False else None  # type: ignore[attr-defined]
-    outputs = run_in(way, pipeline, data, include_outputs_from={"shelf"})
-    change(outputs, data)
+
+    def run() -> tuple[dict[str, Any], dict[str, Any]]:
+        return run_in(way, pipeline, data, include_outputs_from={"shelf"}), data
+
+    judged(while_nobody_reads(run, change), FACTS)
+
+
+def test_a_history_that_is_appended_to_leaves_the_record_as_it_was() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("llm", Says(ANSWER))
+    data = {"llm": {"messages": [ChatMessage.from_user(QUESTION)]}}
+
+    record = while_nobody_reads(lambda: (pipeline.run(data), data), append_to_history)
+
+    assert read(record)[:2] == (QUESTION, ANSWER)
+    (generator,) = record.job.runs
+    assert len(getattr(generator, "messages")) == 1  # noqa: B009 - of a generator's run alone
+
+
+# --- which answer, and by what -------------------------------------------------------------------
+
+
+@every_way
+def test_the_answer_of_a_plain_pipeline_is_judged_by_its_prompt(
+    monitor: InMemoryMonitor, way: str
+) -> None:
+    run_in(way, plain_rag(), asking())
+
+    judged(monitor.only_record(), FACTS)
+
+
+def test_a_streamed_answer_is_judged_as_any_other(monitor: InMemoryMonitor) -> None:
+    words: list[str] = []
+    data = asking() | {"llm": {"streaming_callback": lambda chunk: words.append(chunk.content)}}
+    plain_rag().run(data)
+
+    assert "".join(words).strip() == ANSWER
+    judged(monitor.only_record(), FACTS)
+
+
+GRADES = ["yes", "Yes.", '{"binary_score": "yes", "reason": "It is in the documents."}']
+
+
+def graded_rag(grade: str, *, builds_answer: bool) -> Pipeline:
+    pipeline = plain_rag()
+    template = "Is this in the documents?\n" + DOCUMENTS + "{{ replies[0].text }}"
+    pipeline.add_component("question_back", chat_prompt(template))
+    pipeline.add_component("second", Says(grade))
+    pipeline.connect("shelf.documents", "question_back.documents")
+    pipeline.connect("llm.replies", "question_back.replies")
+    pipeline.connect("question_back.prompt", "second.messages")
+    if builds_answer:
+        pipeline.add_component("builder", AnswerBuilder())
+        pipeline.connect("llm.replies", "builder.replies")
+    return pipeline
+
+
+@every_way
+@pytest.mark.parametrize("grade", GRADES)
+@pytest.mark.parametrize("shows", ["builder", "llm", "nothing"])
+def test_what_a_grader_says_after_the_answer_is_not_the_answer(
+    monitor: InMemoryMonitor, way: str, grade: str, shows: str
+) -> None:
+    pipeline = graded_rag(grade, builds_answer=shows == "builder")
+    data = asking() | ({"builder": {"query": QUESTION}} if shows == "builder" else {})
+    run_in(way, pipeline, data, include_outputs_from={"llm"} if shows == "llm" else set())
+
+    judged(monitor.only_record(), FACTS)
+
+
+def test_a_short_answer_after_a_rewritten_question_is_no_grade(monitor: InMemoryMonitor) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("rewrite", SaysText("tower metres"))
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.add_component("first", OutputAdapter("{{ replies[0] }}", str))
+    pipeline.add_component("prompt", PromptBuilder(DOCUMENTS + "{{ short }}\n{{ question }}"))
+    pipeline.add_component("llm", SaysText("Yes"))
+    pipeline.connect("rewrite.replies", "first.replies")
+    pipeline.connect("first.output", "shelf.query")
+    pipeline.connect("first.output", "prompt.short")
+    pipeline.connect("shelf.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.prompt")
+    pipeline.run({"rewrite": {"prompt": "Shorten it"}, "prompt": {"question": QUESTION}})
+
+    record = monitor.only_record()
+    judged(record, FACTS, "Yes")
+    assert [getattr(run, "query", None) for run in record.job.runs][1] == "tower metres"
+
+
+class Height(BaseModel):
+    answer: str
+    metres: int
+
+
+def as_model(reply: str) -> Height:
+    return Height(answer=reply, metres=330)
+
+
+def test_an_answer_that_is_json_is_read_as_its_text(monitor: InMemoryMonitor) -> None:
+    reply = json.dumps({"metres": 330, "answer": ANSWER})
+    plain_rag(reply).run(asking())
+
+    judged(monitor.only_record(), FACTS)
+
+
+def test_an_answer_without_a_known_field_is_all_of_its_texts(monitor: InMemoryMonitor) -> None:
+    plain_rag('```json\n{"height": "330 metres", "since": "March 2022", "n": 3}\n```').run(asking())
+
+    judged(monitor.only_record(), FACTS, "330 metres\nMarch 2022")
+
+
+@pytest.mark.parametrize(
+    ("template", "kind"),
+    [("{{ replies | as_dict }}", dict), ("{{ replies | as_model }}", Height)],
+)
+def test_a_structured_output_is_read_as_its_text(
+    monitor: InMemoryMonitor, template: str, kind: type
+) -> None:
+    filters = {
+        "as_dict": lambda replies: {"metres": 330, "answer": replies[0].text},
+        "as_model": lambda replies: as_model(replies[0].text),
+    }
+    pipeline = plain_rag()
+    adapter = OutputAdapter(template, kind, custom_filters=filters, unsafe=True)
+    pipeline.add_component("adapter", adapter)
+    pipeline.connect("llm.replies", "adapter.replies")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), FACTS)
+
+
+# --- loops and fallbacks -------------------------------------------------------------------------
+
+
+def test_a_draft_that_a_validator_sends_back_does_not_count(monitor: InMemoryMonitor) -> None:
+    schema = {
+        "type": "object",
+        "required": ["answer"],
+        "properties": {"answer": {"type": "string"}},
+    }
+    pipeline = Pipeline(max_runs_per_component=3)
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.add_component("prompt", chat_prompt())
+    pipeline.add_component("again", BranchJoiner(list[ChatMessage]))
+    pipeline.add_component("llm", Says("A draft of no use.", json.dumps({"answer": ANSWER})))
+    pipeline.add_component("validator", JsonSchemaValidator(schema))
+    pipeline.connect("shelf.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "again")
+    pipeline.connect("again", "llm.messages")
+    pipeline.connect("llm.replies", "validator.messages")
+    pipeline.connect("validator.validation_error", "again")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), FACTS)
+
+
+def corrective() -> Pipeline:
+    """The tutorial on conditional routing: the web is searched where the documents do not do."""
+    asked_again = "Say no_answer, or answer by the documents.\n"
+    routes: list[Any] = [
+        {
+            "condition": "{{ 'no_answer' in replies[0].text }}",
+            "output": "{{ query }}",
+            "output_name": "go_to_websearch",
+            "output_type": str,
+        },
+        {
+            "condition": "{{ 'no_answer' not in replies[0].text }}",
+            "output": "{{ replies[0].text }}",
+            "output_name": "answer",
+            "output_type": str,
+        },
+    ]
+    pipeline = ASYNC_PIPELINE()
+    pipeline.add_component("shelf", Shelf(facts(1, 2)))
+    pipeline.add_component("prompt", chat_prompt(asked_again + DOCUMENTS + "{{ question }}"))
+    pipeline.add_component("llm", Says("no_answer"))
+    pipeline.add_component("router", ConditionalRouter(routes))
+    pipeline.add_component("web", Shelf([WEB]))
+    pipeline.add_component("web_prompt", chat_prompt())
+    pipeline.add_component("web_llm", Says(ANSWER))
+    pipeline.connect("shelf.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.connect("llm.replies", "router.replies")
+    pipeline.connect("router.go_to_websearch", "web.query")
+    pipeline.connect("router.go_to_websearch", "web_prompt.question")
+    pipeline.connect("web.documents", "web_prompt.documents")
+    pipeline.connect("web_prompt.prompt", "web_llm.messages")
+    return pipeline
+
+
+@every_way
+def test_documents_that_a_fallback_replaces_do_not_count(
+    monitor: InMemoryMonitor, way: str
+) -> None:
+    run_in(way, corrective(), asking() | {"router": {"query": QUESTION}})
+
+    judged(monitor.only_record(), [str(WEB.content)])
+
+
+def test_a_fixed_text_in_place_of_a_draft_is_the_answer(monitor: InMemoryMonitor) -> None:
+    sorry = "I am sorry, I cannot say."
+    routes: list[Any] = [
+        {
+            "condition": "{{ 'draft' in replies[0].text }}",
+            "output": sorry,
+            "output_name": "fallback",
+            "output_type": str,
+        },
+        {
+            "condition": "{{ True }}",
+            "output": "{{ replies[0].text }}",
+            "output_name": "answer",
+            "output_type": str,
+        },
+    ]
+    pipeline = plain_rag("A draft of no use.")
+    pipeline.add_component("router", ConditionalRouter(routes))
+    pipeline.connect("llm.replies", "router.replies")
+    pipeline.run(asking())
+
+    assert read(monitor.only_record())[:2] == (QUESTION, sorry)
+
+
+# --- what is no query ----------------------------------------------------------------------------
+
+
+def indexing(*, writes: bool = True) -> Pipeline:
+    pipeline = Pipeline()
+    pipeline.add_component("cleaner", DocumentCleaner())
+    splitter = DocumentSplitter(split_by="word", split_length=8, split_overlap=0)
+    pipeline.add_component("splitter", splitter)
+    pipeline.connect("cleaner.documents", "splitter.documents")
+    if writes:
+        pipeline.add_component("writer", DocumentWriter(InMemoryDocumentStore()))
+        pipeline.connect("splitter.documents", "writer.documents")
+    return pipeline
+
+
+@component
+class TextFileToDocument:
+    """A converter, which is told where documents are."""
+
+    @component.output_types(documents=list[Document])
+    def run(self, sources: list[str]) -> dict[str, Any]:
+        return {"documents": facts()}
+
+
+@component
+class Encyclopedia:
+    """Takes a title as a retriever would take a question."""
+
+    @component.output_types(documents=list[Document])
+    def run(self, title: str) -> dict[str, Any]:
+        return {"documents": facts()}
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_building_an_index_is_no_query_and_its_corpus_is_on_no_span(
+    monitor: InMemoryMonitor, judge: ScriptedJudge, writes: bool
+) -> None:
+    pipeline = indexing(writes=writes)
+    pipeline.add_component("converter", TextFileToDocument())
+    pipeline.connect("converter.documents", "cleaner.documents")
+    pipeline.run({"converter": {"sources": ["a.txt"]}})
+
+    never_judged(monitor, judge)
+    assert documents_on_spans(monitor) == []
+
+
+def test_what_is_looked_up_for_an_index_is_on_no_span(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    pipeline = indexing()
+    pipeline.add_component("pages", Encyclopedia())
+    pipeline.connect("pages.documents", "cleaner.documents")
+    pipeline.run({"pages": {"title": "Eiffel Tower"}})
+
+    never_judged(monitor, judge)
+    assert documents_on_spans(monitor) == []
+
+
+def test_an_index_with_a_summary_of_each_document_is_no_query(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("prompt", chat_prompt("Sum up:\n" + DOCUMENTS))
+    pipeline.add_component("llm", Says("A tower, a bridge and a tunnel."))
+    adapter = OutputAdapter(
+        "{{ replies | as_documents }}",
+        list[Document],
+        custom_filters={"as_documents": lambda replies: [Document(content=replies[0].text)]},
+        unsafe=True,
+    )
+    pipeline.add_component("adapter", adapter)
+    pipeline.add_component("writer", DocumentWriter(InMemoryDocumentStore()))
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.connect("llm.replies", "adapter.replies")
+    pipeline.connect("adapter.output", "writer.documents")
+    pipeline.run({"prompt": {"documents": facts()}})
+
+    record = monitor.only_record()
+    assert not claims_a_query(record, monitor)
+
+
+def claims_a_query(record: CapturedRecord, monitor: InMemoryMonitor) -> bool:
+    return record.status == "evaluated"
+
+
+def hybrid() -> Pipeline:
+    store = InMemoryDocumentStore()
+    store.write_documents([Document(id=each.id, content=each.content) for each in facts()])
+    for document in store.filter_documents():
+        document.embedding = [1.0, 0.5]
+    pipeline = ASYNC_PIPELINE()
+    pipeline.add_component("embedder", Embedder())
+    pipeline.add_component("vectors", InMemoryEmbeddingRetriever(store))
+    pipeline.add_component("words", InMemoryBM25Retriever(store))
+    pipeline.add_component("joiner", DocumentJoiner())
+    pipeline.connect("embedder.embedding", "vectors.query_embedding")
+    pipeline.connect("vectors", "joiner")
+    pipeline.connect("words", "joiner")
+    return pipeline
+
+
+@every_way
+def test_retrieval_alone_is_no_query(
+    monitor: InMemoryMonitor, judge: ScriptedJudge, way: str
+) -> None:
+    run_in(way, hybrid(), {"embedder": {"text": QUESTION}, "words": {"query": QUESTION}})
+
+    never_judged(monitor, judge)
+    assert documents_on_spans(monitor) != []
+
+
+@pytest.mark.parametrize("shows", [False, True])
+def test_a_query_that_is_rewritten_for_retrieval_alone_is_no_answer(
+    monitor: InMemoryMonitor, judge: ScriptedJudge, shows: bool
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("prompt", PromptBuilder("Write a passage on {{ question }}"))
+    pipeline.add_component("llm", SaysText("The tower is 300 metres high."))
+    pipeline.add_component("first", OutputAdapter("{{ replies[0] }}", str))
+    pipeline.add_component("embedder", Embedder())
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.connect("prompt.prompt", "llm.prompt")
+    pipeline.connect("llm.replies", "first.replies")
+    pipeline.connect("first.output", "embedder.text")
+    pipeline.connect("first.output", "shelf.query")
+    pipeline.run(
+        {"prompt": {"question": QUESTION}},
+        include_outputs_from={"llm", "first"} if shows else set(),
+    )
+
+    never_judged(monitor, judge)
+
+
+@component
+class FaithfulnessEvaluator:
+    """As Haystack's own, with a scripted model."""
+
+    @component.output_types(
+        score=float, individual_scores=list[float], results=list[dict[str, Any]]
+    )
+    def run(
+        self, questions: list[str], contexts: list[list[str]], predicted_answers: list[str]
+    ) -> dict[str, Any]:
+        results = [{"statements": [answer], "score": 1.0} for answer in predicted_answers]
+        return {"score": 1.0, "individual_scores": [1.0], "results": results}
+
+
+def test_an_evaluation_is_no_query(monitor: InMemoryMonitor, judge: ScriptedJudge) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("faithfulness", FaithfulnessEvaluator())
+    pipeline.run(
+        {
+            "faithfulness": {
+                "questions": [QUESTION],
+                "contexts": [FACTS],
+                "predicted_answers": [ANSWER],
+            }
+        }
+    )
+
+    never_judged(monitor, judge)
+
+
+# --- where the question is, and what is said before ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"question": QUESTION}, {"user": {"question": QUESTION}, "filters": {"text": "x"}}],
+)
+def test_a_question_among_the_variables_of_a_template(
+    monitor: InMemoryMonitor, variables: dict[str, Any]
+) -> None:
+    pipeline = Pipeline()
+    name = "question" if "question" in variables else "user.question"
+    builder = ChatPromptBuilder([ChatMessage.from_user(DOCUMENTS + f"{{{{ {name} }}}}")])
+    pipeline.add_component("prompt", builder)
+    pipeline.add_component("llm", Says(ANSWER))
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"prompt": {"template_variables": variables, "documents": facts()}})
+
+    judged(monitor.only_record(), FACTS)
+
+
+HISTORY = [
+    ChatMessage.from_user("How long is the bridge?"),
+    ChatMessage.from_assistant("The bridge is 2460 metres long."),
+]
+
+
+def conversational(*replies: str) -> Pipeline:
+    """The tutorial on conversations: the question is rephrased by the history."""
+    pipeline = ASYNC_PIPELINE()
+    pipeline.add_component("rephrase", PromptBuilder("Rephrase: {{ query }}"))
+    pipeline.add_component("rewriter", SaysText(replies[0]))
+    pipeline.add_component("first", OutputAdapter("{{ replies[0] }}", str))
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.add_component("history", ListJoiner(list[ChatMessage]))
+    pipeline.add_component("prompt", chat_prompt())
+    pipeline.add_component("llm", Says(replies[1]))
+    pipeline.connect("rephrase.prompt", "rewriter.prompt")
+    pipeline.connect("rewriter.replies", "first.replies")
+    pipeline.connect("first.output", "shelf.query")
+    pipeline.connect("shelf.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "history.values")
+    pipeline.connect("history.values", "llm.messages")
+    return pipeline
+
+
+@every_way
+def test_the_last_turn_is_the_question_and_its_rewriting_what_the_retriever_was_asked(
+    monitor: InMemoryMonitor, way: str
+) -> None:
+    pipeline = conversational("height of the tower", ANSWER)
+    data = {
+        "rephrase": {"query": QUESTION},
+        "prompt": {"question": QUESTION},
+        "history": {"values": HISTORY},
+    }
+    run_in(way, pipeline, data)
+
+    record = monitor.only_record()
+    judged(record, FACTS)
+    assert [run.query for run in record.job.runs if hasattr(run, "query")] == [
+        "height of the tower"
+    ]
+
+
+def test_the_last_human_turn_of_a_history_is_the_question(monitor: InMemoryMonitor) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("llm", Says(ANSWER))
+    turns = [*HISTORY, ChatMessage.from_user(QUESTION)]
+    pipeline.run({"llm": {"messages": turns}})
+
+    assert read(monitor.only_record())[:2] == (QUESTION, ANSWER)
+
+
+@component
+class Memory:
+    """A store of messages that returns a conversation."""
+
+    @component.output_types(messages=list[ChatMessage])
+    def run(self, chat: str) -> dict[str, Any]:
+        return {"messages": HISTORY}
+
+
+def test_a_turn_that_says_nothing_has_not_the_answer_of_the_one_before(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    pipeline = conversational("height of the tower", "")
+    pipeline.add_component("memory", Memory())
+    pipeline.connect("memory.messages", "history.values")
+    data = {
+        "rephrase": {"query": QUESTION},
+        "prompt": {"question": QUESTION},
+        "memory": {"chat": "c1"},
+    }
+    pipeline.run(data, include_outputs_from={"memory"})
+
+    never_judged(monitor, judge)
+
+
+# --- agents and their tools ----------------------------------------------------------------------
+
+
+@component
+class Calls:
+    """A chat model that calls a tool once, and then answers."""
+
+    def __init__(self, answer: str = ANSWER, tool: str = "look_up") -> None:
+        self.answer = answer
+        self.tool = tool
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
+        if any(message.tool_call_results for message in messages):
+            return {"replies": [ChatMessage.from_assistant(self.answer)]}
+        call = ToolCall(tool_name=self.tool, arguments={"query": "tower"})
+        return {"replies": [ChatMessage.from_assistant("Let me see.", tool_calls=[call])]}
+
+
+def agent(tool: Any, answer: str = ANSWER, **options: Any) -> Agent:
+    generator: Any = Calls(answer)
+    return Agent(chat_generator=generator, tools=[tool], **options)
+
+
+def look_up(query: str) -> str:
+    return FACTS[0]
+
+
+PARAMETERS = {"type": "object", "properties": {"query": {"type": "string"}}}
+TEXT_TOOL = Tool("look_up", "Looks something up", PARAMETERS, look_up)
+
+
+@pytest.mark.parametrize("way", ["run", "run_async"])
+def test_the_result_of_a_tool_stands_in_the_messages_of_the_answer(
+    monitor: InMemoryMonitor, way: str
+) -> None:
+    pipeline = ASYNC_PIPELINE()
+    pipeline.add_component("agent", agent(TEXT_TOOL))
+    run_in(way, pipeline, {"agent": {"messages": [*HISTORY, ChatMessage.from_user(QUESTION)]}})
+
+    record = monitor.only_record()
+    assert read(record)[:2] == (QUESTION, ANSWER)
+    said = [(m.role, m.text) for m in getattr(record.job.runs[-1], "messages")]  # noqa: B009 - of a generator's run alone
+    assert ("tool", FACTS[0]) in said
+
+
+def test_an_agent_that_never_comes_to_an_answer_has_none(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    pipeline = Pipeline()
+    tool = ComponentTool(Shelf(facts()), name="look_up", description="Looks something up")
+    pipeline.add_component("agent", agent(tool, max_agent_steps=1))
+    pipeline.run({"agent": {"messages": [*HISTORY, ChatMessage.from_user(QUESTION)]}})
+
+    never_judged(monitor, judge)
+
+
+def test_an_agent_over_a_retriever_is_judged_by_what_its_model_read(
+    monitor: InMemoryMonitor,
+) -> None:
+    tool = ComponentTool(
+        Shelf(facts(0, 1)),
+        name="look_up",
+        description="Looks something up",
+        outputs_to_string={"source": "documents", "handler": joined},
+        outputs_to_state={"documents": {"source": "documents"}},
+    )
+    pipeline = Pipeline()
+    state = {"documents": {"type": list[Document]}}
+    pipeline.add_component("agent", agent(tool, state_schema=state))
+    pipeline.run({"agent": {"messages": [ChatMessage.from_user(QUESTION)]}})
+
+    judged(monitor.only_record(), FACTS[:1])
+
+
+def joined(documents: list[Document]) -> str:
+    return str(documents[0].content)
+
+
+# --- retrieval in Haystack's other ways ------------------------------------------------------------
+
+
+def test_a_window_around_a_sentence_is_what_was_read(monitor: InMemoryMonitor) -> None:
+    store = InMemoryDocumentStore()
+    meta = [{"source_id": "s", "split_id": n, "split_idx_start": 100 * n} for n in range(3)]
+    store.write_documents([Document(id=f"f{n}", content=FACTS[n], meta=meta[n]) for n in range(3)])
+    pipeline = Pipeline()
+    pipeline.add_component("words", InMemoryBM25Retriever(store, top_k=1))
+    pipeline.add_component("window", SentenceWindowRetriever(store, window_size=1))
+    pipeline.add_component("prompt", chat_prompt())
+    pipeline.add_component("llm", Says(ANSWER))
+    pipeline.connect("words.documents", "window.retrieved_documents")
+    pipeline.connect("window.context_documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"words": {"query": QUESTION}, "prompt": {"question": QUESTION}})
+
+    judged(monitor.only_record(), FACTS[:2])
+
+
+def test_the_parent_of_merged_leaves_is_what_was_read(monitor: InMemoryMonitor) -> None:
+    parent = Document(
+        id="parent", content=" ".join(FACTS[:2]), meta={"__level": 1, "__children_ids": ["a", "b"]}
+    )
+    leaves = [
+        Document(id=name, content=text, meta={"__level": 2, "__parent_id": "parent"})
+        for name, text in zip("ab", FACTS, strict=False)
+    ]
+    for each in leaves:
+        each.meta["__block_size"] = 10
+    parent.meta["__block_size"] = 20
+    parents = InMemoryDocumentStore()
+    parents.write_documents([parent])
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", Shelf(leaves))
+    pipeline.add_component("merge", AutoMergingRetriever(parents, threshold=0.5))
+    pipeline.add_component("prompt", chat_prompt())
+    pipeline.add_component("llm", Says(ANSWER))
+    pipeline.connect("shelf.documents", "merge.documents")
+    pipeline.connect("merge.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), [" ".join(FACTS[:2])])
+
+
+@pytest.mark.parametrize("score", ["0.9", float("nan"), True, None])
+def test_a_score_or_metadata_of_any_type_loses_no_record(
+    monitor: InMemoryMonitor, score: Any
+) -> None:
+    meta: Any = {"when": object(), 3: {"deep": [set("ab"), b"raw"]}, "n": 10**400}
+    document = Document(id="odd", content=FACTS[0], score=score, meta=meta)
+    plain_rag(shelf=Shelf([document])).run(asking())
+
+    judged(monitor.only_record(), FACTS[:1])
+
+
+@every_way
+def test_one_pipeline_in_a_component_is_one_record(monitor: InMemoryMonitor, way: str) -> None:
+    whole = SuperComponent(
+        pipeline=plain_rag(),
+        input_mapping={"query": ["shelf.query", "prompt.question"]},
+        output_mapping={"llm.replies": "replies"},
+    )
+    pipeline = ASYNC_PIPELINE()
+    pipeline.add_component("rag", whole)
+    run_in(way, pipeline, {"rag": {"query": QUESTION}})
 
     judged(monitor.only_record(), FACTS)
