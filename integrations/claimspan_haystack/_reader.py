@@ -60,6 +60,10 @@ class HaystackReader:
             return text_of(value_at(root.outputs, self._response_key), ChatRole.ASSISTANT)
         return answer_of(root)
 
+    def names_answer(self, root: Run) -> bool:
+        """Whether a key of the answer was given."""
+        return self._response_key is not None
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""
         # What is loaded into a store is no evidence, whatever has found it.

@@ -115,6 +115,10 @@ class LlamaIndexReader:
         text = _answer(root.outputs) or self._last_completion(root)
         return "" if text == NO_RESPONSE else text
 
+    def names_answer(self, root: Run) -> bool:
+        """Return False: nobody says where the answer is."""
+        return False
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""
         documents = [each for each in _items(run.outputs) if isinstance(each, Document)]

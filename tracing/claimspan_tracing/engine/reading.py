@@ -13,10 +13,12 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
+from claimspan_tracing.engine.inner_records import InnerRecords
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.read.splitting import split
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
 from claimspan_tracing.write.content import without_content
@@ -39,6 +41,7 @@ class Reading:
         writer: Writer,
         evaluations: Evaluations,
         feedback: FeedbackDesk,
+        inner: InnerRecords,
         guard: Guard,
     ) -> None:
         """Connect the parts.
@@ -51,6 +54,7 @@ class Reading:
             writer: Finishes those that are not.
             evaluations: Takes those that are.
             feedback: Knows what users have said, and keeps what was not sampled.
+            inner: Takes the queries within a run that gave several answers.
             guard: Counts what fails.
         """
         self._settings = settings
@@ -60,6 +64,7 @@ class Reading:
         self._writer = writer
         self._evaluations = evaluations
         self._feedback = feedback
+        self._inner = inner
         self._guard = guard
 
     def process(self, tree: RunTree) -> None:
@@ -112,11 +117,15 @@ class Reading:
 
     def _job_of(self, tree: RunTree) -> Job:
         settings = self._settings
+        several = split(tree, self._guard)
+        for query in () if several is None else several.queries:
+            self._inner.open(tree, query)
         return read_job(
             tree,
             self._guard,
+            several,
             # A redactor sees more of a text than is kept of it, and cuts it.
-            0 if settings.redaction is None else MARGIN_BYTES,
+            margin=0 if settings.redaction is None else MARGIN_BYTES,
             capture_content=settings.capture_content,
             whole_values=settings.whole_values or settings.source.wants_whole_values,
         )

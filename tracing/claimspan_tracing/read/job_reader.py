@@ -5,12 +5,11 @@ After this no framework object is referred to.
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
 from pydantic import JsonValue
@@ -18,7 +17,7 @@ from pydantic import JsonValue
 from claimspan import Chunk, RagRecord
 from claimspan.evaluation.abstention import has_abstained
 from claimspan.files.ground_truth import ID_KEYS
-from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
+from claimspan_tracing.capture.reader import Document, Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
@@ -33,9 +32,30 @@ from claimspan_tracing.job import (
 from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs, first_chunks
-from claimspan_tracing.read.context import Context, ContextSource, find_context
+from claimspan_tracing.read.candidates import (
+    counts,
+    is_completed,
+    last_given,
+    reader_of,
+    seen_documents,
+    seen_passages,
+    try_read,
+    was_thrown_away,
+)
+from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.messages import read_messages
-from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, bounded, clean, cut, to_json
+from claimspan_tracing.read.result import result_of
+from claimspan_tracing.read.splitting import Split
+from claimspan_tracing.text import (
+    MAX_JOINED,
+    MAX_TEXT_BYTES,
+    Walk,
+    bounded,
+    clean,
+    cut,
+    join_bounded,
+    to_json,
+)
 
 __all__ = ["read_job"]
 
@@ -43,7 +63,9 @@ MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
 """Bytes of a prompt in which chunks are looked for: whatever its characters are, it has as many as
 are joined."""
 
-_T = TypeVar("_T")
+TOOL: Final = "tool"
+"""Role of a message that has what a tool returned."""
+
 _Part = tuple[Run, RetrieverRun | GeneratorRun]
 _Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
 
@@ -85,8 +107,9 @@ class _Record:
 def read_job(
     tree: RunTree,
     guard: Guard,
-    margin: int = 0,
+    several: Split | None = None,
     *,
+    margin: int = 0,
     capture_content: bool = True,
     whole_values: bool = False,
 ) -> Job:
@@ -95,6 +118,7 @@ def read_job(
     Args:
         tree: Its root has ended, or was given up.
         guard: Counts the faults of the reader. What a reader cannot read is empty.
+        several: Its answers, where it gave more than one: it is not evaluated then.
         margin: Bytes kept of each text beyond its bound, for whoever cuts it there: a redactor has
             to see more of a text than is left of it.
         capture_content: As ``Job.capture_content``.
@@ -109,16 +133,21 @@ def read_job(
     generations = _generations(tree, guard)
     parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
     runs = _with_parents(tree, bounded_runs(parts))
-    response = of.text(_try(guard, reader.response, root, None))
-    context, source = _context(tree, retrievals, generations, response, of)
-    interrupted = _try(guard, reader.interrupted, root, False)
-    found = [run for _, run in retrievers if isinstance(run, RetrieverRun)]
-    status, reason = _status(tree, found, context, response, interrupted=interrupted)
+    found = [(run, each) for run, each in retrievers if isinstance(each, RetrieverRun)]
+    query = of.text(try_read(guard, reader.query, root, None))
+    if several is None:
+        query = query or next((each.query for _, each in found), "")
+        response = of.text(try_read(guard, reader.response, root, None))
+    else:
+        response = of.text(join_bounded(several.answers, "\n"))
+    generated = _generated(generations)
+    context = _context(tree, retrievals, generations, generated, query, response, guard)
+    chunks = _chunks(context, found, of)
+    result = result_of(tree, generated, chunks, response, guard, [each for _, each in found])
     span = tree.span.get_span_context()
-    chunks = union_of(found) if context is None else context
     return Job(
         record=RagRecord(
-            query=of.text(_try(guard, reader.query, root, None)) or _first_query(found),
+            query=query,
             response=response,
             chunks=chunks,
             metadata=metadata,
@@ -134,11 +163,12 @@ def read_job(
         ended=of.ended,
         error_type=_error_type(root),
         runs=runs,
-        context_source=source if chunks else "",
+        context_source=context.source if chunks else "",
+        rewritten=_rewritten(query, found, chunks),
         runs_dropped=tree.dropped + len(parts) - len(runs),
         abstained=has_abstained(response),
-        status=status,
-        reason=reason,
+        status=result.status if several is None else Status.SEVERAL_ANSWERS,
+        reason=result.reason if several is None else several.reason,
         capture_content=capture_content,
         whole_values=whole_values,
     )
@@ -150,7 +180,7 @@ def read_job(
 def _retrievals(tree: RunTree, guard: Guard) -> list[tuple[Run, Retrieval]]:
     """The outermost retriever runs: an inner one hands its documents to the outer one."""
     return [
-        (run, _try(guard, _reader(run).retrieval, run, _NOTHING))
+        (run, try_read(guard, reader_of(run).retrieval, run, _NOTHING))
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
@@ -173,7 +203,7 @@ def _unreported(tree: RunTree, of: _Record) -> list[_Part]:
     # By their end, and without the root: documents pass through many runs, and the one that ended
     # first is where they came from.
     for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
-        found = _try(of.guard, _reader(run).unreported_retrieval, run, None)
+        found = try_read(of.guard, reader_of(run).unreported_retrieval, run, None)
         read = None if found is None else _retriever_run(run, found, of)
         if read is not None and not seen.issuperset(c.id for c in read.chunks):
             seen.update(chunk.id for chunk in read.chunks)
@@ -183,9 +213,22 @@ def _unreported(tree: RunTree, of: _Record) -> list[_Part]:
 
 def _generations(tree: RunTree, guard: Guard) -> list[tuple[Run, Generation]]:
     return [
-        (run, _try(guard, _reader(run).generation, run, Generation()))
+        (run, try_read(guard, reader_of(run).generation, run, Generation()))
         for run in tree.of_kind(RunKind.GENERATOR)
         if not run.has_ancestor(RunKind.GENERATOR)
+    ]
+
+
+def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
+    """Those that may have given the answer: a retriever's own rewrite queries."""
+    return [
+        Generated(
+            bounded(each.prompt, MAX_PROMPT_BYTES),
+            bounded(each.completion, MAX_TEXT_BYTES),
+            tuple(bounded(text, MAX_TEXT_BYTES) for role, text in each.messages if role == TOOL),
+        )
+        for run, each in generations
+        if counts(run) and not run.has_ancestor(RunKind.RETRIEVER)
     ]
 
 
@@ -193,41 +236,52 @@ def _context(
     tree: RunTree,
     retrievals: Sequence[tuple[Run, Retrieval]],
     generations: Sequence[tuple[Run, Generation]],
+    generated: Sequence[Generated],
+    query: str,
     response: str,
-    of: _Record,
-) -> tuple[tuple[Chunk, ...] | None, ContextSource]:
-    """The chunks that the generator read, None for all that were retrieved; how that is known."""
-    named = _try(of.guard, tree.reader.context, tree.root, None)
+    guard: Guard,
+) -> Context:
+    """What the generator read, and how that is known."""
+    named = try_read(guard, tree.reader.context, tree.root, None)
+    kept = [(run, each) for run, each in retrievals if not was_thrown_away(run)]
     found = Context(named, "retriever" if named is None else "last_documents")
-    with of.guard:
-        candidates = partial(_candidates, tree, retrievals, of.guard)
-        found = find_context(named, candidates, _generated(generations), response)
-    if found.documents is None:
-        return None, found.source
-    return first_chunks(of.chunk(document)[0] for document in found.documents), found.source
+    with guard:
+        found = find_context(
+            Candidates(
+                named,
+                partial(seen_documents, tree, kept, guard),
+                partial(seen_passages, tree, guard),
+                partial(last_given, tree, kept, [run for run, _ in generations], guard),
+            ),
+            generated,
+            query,
+            response,
+        )
+    return found
 
 
-def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
-    """Those that may have given the answer: a retriever's own rewrite queries."""
-    return [
-        Generated(bounded(each.prompt, MAX_PROMPT_BYTES), bounded(each.completion, MAX_TEXT_BYTES))
-        for run, each in generations
-        if _is_completed(run) and not run.has_ancestor(RunKind.RETRIEVER)
+def _chunks(
+    context: Context, found: Sequence[tuple[Run, RetrieverRun]], of: _Record
+) -> tuple[Chunk, ...]:
+    """The chunks of the record: those that were read, or else all that was retrieved."""
+    if context.documents is not None:
+        return first_chunks(of.chunk(document)[0] for document in context.documents)
+    kept = [each for run, each in found if not was_thrown_away(run)]
+    return union_of(kept)
+
+
+def _rewritten(
+    query: str, found: Sequence[tuple[Run, RetrieverRun]], chunks: Sequence[Chunk]
+) -> str:
+    """What the last retriever was asked whose chunks were read; empty where that is the query."""
+    read = {chunk.id for chunk in chunks}
+    asked = [
+        each.query
+        for run, each in found
+        if not was_thrown_away(run) and any(chunk.id in read for chunk in each.chunks)
     ]
-
-
-def _candidates(
-    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
-) -> Iterator[Document]:
-    """Every document that a generator may have read: retrieved, given to a run, or returned."""
-    for _, each in retrievals:
-        yield from each.documents
-    for run in tree.runs:
-        if run.kind is not RunKind.RETRIEVER and not run.has_ancestor(RunKind.RETRIEVER):
-            with guard:
-                yield from _reader(run).given_documents(run)
-            found = _try(guard, _reader(run).unreported_retrieval, run, None)
-            yield from () if found is None else found.documents
+    last = asked[-1] if asked else ""
+    return "" if last.split() == query.split() else last
 
 
 def _retriever_run(run: Run, retrieval: Retrieval, of: _Record) -> RetrieverRun:
@@ -237,7 +291,7 @@ def _retriever_run(run: Run, retrieval: Retrieval, of: _Record) -> RetrieverRun:
         started=run.start,
         ended=run.end or of.ended,
         error_type=_error_type(run),
-        completed=_is_completed(run),
+        completed=is_completed(run),
         span_id=_span_id(run),
         query=of.text(retrieval.query),
         chunks=tuple(chunk for chunk, _ in kept),
@@ -252,7 +306,7 @@ def _generator_run(run: Run, generation: Generation, of: _Record) -> GeneratorRu
         started=run.start,
         ended=run.end or of.ended,
         error_type=_error_type(run),
-        completed=_is_completed(run),
+        completed=is_completed(run),
         span_id=_span_id(run),
         prompt=of.text(generation.prompt),
         completion=of.text(generation.completion),
@@ -287,49 +341,7 @@ def _enclosing(run: Run, index: Mapping[int, int]) -> int | None:
     return None if parent is None else index[id(parent)]
 
 
-def _reader(run: Run) -> Reader:
-    return run.reader or run.tree.reader
-
-
-# --- the pipeline's result ----------------------------------------------------------------------
-
-
-def _status(
-    tree: RunTree,
-    retrievers: Sequence[RetrieverRun],
-    context: Sequence[Chunk] | None,
-    response: str,
-    *,
-    interrupted: bool,
-) -> tuple[Status | None, str]:
-    """The state that the pipeline's result leads to, with a reason; None to evaluate."""
-    root = tree.root
-    # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
-    if interrupted or isinstance(root.error, asyncio.CancelledError):
-        return Status.INTERRUPTED, ""
-    if root.end is None:
-        return Status.ABANDONED, "the run never ended"
-    if _is_abandoned(tree):
-        return Status.ABANDONED, "the stream was not read to its end"
-    if root.error is not None:
-        return Status.APP_ERROR, ""
-    if not retrievers and not context:
-        return Status.NO_CONTEXT, "no retriever ran"
-    if context is not None and not context:
-        return Status.NO_CONTEXT, "no chunk reached the generator"
-    if not context and not any(run.chunks for run in retrievers):
-        return Status.NO_CONTEXT, "the retriever returned no chunks"
-    if not response.strip():
-        return Status.NO_ANSWER, ""
-    return None, ""
-
-
-def _is_abandoned(tree: RunTree) -> bool:
-    """Whether the reader of a stream left: its generator was closed, or still runs."""
-    root = tree.root
-    if root.error is not None:
-        return isinstance(root.error, GeneratorExit)
-    return root.outputs is None or any(r.end is None for r in tree.of_kind(RunKind.GENERATOR))
+# --- what a run ended with ------------------------------------------------------------------------
 
 
 def _ended(root: Run) -> int:
@@ -342,28 +354,12 @@ def _error_type(run: Run) -> str:
     return clean(type(run.error).__qualname__) if isinstance(run.error, Exception) else ""
 
 
-def _is_completed(run: Run) -> bool:
-    return run.end is not None and run.error is None
-
-
 def _span_id(run: Run) -> str:
     """The id of a span that somebody else made for the run; ours are made from the job."""
     return format_span_id(run.span_id) if run.span_id else ""
 
 
 # --- texts and chunks ---------------------------------------------------------------------------
-
-
-def _try(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
-    value = default
-    with guard:
-        value = read(run)
-    return value
-
-
-def _first_query(retrievers: Sequence[RetrieverRun]) -> str:
-    """What the first retriever was asked, for pipelines whose own query cannot be found."""
-    return next((run.query for run in retrievers), "")
 
 
 def _chunk(document: Document, of: _Record) -> tuple[Chunk, str]:
