@@ -79,9 +79,8 @@ class HaystackReader:
         return self.retrieval(run) if is_whole else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
-        """Return the documents among the inputs and outputs of a component."""
-        found = [*(documents_in(run.inputs) or ()), *(documents_in(run.outputs) or ())]
-        return [as_document(document) for document in found]
+        """Return the documents among the inputs of a component."""
+        return [as_document(document) for document in documents_in(run.inputs) or ()]
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return texts that are named as evidence, such as what a search returned as one text."""
