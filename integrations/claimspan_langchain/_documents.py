@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -27,6 +27,9 @@ EVIDENCE_NAME: Final = re.compile(
 
 STEPS_KEY: Final = "intermediate_steps"
 """Where an agent of LangChain before graphs keeps its calls of tools: pairs of call and result."""
+
+TEXT_KEY: Final = "page_content"
+"""Where a document that was turned into a dict has its text."""
 
 MAX_DEPTH: Final = 4
 MAX_ITEMS: Final = 2_000
@@ -89,6 +92,8 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> Iterator[Document]:
         yield from (read_document(d, t) for d, t in pairs if isinstance(d, LangChainDocument))
     elif isinstance(value, ToolMessage):
         yield from documents_in(value.artifact, depth - 1)
+    elif is_mapping(value) and isinstance(text := value.get(TEXT_KEY), str):
+        yield _serialised(value, text)
     elif is_mapping(value) and depth:
         for item in islice(value.values(), MAX_ITEMS):
             yield from documents_in(item, depth - 1)
@@ -97,6 +102,14 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> Iterator[Document]:
             yield from documents_in(item, depth - 1)
     elif depth and is_mapping(update := getattr(value, "update", None)):  # LangGraph's ``Command``
         yield from documents_in(update, depth - 1)
+
+
+def _serialised(found: Mapping[object, object], text: str) -> Document:
+    """A document as a dict, as a checkpoint of LangGraph brings back what a tool has kept."""
+    metadata = found.get("metadata")
+    named = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
+    scores = [named[key] for key in SCORE_KEYS if key in named]
+    return Document(text, found.get("id"), _number(scores[0]) if scores else None, named)
 
 
 def holds_documents(value: object) -> bool:

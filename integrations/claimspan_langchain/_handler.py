@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -30,6 +29,9 @@ from claimspan_tracing.adapters import (
 )
 
 __all__ = ["ClaimspanCallbackHandler"]
+
+EVENT_STREAM: Final = "ls_event_stream"
+"""Key in the metadata of a root that ``astream_events`` runs. Internal, as all that begin so."""
 
 _Serialized = dict[str, Any] | None
 
@@ -107,6 +109,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         if parent_run_id is None:
             parent_run_id = _fallback_around(self._capture, inputs)
             attached = _with_tags(metadata, tags)
+            if _is_event_stream():
+                attached = {**(attached or {}), EVENT_STREAM: True}
         self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, attached)
 
     def on_chain_end(
@@ -119,9 +123,12 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a chain."""
-        # ``astream_events`` cancels its task where the reader leaves: the stream was abandoned.
-        if isinstance(error, asyncio.CancelledError) and _is_event_stream():
-            error = GeneratorExit()
+        if isinstance(error, asyncio.CancelledError):
+            run = self._capture.run(run_id)
+            # ``astream_events`` cancels its task where the reader leaves: that is an abandoned
+            # stream. Told by its start, as LangChain reports the end from a task of its own.
+            if run is not None and EVENT_STREAM in run.metadata:
+                error = GeneratorExit()
         self._capture.fail(run_id, error, inputs=kwargs.get("inputs"))
 
     def on_tool_start(
@@ -238,9 +245,10 @@ def _is_same(given: object, passed: object) -> bool:
 
 def _is_event_stream() -> bool:
     """Whether this code runs in the task in which ``astream_events`` runs a chain."""
-    task = None
-    with suppress(RuntimeError):  # there is no event loop
+    try:
         task = asyncio.current_task()
+    except RuntimeError:  # there is no event loop
+        return False
     name: object = getattr(task and task.get_coro(), "__qualname__", "")
     return isinstance(name, str) and name.endswith(".consume_astream")
 

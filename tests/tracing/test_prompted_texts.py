@@ -135,7 +135,7 @@ def find(
     named: Sequence[Document] | None = None,
     *passages: str,
 ) -> Context:
-    candidates = Candidates(named, lambda: seen, lambda: passages, lambda: None)
+    candidates = Candidates(named, lambda: seen, lambda: passages, lambda: None, lambda: False)
     return find_context(candidates, generations, QUERY, ANSWER)
 
 

@@ -18,6 +18,7 @@ from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.feedback import Feedback
+from claimspan_tracing.engine.opening import open_record
 from claimspan_tracing.engine.parts import Parts
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
@@ -30,7 +31,7 @@ from claimspan_tracing.lifecycle import (
     wait_at_exit,
     within,
 )
-from claimspan_tracing.write.open_records import OpenRecord, open_record
+from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.signals import watch
 from claimspan_tracing.write.spans import BARE_ROOT
 

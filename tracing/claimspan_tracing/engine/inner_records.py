@@ -12,11 +12,12 @@ from claimspan_tracing.capture.runs import Run, RunTree
 from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.engine.opening import open_record
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.candidates import reader_of
 from claimspan_tracing.suppression import run_unsuppressed
-from claimspan_tracing.write.open_records import OpenRecords, open_record
+from claimspan_tracing.write.open_records import OpenRecords
 from claimspan_tracing.write.spans import BARE_ROOT
 from claimspan_tracing.write.writer import Writer
 

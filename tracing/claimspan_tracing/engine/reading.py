@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from opentelemetry.trace import format_span_id, format_trace_id
-
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
@@ -14,6 +12,7 @@ from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
 from claimspan_tracing.engine.inner_records import InnerRecords
+from claimspan_tracing.engine.opening import key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
@@ -26,7 +25,7 @@ from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.spans import build_spans, with_span_ids
 from claimspan_tracing.write.writer import Writer
 
-__all__ = ["Reading", "key_of"]
+__all__ = ["Reading"]
 
 
 class Reading:
@@ -136,12 +135,6 @@ class Reading:
         facts = job.facts if said is None else replace(job.facts, feedback=said)
         record.decision = self._decider.decide(facts, record.context)
         return replace(job, feedback=said, decision=record.decision)
-
-
-def key_of(tree: RunTree) -> JobKey:
-    """Return the key of the job that a tree will be read into."""
-    span = tree.span.get_span_context()
-    return format_trace_id(span.trace_id), format_span_id(span.span_id)
 
 
 def _end_runs(record: OpenRecord, guard: Guard) -> None:

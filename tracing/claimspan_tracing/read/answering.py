@@ -34,6 +34,9 @@ class Generated:
     tool_results: tuple[str, ...] = ()
     """What tools had returned, as the prompt has it."""
 
+    told: tuple[str, ...] = ()
+    """What the system and the user say in the prompt; nothing where it is a plain text."""
+
 
 def gave(generation: Generated, response: str) -> bool:
     """Whether a completion is part of the response, or the response part of it."""

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import Generated, answering
+from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
@@ -58,6 +59,10 @@ class Candidates:
     """Returns the last list of documents that was handed on before the answer; None where there is
     none, or where it cannot be all that was."""
 
+    is_by_hand: Callable[[], bool]
+    """Returns whether the prompt may hold evidence that was written there by hand: nothing was
+    retrieved, and a chain around the model has made it."""
+
 
 def find_context(
     candidates: Candidates, generations: Sequence[Generated], query: str, response: str
@@ -82,6 +87,9 @@ def find_context(
         found += _others_in(prompts, found, candidates.documents())
         own_words = {query.strip(), *(each.completion.strip() for each in generations)}
         found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
+    if not found and candidates.named is None and candidates.is_by_hand():
+        told = [text for each in answers for text in each.told or (each.prompt,)]
+        found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
     if found:
         return Context(_longest(found), "prompt")
     if candidates.named is not None:
@@ -165,10 +173,12 @@ def _unexplained(
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
     known = [_text(document) for document in found]
     return [
-        Document(text, metadata={semconv.CHUNK_SOURCE: FROM_PROMPT})
-        for text in texts
-        if text in there and not _is_explained(text, known)
+        _from_prompt(text) for text in texts if text in there and not _is_explained(text, known)
     ]
+
+
+def _from_prompt(text: str) -> Document:
+    return Document(text, metadata={semconv.CHUNK_SOURCE: FROM_PROMPT})
 
 
 def _is_explained(text: str, known: Sequence[str]) -> bool:

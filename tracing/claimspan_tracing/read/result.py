@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from claimspan import Chunk
-from claimspan_tracing.capture.runs import RunKind, RunTree
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import RetrieverRun
@@ -39,7 +39,7 @@ def result_of(
     chunks: Sequence[Chunk],
     response: str,
     guard: Guard,
-    retrievers: Sequence[RetrieverRun],
+    retrievers: Sequence[tuple[Run, RetrieverRun]],
 ) -> Result:
     """Return the state that the pipeline's result leads to.
 
@@ -94,10 +94,10 @@ def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str
     return is_running and not any(gave(each, response) for each in generations)
 
 
-def _lacking(retrievers: Sequence[RetrieverRun]) -> str:
+def _lacking(retrievers: Sequence[tuple[Run, RetrieverRun]]) -> str:
     if not retrievers:
         return "no retriever ran"
-    is_empty = not any(run.chunks for run in retrievers)
+    is_empty = not any(run.chunks for _, run in retrievers)
     return "the retriever returned no chunks" if is_empty else "no chunk reached the generator"
 
 

@@ -7,14 +7,13 @@ import time
 from contextvars import Context
 from dataclasses import dataclass, field
 
-from opentelemetry.trace import Span, format_span_id, format_trace_id
+from opentelemetry.trace import Span
 
-from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.job import Job, JobKey
 from claimspan_tracing.write.spans import OpenSpans
 
-__all__ = ["OpenRecord", "OpenRecords", "open_record"]
+__all__ = ["OpenRecord", "OpenRecords"]
 
 
 @dataclass(slots=True, eq=False)
@@ -52,14 +51,6 @@ class OpenRecord:
     def ends(self) -> list[tuple[Span, int | None]]:
         """Return every span of the record with its true end, the root last."""
         return [(self.root, self.ended)] if self.spans is None else self.spans.ends()
-
-
-def open_record(tree: RunTree) -> OpenRecord:
-    """Return the record of a tree whose root has ended, or that was given up."""
-    span = tree.span.get_span_context()
-    key = format_trace_id(span.trace_id), format_span_id(span.span_id)
-    # Of a run that was given up no end was seen; the wall clock may have been set since it began.
-    return OpenRecord(key, tree.span, tree.root.end or tree.now(), tree.context)
 
 
 class OpenRecords:
