@@ -60,17 +60,19 @@ class Step:
             self.note(key, value)
 
     def note(self, key: str, value: object) -> None:
-        """Keep a tag that reports inputs or outputs as they are now; ignore any other."""
+        """Keep inputs as they are now, and outputs until the operation ends; ignore other tags."""
         if key.endswith(_INPUT_TAGS):
             self.inputs = noted(value, self.known)
         elif key.endswith(_OUTPUT_TAGS):
-            self.outputs = noted(value, self.known)
+            # Haystack before 2.24 reports the outputs of a pipeline first, and fills them later.
+            self.outputs = value
 
     def settle(self) -> RunKind:
-        """Return what the operation did, now that its outputs are known.
+        """Keep the outputs as they are now, and return what the operation did.
 
         Called once, when the operation ends: inner operations end before outer ones.
         """
+        self.outputs = noted(self.outputs, self.known)
         kind = kind_of(self.id, self.inputs, self.outputs)
         if kind is RunKind.GENERATOR:
             # A component such as a whole pipeline returns replies that a generator inside it made.

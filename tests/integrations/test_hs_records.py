@@ -99,9 +99,9 @@ def judged(record: CapturedRecord, chunks: list[str], answer: str = ANSWER) -> N
     assert read(record) == (QUESTION, answer, chunks, "evaluated")
 
 
-def never_judged(monitor: InMemoryMonitor, judge: ScriptedJudge) -> CapturedRecord:
+def never_judged(monitor: InMemoryMonitor, judge: ScriptedJudge, *states: str) -> CapturedRecord:
     record = monitor.only_record()
-    assert record.status == "no_answer"
+    assert record.status in (states or ("no_answer",))
     assert record.record.response == ""
     assert judge.checks == judge.extractions == []
     return record
@@ -694,7 +694,8 @@ def test_an_agent_that_never_comes_to_an_answer_has_none(
     pipeline.add_component("agent", agent(tool, max_agent_steps=1))
     pipeline.run({"agent": {"messages": [*HISTORY, ChatMessage.from_user(QUESTION)]}})
 
-    never_judged(monitor, judge)
+    # Before version 3 nothing shows what its tool found: no model has read it.
+    never_judged(monitor, judge, "no_answer", "no_context")
 
 
 def test_an_agent_over_a_retriever_is_judged_by_what_its_model_read(
