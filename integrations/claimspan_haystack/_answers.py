@@ -124,12 +124,11 @@ def _unnamed(run: Run, replies: Replies) -> str:
     if any("last_message" in part for part in outputs):
         return ""  # a conversation that ends without a word of the assistant's
     asked = {*_input_texts(run), *replies.others}
-    left = [
-        {k: v for k, v in part.items() if k not in _NO_ANSWERS and v not in asked}
-        if any(isinstance(v, str) for v in part.values())
-        else part
+    texts = [
+        {k: v for k, v in part.items() if isinstance(v, str) and k not in _NO_ANSWERS}
         for part in outputs
     ]
+    left = [{k: v for k, v in part.items() if v not in asked} for part in texts]
     text, reply = only_text(left), replies.last
     # A word by itself, such as a status, is not what was answered, unless a model said it.
     is_answer = not replies.answers or " " in text.strip() or text in reply

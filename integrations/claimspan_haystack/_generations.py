@@ -41,6 +41,9 @@ _GRADE_FIELDS: Final = frozenset(
 
 _GRADER_NAME: Final = re.compile(r"grad(?:e|ing)|judg|critic|evaluat|validat|check|verif|moderat")
 
+_BESIDE_NAME: Final = re.compile(r"title|headline|suggest|follow_?up")
+"""Parts of the names of components whose models write what is shown beside an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replies:
@@ -66,10 +69,12 @@ class Replies:
 def replies_below(root: Run) -> Replies:
     """Find the model calls below a run that may have given its answer."""
     runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
+    models = [run for run in runs if _may_answer(run)][-MAX_GENERATIONS:]
+    beside = [run for run in models if _BESIDE_NAME.search(str(run.name).lower())]
+    others = {_completion(run) for run in beside if len(beside) < len(models)}
     answers: list[Run] = []
-    others: set[str] = set()
-    for run in [run for run in runs if _may_answer(run)][-MAX_GENERATIONS:]:
-        if _grades_one_of(answers, run):
+    for run in models:
+        if _grades_one_of(answers, run) or _completion(run) in others:
             others.add(_completion(run))
         else:
             answers.append(run)
@@ -132,13 +137,16 @@ def _may_answer(run: Run) -> bool:
 
 def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
     """Whether a model call says how good the last answer before it is."""
-    completion = _completion(run)
-    if not answers or not (_is_grade(completion) or _GRADER_NAME.search(str(run.name).lower())):
+    is_grade = _is_grade(_completion(run))
+    if not answers or not (is_grade or _GRADER_NAME.search(str(run.name).lower())):
         return False
     graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)
-    text = _completion(graded).strip()
     # A question that was rewritten stands in the next prompt as well, with a retrieval between.
-    return bool(text) and text in prompt and not _retrieves_between(graded, run)
+    if _retrieves_between(graded, run):
+        return False
+    text = _completion(graded).strip()
+    # A grader that is given the documents alone is one where another model has answered already.
+    return (bool(text) and text in prompt) or (is_grade and not _is_handed_on(graded))
 
 
 def _is_grade(text: str) -> bool:

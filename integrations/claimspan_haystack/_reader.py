@@ -33,8 +33,11 @@ __all__ = ["HaystackReader"]
 QUERY_KEYS: Final = ("query", "question", "text", "user_input", "prompt", "messages", "input")
 """Names of inputs that hold a question, the surest first."""
 
-OTHER_QUERY_KEYS: Final = ("queries", "questions", "values", "value")
-"""Names of inputs that hold several questions, or a conversation."""
+SEVERAL_KEYS: Final = ("queries", "questions")
+"""Names of inputs that hold several questions."""
+
+CONVERSATION_KEYS: Final = ("values", "value")
+"""Names of inputs that may hold a conversation."""
 
 
 class HaystackReader:
@@ -129,7 +132,9 @@ def _is_loaded(run: Run) -> bool:
 def _query(inputs: object) -> str:
     parts = nested_parts(inputs)
     named = by_key(parts, QUERY_KEYS, ChatRole.USER)
-    return named or only_text(parts) or by_key(parts, OTHER_QUERY_KEYS, ChatRole.USER)
+    if text := named or by_key(parts, SEVERAL_KEYS, None) or only_text(parts):
+        return text
+    return by_key(parts, CONVERSATION_KEYS, ChatRole.USER)
 
 
 def _embedded(run: Run) -> str:

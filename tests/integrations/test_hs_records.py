@@ -12,6 +12,7 @@ from haystack import Document, Pipeline, SuperComponent, component
 from haystack.components.agents import Agent
 from haystack.components.builders import AnswerBuilder, ChatPromptBuilder, PromptBuilder
 from haystack.components.converters import OutputAdapter
+from haystack.components.generators.chat import FallbackChatGenerator
 from haystack.components.joiners import BranchJoiner, DocumentJoiner, ListJoiner
 from haystack.components.preprocessors import DocumentCleaner, DocumentSplitter
 from haystack.components.retrievers import AutoMergingRetriever, SentenceWindowRetriever
@@ -891,3 +892,106 @@ def test_what_a_tool_returns_as_text_is_what_its_agent_read(
     run_in(way, pipeline, {"agent": {"messages": [ChatMessage.from_user(QUESTION)]}})
 
     judged(monitor.only_record(), FACTS[:1])
+
+
+@every_way
+@pytest.mark.parametrize("given", ["the answer", "the documents alone"])
+def test_a_title_or_a_grade_beside_the_answer_is_not_the_answer(
+    monitor: InMemoryMonitor, way: str, given: str
+) -> None:
+    pipeline = plain_rag()
+    pipeline.add_component("titles", chat_prompt("A title for: {{ replies[0].text }}"))
+    pipeline.add_component("title", Says("The height of a tower"))
+    pipeline.add_component("relevance", chat_prompt("Are these of use?\n" + DOCUMENTS))
+    pipeline.add_component("z", Says("yes"))
+    pipeline.connect("llm.replies", "titles.replies")
+    pipeline.connect("titles.prompt", "title.messages")
+    pipeline.connect("shelf.documents", "relevance.documents")
+    pipeline.connect("relevance.prompt", "z.messages")
+    pipeline.add_component("builder", AnswerBuilder())
+    if given == "the answer":
+        pipeline.connect("llm.replies", "builder.replies")
+        data = asking() | {"builder": {"query": QUESTION}}
+    else:
+        pipeline.remove_component("builder")
+        pipeline.remove_component("titles")
+        pipeline.remove_component("title")
+        data = asking()
+    run_in(way, pipeline, data)
+
+    judged(monitor.only_record(), FACTS)
+
+
+@component
+class Failing:
+    @component.output_types(replies=list[ChatMessage])
+    def run(
+        self,
+        messages: list[ChatMessage],
+        generation_kwargs: Any = None,
+        tools: Any = None,
+        streaming_callback: Any = None,
+    ) -> dict[str, Any]:
+        raise RuntimeError("the model is down")
+
+
+@component
+class Spare:
+    @component.output_types(replies=list[ChatMessage])
+    def run(
+        self,
+        messages: list[ChatMessage],
+        generation_kwargs: Any = None,
+        tools: Any = None,
+        streaming_callback: Any = None,
+    ) -> dict[str, Any]:
+        return {"replies": [ChatMessage.from_assistant(ANSWER)]}
+
+
+def test_the_model_that_another_one_falls_back_to_gives_the_answer(
+    monitor: InMemoryMonitor,
+) -> None:
+    models: list[Any] = [Failing(), Spare()]
+    plain_rag(llm=FallbackChatGenerator(models)).run(asking())
+
+    record = monitor.only_record()
+    judged(record, FACTS)
+    completions = [run.completion for run in record.job.runs if isinstance(run, GeneratorRun)]
+    assert completions == [ANSWER]
+
+
+def test_a_pipeline_that_only_routes_a_text_is_no_query(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    route: Any = {
+        "condition": "{{ True }}",
+        "output": "{{ query }}",
+        "output_name": "fast",
+        "output_type": str,
+    }
+    pipeline = Pipeline()
+    pipeline.add_component("router", ConditionalRouter([route]))
+    pipeline.run({"router": {"query": QUESTION}})
+
+    never_judged(monitor, judge)
+
+
+def test_a_prompt_that_no_model_reads_is_no_answer(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.add_component("prompt", PromptBuilder(DOCUMENTS + "{{ question }}"))
+    pipeline.connect("shelf.documents", "prompt.documents")
+    pipeline.run(asking())
+
+    never_judged(monitor, judge)
+
+
+def test_an_answer_whose_documents_are_also_stored_is_a_query(monitor: InMemoryMonitor) -> None:
+    pipeline = plain_rag()
+    pipeline.add_component("writer", DocumentWriter(InMemoryDocumentStore()))
+    pipeline.connect("shelf.documents", "writer.documents")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), FACTS)
