@@ -7,9 +7,11 @@ from typing import Final
 
 from haystack.dataclasses import Document as HaystackDocument
 
+from claimspan_haystack._notes import NotedDocument
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
 __all__ = [
+    "AnyDocument",
     "as_document",
     "declares_documents",
     "documents_in",
@@ -21,17 +23,20 @@ __all__ = [
 DOCUMENTS_KEY: Final = "documents"
 """Name of an output that holds documents; tells only where the list is empty."""
 
+AnyDocument = HaystackDocument | NotedDocument
+"""A document of Haystack, or what was kept of it."""
+
 _DECLARED: Final = "dataclasses.document.Document"
 """Part of the name of every declared type that holds documents."""
 
 
-def documents_in(values: object) -> list[HaystackDocument] | None:
+def documents_in(values: object) -> list[AnyDocument] | None:
     """Return the documents in inputs or outputs, each once; None where they hold no list of any."""
     lists = list(_document_lists(values))
     if not lists:
         return None
     found = [item for value in lists for item in _flat(value)]
-    documents = [item for item in found if isinstance(item, HaystackDocument)]
+    documents = [item for item in found if isinstance(item, AnyDocument)]
     # By identity: an agent's state and a joiner's inputs may hold the same document twice.
     return list({id(document): document for document in documents}.values())
 
@@ -51,7 +56,7 @@ def declares_documents(sockets: Mapping[str, object] | None) -> bool:
     return any(_DECLARED in str(each.get("type")) for each in declared if is_mapping(each))
 
 
-def as_document(document: HaystackDocument) -> Document:
+def as_document(document: AnyDocument) -> Document:
     """Return a document of Haystack as a reader returns it."""
     return Document(
         text=document.content, id=document.id, score=document.score, metadata=document.meta
@@ -81,7 +86,7 @@ def _document_lists(values: object) -> Iterator[Sequence[object]]:
 
 def _may_hold_documents(name: object, value: Sequence[object]) -> bool:
     first = next(_flat(value), None)
-    return name == DOCUMENTS_KEY if first is None else isinstance(first, HaystackDocument)
+    return name == DOCUMENTS_KEY if first is None else isinstance(first, AnyDocument)
 
 
 def _flat(value: Sequence[object]) -> Iterator[object]:

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from haystack.dataclasses import Document as HaystackDocument
-
-from claimspan_haystack._documents import documents_in
+from claimspan_haystack._documents import AnyDocument, documents_in
 from claimspan_haystack._generations import replies_below, runs_below
 from claimspan_haystack._operations import TOOL_RUN, operation_of
 from claimspan_haystack._texts import holds_text, nested_parts
@@ -23,7 +21,7 @@ _EVIDENCE: Final = re.compile(
 """Words in the names of inputs and outputs that hold evidence."""
 
 
-def read_documents(root: Run) -> list[HaystackDocument] | None:
+def read_documents(root: Run) -> list[AnyDocument] | None:
     """Return the documents of the last prompt, or of the last reader, before the answer.
 
     These are its input documents, or its output documents where a prompt builder drops some
@@ -59,7 +57,7 @@ def _texts(value: object) -> Iterator[str]:
             yield item
 
 
-def _made_into_text(run: Run) -> list[HaystackDocument] | None:
+def _made_into_text(run: Run) -> list[AnyDocument] | None:
     """Return the documents that a run made into a text; None where it did no such thing."""
     read = documents_in(run.inputs)
     if read is None or not holds_text(run.outputs):

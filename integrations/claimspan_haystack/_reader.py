@@ -15,6 +15,7 @@ from haystack.dataclasses import Document as HaystackDocument
 from claimspan_haystack._answers import answer_of, builds_index, is_answered_query
 from claimspan_haystack._documents import as_document, documents_in, socket_values
 from claimspan_haystack._generations import generation_of
+from claimspan_haystack._notes import NotedDocument
 from claimspan_haystack._operations import PIPELINE_RUNS, operation_of
 from claimspan_haystack._prompts import passages_of, read_documents
 from claimspan_haystack._texts import by_key, nested_parts, only_text, text_of
@@ -105,7 +106,7 @@ class HaystackReader:
     def parts(self, value: object) -> Sequence[object]:
         """Return what a document, a message or an answer holds."""
         match value:
-            case HaystackDocument():
+            case HaystackDocument() | NotedDocument():
                 return value.content, value.meta or None
             case ChatMessage():
                 return [*value.texts, *(result.result for result in value.tool_call_results)]

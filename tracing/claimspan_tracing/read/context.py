@@ -130,11 +130,11 @@ def _others_in(
     others = [document for document in _once(documents) if _key(document) not in known]
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
-    rest = [_without(prompt, found) for prompt in prompts]
+    rest = [_outside(prompt, found) for prompt in prompts]
     return [part for part in parts if part is not None and _stands_apart(part, found, rest)]
 
 
-def _without(prompt: str, found: Sequence[Document]) -> str:
+def _outside(prompt: str, found: Sequence[Document]) -> str:
     for text in sorted(map(_text, found), key=len, reverse=True):
         prompt = prompt.replace(text, "\0") if text else prompt
     return prompt
