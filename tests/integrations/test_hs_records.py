@@ -11,7 +11,6 @@ import pytest
 from haystack import Document, Pipeline, SuperComponent, component
 from haystack.components.agents import Agent
 from haystack.components.builders import AnswerBuilder, ChatPromptBuilder, PromptBuilder
-from haystack.components.converters import OutputAdapter
 from haystack.components.generators.chat import FallbackChatGenerator
 from haystack.components.joiners import BranchJoiner, DocumentJoiner, ListJoiner
 from haystack.components.preprocessors import DocumentCleaner, DocumentSplitter
@@ -23,9 +22,10 @@ from haystack.components.retrievers.in_memory import (
 from haystack.components.routers import ConditionalRouter
 from haystack.components.validators import JsonSchemaValidator
 from haystack.components.writers import DocumentWriter
-from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-from haystack.tools import ComponentTool, Tool
+from haystack.tools import ComponentTool
+from haystack.tools.tool import Tool
 from pydantic import BaseModel
 
 import claimspan_haystack
@@ -46,9 +46,11 @@ from hs_scripts import (
     Says,
     SaysText,
     Shelf,
+    adapter,
     asking,
     chat_prompt,
     facts,
+    first_reply,
     plain_rag,
     run_in,
 )
@@ -104,7 +106,7 @@ def never_judged(monitor: InMemoryMonitor, judge: ScriptedJudge, *states: str) -
     record = monitor.only_record()
     assert record.status in (states or ("no_answer",))
     assert record.record.response == ""
-    assert judge.checks == judge.extractions == []
+    assert (judge.checks, judge.extractions) == ([], [])
     return record
 
 
@@ -209,8 +211,11 @@ def test_the_answer_of_a_plain_pipeline_is_judged_by_its_prompt(
 
 def test_a_streamed_answer_is_judged_as_any_other(monitor: InMemoryMonitor) -> None:
     words: list[str] = []
-    data = asking() | {"llm": {"streaming_callback": lambda chunk: words.append(chunk.content)}}
-    plain_rag().run(data)
+
+    def hear(chunk: StreamingChunk) -> None:
+        words.append(chunk.content)
+
+    plain_rag().run(asking() | {"llm": {"streaming_callback": hear}})
 
     assert "".join(words).strip() == ANSWER
     judged(monitor.only_record(), FACTS)
@@ -250,7 +255,7 @@ def test_a_short_answer_after_a_rewritten_question_is_no_grade(monitor: InMemory
     pipeline = Pipeline()
     pipeline.add_component("rewrite", SaysText("tower metres"))
     pipeline.add_component("shelf", Shelf(facts()))
-    pipeline.add_component("first", OutputAdapter("{{ replies[0] }}", str))
+    pipeline.add_component("first", adapter("{{ replies[0] }}"))
     pipeline.add_component("prompt", PromptBuilder(DOCUMENTS + "{{ short }}\n{{ question }}"))
     pipeline.add_component("llm", SaysText("Yes"))
     pipeline.connect("rewrite.replies", "first.replies")
@@ -270,8 +275,16 @@ class Height(BaseModel):
     metres: int
 
 
-def as_model(reply: str) -> Height:
-    return Height(answer=reply, metres=330)
+def as_model(replies: Any) -> Height:
+    return Height(answer=first_reply(replies), metres=330)
+
+
+def as_dict(replies: Any) -> dict[str, Any]:
+    return {"metres": 330, "answer": first_reply(replies)}
+
+
+def as_documents(replies: Any) -> list[Document]:
+    return [Document(content=first_reply(replies))]
 
 
 def test_an_answer_that_is_json_is_read_as_its_text(monitor: InMemoryMonitor) -> None:
@@ -294,13 +307,9 @@ def test_an_answer_without_a_known_field_is_all_of_its_texts(monitor: InMemoryMo
 def test_a_structured_output_is_read_as_its_text(
     monitor: InMemoryMonitor, template: str, kind: type
 ) -> None:
-    filters = {
-        "as_dict": lambda replies: {"metres": 330, "answer": replies[0].text},
-        "as_model": lambda replies: as_model(replies[0].text),
-    }
     pipeline = plain_rag()
-    adapter = OutputAdapter(template, kind, custom_filters=filters, unsafe=True)
-    pipeline.add_component("adapter", adapter)
+    made = adapter(template, kind, as_dict=as_dict, as_model=as_model)
+    pipeline.add_component("adapter", made)
     pipeline.connect("llm.replies", "adapter.replies")
     pipeline.run(asking())
 
@@ -464,13 +473,8 @@ def test_an_index_with_a_summary_of_each_document_is_no_query(
     pipeline = Pipeline()
     pipeline.add_component("prompt", chat_prompt("Sum up:\n" + DOCUMENTS))
     pipeline.add_component("llm", Says("A tower, a bridge and a tunnel."))
-    adapter = OutputAdapter(
-        "{{ replies | as_documents }}",
-        list[Document],
-        custom_filters={"as_documents": lambda replies: [Document(content=replies[0].text)]},
-        unsafe=True,
-    )
-    pipeline.add_component("adapter", adapter)
+    summaries = adapter("{{ replies | as_documents }}", list[Document], as_documents=as_documents)
+    pipeline.add_component("adapter", summaries)
     pipeline.add_component("writer", DocumentWriter(InMemoryDocumentStore()))
     pipeline.connect("prompt.prompt", "llm.messages")
     pipeline.connect("llm.replies", "adapter.replies")
@@ -514,7 +518,7 @@ def test_a_query_that_is_rewritten_for_retrieval_alone_is_no_answer(
     pipeline = Pipeline()
     pipeline.add_component("prompt", PromptBuilder("Write a passage on {{ question }}"))
     pipeline.add_component("llm", SaysText("The tower is 300 metres high."))
-    pipeline.add_component("first", OutputAdapter("{{ replies[0] }}", str))
+    pipeline.add_component("first", adapter("{{ replies[0] }}"))
     pipeline.add_component("embedder", Embedder())
     pipeline.add_component("shelf", Shelf(facts()))
     pipeline.connect("prompt.prompt", "llm.prompt")
@@ -590,7 +594,7 @@ def conversational(*replies: str) -> Pipeline:
     pipeline = ASYNC_PIPELINE()
     pipeline.add_component("rephrase", PromptBuilder("Rephrase: {{ query }}"))
     pipeline.add_component("rewriter", SaysText(replies[0]))
-    pipeline.add_component("first", OutputAdapter("{{ replies[0] }}", str))
+    pipeline.add_component("first", adapter("{{ replies[0] }}"))
     pipeline.add_component("shelf", Shelf(facts()))
     pipeline.add_component("history", ListJoiner(list[ChatMessage]))
     pipeline.add_component("prompt", chat_prompt())

@@ -8,6 +8,7 @@ from typing import Any
 
 from haystack import Document, Pipeline, component
 from haystack.components.builders import ChatPromptBuilder
+from haystack.components.converters import OutputAdapter
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
 from hs_pipelines import ASYNC_PIPELINE
@@ -20,9 +21,11 @@ __all__ = [
     "Says",
     "SaysText",
     "Shelf",
+    "adapter",
     "asking",
     "chat_prompt",
     "facts",
+    "first_reply",
     "plain_rag",
     "run_in",
 ]
@@ -100,6 +103,16 @@ class Shelf:
             if word in query:
                 return {"documents": list(documents)}
         return {"documents": list(self.documents)}
+
+
+def adapter(template: str, kind: Any = str, **filters: Callable[[Any], Any]) -> OutputAdapter:
+    """Build a component that makes a value of what others returned, by a template."""
+    return OutputAdapter(template, kind, custom_filters=filters or None, unsafe=True)
+
+
+def first_reply(replies: Any) -> str:
+    """Return the text of the first reply of a chat model."""
+    return str(replies[0].text)
 
 
 def chat_prompt(template: str = DOCUMENTS + "{{ question }}") -> ChatPromptBuilder:
