@@ -130,7 +130,25 @@ def _others_in(
     others = [document for document in _once(documents) if _key(document) not in known]
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
-    return [part for part in parts if part is not None]
+    rest = [_outside(prompt, found) for prompt in prompts]
+    return [part for part in parts if part is not None and _stands_apart(part, found, rest)]
+
+
+def _outside(prompt: str, found: Sequence[Document]) -> str:
+    for text in sorted(map(_text, found), key=len, reverse=True):
+        prompt = prompt.replace(text, "\0") if text else prompt
+    return prompt
+
+
+def _stands_apart(part: Document, found: Sequence[Document], rest: Sequence[str]) -> bool:
+    """Whether a text is in the prompts by itself, and not within a document that it is a part of.
+
+    Where leaves were merged into their parent, or sentences into a window, that one was read.
+    """
+    text = _text(part)
+    if not any(text in _text(each) for each in found):
+        return True
+    return any(text in each for each in rest)
 
 
 def _longest(found: Sequence[Document]) -> list[Document]:
