@@ -11,7 +11,7 @@ from claimspan_openinference._messages import parsed, text_of_parts
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = ["reranked", "reranker_given", "retrieved", "told"]
+__all__ = ["attached", "reranked", "reranker_given", "retrieved", "told"]
 
 TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "snippet", "body")
 """Names under which stores and frameworks write the text of a document."""
@@ -39,16 +39,29 @@ def reranker_given(attributes: Attributes) -> list[Document]:
     return _flattened(attributes, semconv.reranker_input)
 
 
+def attached(attributes: Attributes) -> list[Document]:
+    """The documents in what a tool has returned; nothing where that is a text."""
+    found = parsed(_result(attributes))
+    # LangChain's tools return a message, which has the documents beside its text.
+    inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
+    artifact = inside.get("artifact") if is_mapping(inside) else None
+    return _items(artifact) or _items(inside)
+
+
 def told(attributes: Attributes) -> list[Document]:
     """What a tool has returned: the documents in it, or its text as one."""
-    value = attributes.get(semconv.GEN_AI_TOOL_RESULT, attributes.get(semconv.OUTPUT_VALUE))
-    found = parsed(value)
-    if documents := _items(found):
+    if documents := attached(attributes):
         return documents
-    # Agents hand on what a tool says as the content of a message.
-    text = text_of_parts(found.get("content")) if is_mapping(found) else found
-    said = text if isinstance(text, str) and text else value
+    result = _result(attributes)
+    found = parsed(result)
+    inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else None
+    text = text_of_parts(inside.get("content")) if is_mapping(inside) else found
+    said = text if isinstance(text, str) and text else result
     return [Document(said)] if isinstance(said, str) and len(said) >= MIN_TOOL_TEXT else []
+
+
+def _result(attributes: Attributes) -> object:
+    return attributes.get(semconv.GEN_AI_TOOL_RESULT, attributes.get(semconv.OUTPUT_VALUE))
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
@@ -75,10 +88,16 @@ def _items(found: object) -> list[Document]:
     checked against an id.
     """
     if is_mapping(found):
-        found = next((found[name] for name in LIST_KEYS if is_list(found.get(name))), None)
+        named = [found[name] for name in LIST_KEYS if is_list(found.get(name))]
+        found = next(iter(named), None) or next(filter(_are_documents, found.values()), None)
     listed: Sequence[object] = found if is_list(found) else ()
     read = [_item(item) for item in listed if is_mapping(item)]
     return [document for document in read if document is not None]
+
+
+def _are_documents(value: object) -> bool:
+    """Whether a value is a list of documents as LangChain writes them."""
+    return is_list(value) and bool(value) and is_mapping(value[0]) and "page_content" in value[0]
 
 
 def _item(item: Mapping[object, object]) -> Document | None:

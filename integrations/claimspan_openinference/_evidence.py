@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan_openinference._kinds import Attributes
 from claimspan_tracing import semconv
 
-__all__ = ["MIN_TOOL_TEXT", "flattened", "told_by", "written_in"]
+__all__ = ["MIN_TOOL_TEXT", "flattened", "holds_documents", "told_by", "written_in"]
 
 MIN_TOOL_TEXT: Final = 40
 """Characters from which on the result of a tool may be evidence, and not a number or a status."""
@@ -24,6 +24,14 @@ def written_in(span: ReadableSpan) -> Iterator[str]:
         yield from flattened(attributes, lambda index, name=name: name(index, "content"))
     if attributes.get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_TOOL:
         yield told_by(span)
+
+
+def holds_documents(attributes: Attributes) -> bool:
+    """Whether a span of any kind has documents: who searches a store by hand makes no retriever."""
+    if semconv.GEN_AI_RETRIEVAL_DOCUMENTS in attributes:
+        return True
+    # As LangChain writes them.
+    return '"page_content"' in str(attributes.get(semconv.OUTPUT_VALUE, ""))
 
 
 def told_by(span: ReadableSpan) -> str:

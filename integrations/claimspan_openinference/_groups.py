@@ -10,7 +10,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from claimspan_openinference._evidence import MIN_TOOL_TEXT, told_by, written_in
+from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
 from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
 from claimspan_tracing import semconv
 
@@ -25,6 +25,8 @@ MAX_LOOKED_AT: Final = 10
 _EVIDENCE: Final = frozenset({semconv.KIND_RETRIEVER, semconv.KIND_RERANKER})
 _KEPT: Final = _EVIDENCE | {semconv.KIND_LLM, semconv.KIND_TOOL}
 """Kinds that are kept where there are many spans: without one of these a record is not whole."""
+
+_ROLES: Final = ('"role"', '"assistant"', '"ai"')
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +94,9 @@ class Group:
             return True
         if semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             return True
-        output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
+        output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
+        if output.startswith("[") and not any(role in output for role in _ROLES):
+            return False  # a list of documents, and not of messages
         found = [text for span in self.spans for text in islice(written_in(span), MAX_LOOKED_AT)]
         return bool(output) and not (len(found) > 1 and all(text in output for text in found))
 
@@ -122,8 +126,7 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         group.generates = True
     elif kind == semconv.KIND_TOOL:
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
-    # Who writes documents to a span of another kind has retrieved them.
-    group.retrieves |= semconv.GEN_AI_RETRIEVAL_DOCUMENTS in attributes
+    group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
     return group
 
 

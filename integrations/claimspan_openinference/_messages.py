@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from itertools import count
 from typing import Final
 
@@ -121,4 +122,6 @@ def _text_of_part(part: object) -> str:
 
 
 def _role(role: object) -> object:
-    return ROLES.get(str(role).lower(), role)
+    # Haystack's roles are members of an enumeration.
+    name = str(role.value if isinstance(role, Enum) else role).lower()
+    return ROLES.get(name, name)

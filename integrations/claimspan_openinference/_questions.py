@@ -56,6 +56,15 @@ _SHOWN: Final = re.compile(
 
 _CLASSES: Final = ("ChatMessage(", "GeneratedAnswer(", "ExtractedAnswer(")
 
+_NO_TEXT: Final = (
+    "StopEvent(",
+    "<generator object",
+    "<async_generator object",
+    "<coroutine object",
+)
+"""How that begins which stands for an answer of LlamaIndex and is none: shown as Python shows it,
+it was cut, or was not there when the span ended."""
+
 Part = Mapping[object, object]
 
 
@@ -100,7 +109,7 @@ def _named(part: Part, name: str) -> str:
 def _text(value: object) -> str:
     """Return a text, the content of a message, or that of the last message of a list."""
     if isinstance(value, str):
-        return _shown(value) if value.startswith(_CLASSES) else value
+        return "" if value.startswith(_NO_TEXT) else _shown(value) if _is_shown(value) else value
     if is_mapping(value):
         # LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
         # ``data``.
@@ -108,6 +117,10 @@ def _text(value: object) -> str:
         return text_of_parts(nested.get("content")) if is_mapping(nested) else ""
     # Documents have a content as well, and no role.
     return _text(value[-1]) if is_list(value) and value and not _is_document(value[-1]) else ""
+
+
+def _is_shown(value: str) -> bool:
+    return value.startswith(_CLASSES)
 
 
 def _shown(value: str) -> str:

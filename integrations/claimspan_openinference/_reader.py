@@ -10,7 +10,14 @@ from typing import Final, cast
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-from claimspan_openinference._documents import reranked, reranker_given, retrieved, told
+from claimspan_openinference._documents import (
+    attached,
+    reranked,
+    reranker_given,
+    retrieved,
+    told,
+)
+from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted
 from claimspan_openinference._questions import answer_in, question_in
@@ -46,7 +53,8 @@ class SpanReader:
         attributes = attributes_of(root)
         if self._query_key is None and (said := _asked(attributes)):
             return said
-        return question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
+        found = question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
+        return found if self._query_key is not None else found or _asked_of_agent(root)
 
     def response(self, root: Run) -> object:
         """Return the answer in the root's output, or the last completion."""
@@ -64,6 +72,7 @@ class SpanReader:
         query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY)
         # The arguments of a retriever may have its question under a name, or only its embedding.
         query = query or question_in(attributes.get(semconv.INPUT_VALUE))
+        query = query or self.query(run.tree.root)
         return Retrieval(
             query, retrieved(attributes), attributes.get(semconv.GEN_AI_DATA_SOURCE_ID)
         )
@@ -79,7 +88,7 @@ class SpanReader:
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return what a reranker let through, or the documents that a tool has returned."""
         attributes = attributes_of(run)
-        found = reranked(attributes) or retrieved(attributes) if _may_retrieve(attributes) else []
+        found = _found_by(attributes) if _may_retrieve(attributes) else []
         return Retrieval(question_in(attributes.get(semconv.INPUT_VALUE)), found) if found else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
@@ -158,6 +167,15 @@ def _asked(attributes: Attributes) -> str:
     return str(said[-1]) if said else ""
 
 
+def _asked_of_agent(root: Run) -> str:
+    """What the user said to the first model, where that called a tool to find the answer."""
+    for run in root.tree.of_kind(RunKind.GENERATOR):
+        attributes = attributes_of(run)
+        if said := _asked(attributes):
+            return "" if answered(attributes) else said
+    return ""
+
+
 def _last_answer(root: Run) -> str:
     """What the last model said that answered, and that did not rewrite the query."""
     runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
@@ -166,11 +184,13 @@ def _last_answer(root: Run) -> str:
 
 
 def _may_retrieve(attributes: Attributes) -> bool:
-    is_written = semconv.GEN_AI_RETRIEVAL_DOCUMENTS in attributes
     kinds = semconv.KIND_RERANKER, semconv.KIND_TOOL
-    return (
-        is_written or kind_of(attributes) in kinds or semconv.document(0, "content") in attributes
-    )
+    return kind_of(attributes) in kinds or holds_documents(attributes)
+
+
+def _found_by(attributes: Attributes) -> list[Document]:
+    is_tool = kind_of(attributes) == semconv.KIND_TOOL
+    return reranked(attributes) or (attached(attributes) if is_tool else retrieved(attributes))
 
 
 def _retrieves_below(run: Run) -> bool:
