@@ -20,8 +20,8 @@ MIN_TOOL_TEXT: Final = 40
 def written_in(span: ReadableSpan) -> Iterator[str]:
     """The texts that a span has found: documents, reranked ones, or the result of a tool."""
     attributes = span.attributes or {}
-    for name in (semconv.document, semconv.reranked):
-        yield from flattened(attributes, lambda index, name=name: name(index, "content"))
+    yield from flattened(attributes, lambda index: semconv.document(index, "content"))
+    yield from flattened(attributes, lambda index: semconv.reranked(index, "content"))
     if attributes.get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_TOOL:
         yield told_by(span)
 

@@ -61,7 +61,7 @@ class Group:
     """Whether the span below which it ended has ended, and it waits for one further up."""
 
     joined_below: str | None = None
-    """Name of the span below which its parts stood side by side; None where the top encloses all."""
+    """Name of the span that its parts stood side by side below; None where the top encloses all."""
 
     @property
     def is_record(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -65,7 +66,7 @@ def answered(attributes: Attributes) -> str:
     content = attributes.get(semconv.output_message(0, semconv.MESSAGE_CONTENT))
     if content is not None:
         return str(content)
-    parts = [*flattened(attributes, lambda part: semconv.output_part(0, part))]
+    parts = [*flattened(attributes, partial(semconv.output_part, 0))]
     if parts:
         return join_bounded(parts, "\n")
     if listed := _listed(attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES)):
@@ -88,8 +89,7 @@ def _numbered(attributes: Attributes) -> Iterator[tuple[object, object]]:
         role = attributes.get(semconv.input_message(index, semconv.MESSAGE_ROLE))
         text = attributes.get(semconv.input_message(index, semconv.MESSAGE_CONTENT))
         if text is None:
-            parts = flattened(attributes, lambda part, index=index: semconv.input_part(index, part))
-            text = join_bounded(parts, "\n")
+            text = join_bounded(flattened(attributes, partial(semconv.input_part, index)), "\n")
         if role is None and not text:
             return
         yield _role(role), text

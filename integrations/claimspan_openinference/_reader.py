@@ -126,7 +126,7 @@ class SpanReader:
         own = attributes_of(run)
         inner = [attributes_of(each) for each in _models_below(run)]
         every = [own, *inner]
-        said = next((said for each in every if (said := messages_of(each))), [])
+        messages = [said for each in every if (said := messages_of(each))]
         return Generation(
             prompt=_whole_prompt(run),
             completion=next((text for each in every if (text := answered(each))), ""),
@@ -138,7 +138,7 @@ class SpanReader:
             output_tokens=_count(
                 every, semconv.LLM_TOKENS_COMPLETION, semconv.GEN_AI_USAGE_OUTPUT_TOKENS
             ),
-            messages=said,
+            messages=messages[0] if messages else (),
         )
 
     def interrupted(self, root: Run) -> bool:

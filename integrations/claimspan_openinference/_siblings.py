@@ -1,7 +1,7 @@
 """Joins retrieval and answer that stand side by side, below a span of no AI application.
 
-OpenInference's documentation puts a span of kind ``CHAIN`` around the functions of a pipeline. Where
-nobody did, nothing says which answer belongs to which retrieval. What the model read does: a
+OpenInference's documentation puts a span of kind ``CHAIN`` around the functions of a pipeline.
+Where nobody did, only what the models have read says which answer belongs to which retrieval. A
 question never gets the answer to another one, and what cannot be told is not judged.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from claimspan_openinference._evidence import written_in
 from claimspan_openinference._groups import Group
-from claimspan_openinference._kinds import kind_of
+from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, prompted
 from claimspan_tracing import semconv
 
@@ -114,9 +114,9 @@ def _is_handed_on(answer: Group, later: Group) -> bool:
     return is_later and any(len(text) >= MIN_HANDED_ON and text in prompt for text in said)
 
 
-def _models(group: Group) -> Iterator[dict[str, object]]:
+def _models(group: Group) -> Iterator[Attributes]:
     for span in group.spans:
-        attributes = dict(span.attributes or {})
+        attributes = span.attributes or {}
         if kind_of(attributes) == semconv.KIND_LLM:
             yield attributes
 

@@ -67,7 +67,8 @@ class TraceTable:
         """
         if context.trace_id in self._given_up:
             return []
-        trace, _ = self._traces.pop(context.trace_id, None) or (OpenTrace(), 0.0)
+        trace, _ = self._traces.pop(context.trace_id, (None, 0.0))
+        trace = trace or OpenTrace()
         self._traces[context.trace_id] = trace, time.monotonic()
         trace.start(span, context.span_id, parent)
         return self._evict()
@@ -84,7 +85,10 @@ class TraceTable:
         """Note a span that has ended; returns the records that are complete by now."""
         if context.trace_id in self._given_up:
             return []
-        trace, _ = self._traces.setdefault(context.trace_id, (OpenTrace(), time.monotonic()))
+        known = self._traces.get(context.trace_id)
+        if known is None:
+            known = self._traces[context.trace_id] = (OpenTrace(), time.monotonic())
+        trace, _ = known
         size = trace.size
         complete = trace.end(span, context.span_id)
         self._after(context.trace_id, trace, size)

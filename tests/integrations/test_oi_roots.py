@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -22,10 +22,11 @@ from opentelemetry.trace import (
 
 import claimspan_openinference
 from claimspan_openinference import ClaimspanSpanProcessor
+from claimspan_tracing.job import GeneratorRun
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from lc_pipelines import answer_to, rag_chain
-from support import Spans, ids
+from support import attributes, ids
 
 # OpenInference calls LangChain's texts like functions, which LangChain deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:Calling .text")
@@ -35,7 +36,9 @@ FACT = "The Drava rises in South Tyrol and is 725 kilometres long, and flows int
 ANSWER = "The Drava is 725 kilometres long."
 
 OTHER_QUESTION = "How high is the Grossglockner?"
-OTHER_FACT = "The Grossglockner in the Hohe Tauern is 3798 metres high, the highest peak of Austria."
+OTHER_FACT = (
+    "The Grossglockner in the Hohe Tauern is 3798 metres high, the highest peak of Austria."
+)
 OTHER_ANSWER = "The Grossglockner is 3798 metres high."
 
 
@@ -66,7 +69,7 @@ Values = Mapping[str, str | int | float]
 
 
 @contextmanager
-def ai(tracer: Tracer, kind: str, values: Values | None = None) -> Iterator[Span]:
+def ai(tracer: Tracer, kind: str, values: Values | None = None) -> Generator[Span]:
     """A span of OpenInference whose kind is there from the start."""
     start = {"openinference.span.kind": kind}
     with tracer.start_as_current_span(kind.lower(), attributes=start) as span:
@@ -110,6 +113,19 @@ def facts_of(record: CapturedRecord) -> tuple[str, str, list[str]]:
     return read.query, read.response, [chunk.text for chunk in read.chunks]
 
 
+def linked(monitor: InMemoryMonitor) -> list[int]:
+    """Ids of the spans that the scores are linked to."""
+    (carrier,) = [span for span in monitor.spans() if span.name == "claimspan.evaluate"]
+    return [link.context.span_id for link in carrier.links]
+
+
+def id_of(monitor: InMemoryMonitor, kind: str) -> int:
+    """Id of the one span of a kind."""
+    spans = [s for s in monitor.spans() if attributes(s).get("openinference.span.kind") == kind]
+    (found,) = [ids(span).span_id for span in spans]
+    return found
+
+
 MINE = (QUESTION, ANSWER, [FACT])
 OTHERS = (OTHER_QUESTION, OTHER_ANSWER, [OTHER_FACT])
 
@@ -130,9 +146,7 @@ def test_the_record_of_a_request_is_that_of_its_topmost_ai_span(
             ask(tracer)
 
     assert captured(monitor) == [MINE]
-    (chain,) = Spans(monitor._exporter).of_kind("CHAIN")  # pyright: ignore[reportPrivateUsage] - the spans by kind
-    (carrier,) = Spans(monitor._exporter).evaluations  # pyright: ignore[reportPrivateUsage] - the spans by kind
-    assert [link.context.span_id for link in carrier.links] == [ids(chain).span_id]
+    assert linked(monitor) == [id_of(monitor, "CHAIN")]
 
 
 def test_a_request_that_never_ends_does_not_hold_up_its_record(
@@ -200,11 +214,14 @@ def test_a_span_of_another_kind_between_two_ai_spans_breaks_nothing(
 ) -> None:
     with ai(tracer, "RETRIEVER", {"input.value": QUESTION}), tracer.start_as_current_span("sql"):
         retrieve(tracer)  # alone below an outer one, it is a part of that
-    with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
-        with tracer.start_as_current_span("http get"), ai(tracer, "RETRIEVER") as outer:
-            outer.set_attribute("retrieval.documents.0.document.content", FACT)
-            with tracer.start_as_current_span("sql"):
-                retrieve(tracer, QUESTION, "another form of it")
+    found = {"retrieval.documents.0.document.content": FACT}
+    with (
+        ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}),
+        tracer.start_as_current_span("http get"),
+        ai(tracer, "RETRIEVER", found),
+        tracer.start_as_current_span("sql"),
+    ):
+        retrieve(tracer, QUESTION, "another form of it")
 
     assert captured(monitor) == [MINE]
 
@@ -292,8 +309,8 @@ def test_opentelemetrys_own_spans_are_read_below_a_request(
     record = monitor.only_record()
     assert facts_of(record) == MINE
     assert record.job.context_source == "prompt"
-    messages = record.job.runs[-1].messages  # type: ignore[union-attr] # pyright: ignore[reportAttributeAccessIssue] - a generator run
-    assert [(each.role, each.text) for each in messages] == [
+    (chat_run,) = [run for run in record.job.runs if isinstance(run, GeneratorRun)]
+    assert [(each.role, each.text) for each in chat_run.messages] == [
         ("system", "Be brief."),
         ("user", QUESTION),
         ("tool", FACT),
@@ -313,9 +330,7 @@ def test_a_retriever_and_a_model_side_by_side_in_a_request_are_one_record(
     record = monitor.only_record()
     assert facts_of(record) == MINE
     assert record.job.route == "POST /ask"
-    (model,) = Spans(monitor._exporter).of_kind("LLM")  # pyright: ignore[reportPrivateUsage] - the spans by kind
-    (carrier,) = Spans(monitor._exporter).evaluations  # pyright: ignore[reportPrivateUsage] - the spans by kind
-    assert [link.context.span_id for link in carrier.links] == [ids(model).span_id]
+    assert linked(monitor) == [id_of(monitor, "LLM")]
 
 
 def test_so_are_they_in_steps_of_their_own(monitor: InMemoryMonitor, tracer: Tracer) -> None:
@@ -512,7 +527,7 @@ def test_the_bytes_of_all_traces_are_bounded(
 ) -> None:
     table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
     monkeypatch.setattr(table, "_max_bytes", 30_000)
-    values: Values = {"input.value": QUESTION, "output.value": ANSWER}
+    values = {"input.value": QUESTION, "output.value": ANSWER}
     open_ = [tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"} | values)]
     with tracer.start_as_current_span("step", set_span_in_context(open_[0])):
         retrieve(tracer, QUESTION, FACT * 200)
@@ -580,4 +595,3 @@ def test_nothing_is_kept_of_traces_that_have_ended(
     table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
     assert len(table) == 0
     assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
-
