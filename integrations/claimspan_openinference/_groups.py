@@ -64,12 +64,28 @@ class Group:
     """Name of the span that its parts stood side by side below; None where the top encloses all."""
 
     @property
+    def has_result(self) -> bool:
+        """Whether the top itself has failed, or has an output that is more than what was found."""
+        attributes = self.top.attributes or {}
+        if kind_of(attributes) not in ENCLOSING:
+            return False
+        if self.top.status.status_code is StatusCode.ERROR:
+            return True
+        if semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
+            return True
+        output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
+        if output.startswith("[") and not any(role in output for role in _ROLES):
+            return False  # a list of documents, and not of messages
+        found = [text for span in self.spans for text in islice(written_in(span), MAX_LOOKED_AT)]
+        return bool(output) and not (len(found) > 1 and all(text in output for text in found))
+
+    @property
     def is_record(self) -> bool:
         """Whether it is a question with its answer and its evidence, or has failed on the way.
 
         Retrieval alone is not, nor are embedding and indexing, nor a model that was given nothing.
         """
-        return self.retrieves and (self.generates or self._answers())
+        return self.retrieves and (self.generates or self.has_result)
 
     def add(self, other: Group) -> None:
         """Add the spans of another one."""
@@ -85,21 +101,6 @@ class Group:
         """Let go of the spans."""
         self.spans, self.links, self.size, self.is_lost = [], {}, 0, True
 
-    def _answers(self) -> bool:
-        """Whether the top has failed, or has an output that is more than what was retrieved."""
-        attributes = self.top.attributes or {}
-        if kind_of(attributes) not in ENCLOSING:
-            return False
-        if self.top.status.status_code is StatusCode.ERROR:
-            return True
-        if semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
-            return True
-        output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
-        if output.startswith("[") and not any(role in output for role in _ROLES):
-            return False  # a list of documents, and not of messages
-        found = [text for span in self.spans for text in islice(written_in(span), MAX_LOOKED_AT)]
-        return bool(output) and not (len(found) > 1 and all(text in output for text in found))
-
 
 def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -> Group:
     """Put a span that has ended on top of what has ended below it.
@@ -112,11 +113,13 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
     attributes = span.attributes or {}
     kind = kind_of(attributes)
     group = Group(span)
+    if kind == semconv.KIND_EMBEDDING:
+        return group  # vectors take much, and nobody reads them
     for part in below:
         group.add(part)
     if not is_full or kind in _KEPT:
         group.spans.append(span)
-        group.size += SPAN_BYTES + sum(map(sys.getsizeof, attributes.values()))
+        group.size += _size(span)
     else:
         _leave_out(group, span)
     if kind in APART:
@@ -135,3 +138,21 @@ def _leave_out(group: Group, span: ReadableSpan) -> None:
     context = span.get_span_context()
     if group.spans and context is not None and span.parent is not None:
         group.links[context.span_id] = span.parent.span_id
+
+
+def _size(span: ReadableSpan) -> int:
+    """Approximate bytes that a span takes; the SDK bounds the number of its attributes."""
+    values = [*(span.attributes or {}).values()]
+    for event in span.events:
+        values += (event.attributes or {}).values()
+    return SPAN_BYTES + sum(map(_bytes_of, values))
+
+
+def _bytes_of(value: object) -> int:
+    size = sys.getsizeof(value)
+    if isinstance(value, tuple) and value:
+        items: tuple[object, ...] = value
+        # Texts differ in length, numbers do not.
+        each = map(sys.getsizeof, items) if isinstance(items[0], str) else [24 * len(items)]
+        size += sum(each)
+    return size

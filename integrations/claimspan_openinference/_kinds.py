@@ -70,12 +70,12 @@ def is_ai(span: object) -> bool:
     """Whether an open span is one of an AI application, as far as can be seen before it ends."""
     if not isinstance(span, ReadableSpan):
         return False
+    scope = span.instrumentation_scope
+    if scope is not None and scope.name.startswith(semconv.LATE_SCOPES):
+        return True
     # OpenInference's tracer keeps the kind back until the end.
     kept: object = getattr(span, semconv.BUFFERED_ATTRIBUTES, None)
-    if is_marked(span.attributes) or (is_mapping(kept) and bool(kept)):
-        return True
-    scope = span.instrumentation_scope
-    return scope is not None and scope.name.startswith(semconv.LATE_SCOPES)
+    return (is_mapping(kept) and bool(kept)) or is_marked(span.attributes)
 
 
 def kind_of(attributes: Attributes) -> str:

@@ -49,7 +49,7 @@ def join(groups: list[Group], name: str) -> tuple[list[Group], list[Group]]:
     evidence = [each for each in groups if each.retrieves and not each.generates]
     answers = [each for each in groups if each.generates and not each.retrieves]
     if any(each.is_lost for each in (*evidence, *answers)):
-        return [], []
+        return [], groups
     read_by: dict[int, list[Group]] = {}
     unclear: set[int] = set()
     for found in evidence:
@@ -66,7 +66,7 @@ def join(groups: list[Group], name: str) -> tuple[list[Group], list[Group]]:
         and not _is_draft(answer, [each for each in answers if id(each) not in read_by])
     ]
     gone = {id(span) for record in records for span in record.spans}
-    return records, [each for each in (*evidence, *answers) if id(each.top) not in gone]
+    return records, [each for each in groups if id(each.top) not in gone]
 
 
 def _readers(found: Group, answers: list[Group]) -> list[Group]:

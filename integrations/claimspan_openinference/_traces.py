@@ -43,6 +43,9 @@ class _Node:
     is_started: bool = False
     """Whether it was seen to start and has not ended."""
 
+    seems_ai: bool = False
+    """Whether it was one of an AI application when it was last looked at."""
+
     was_ai: bool = False
     """Whether it has ended, and was one of an AI application."""
 
@@ -56,7 +59,8 @@ class _Node:
     @property
     def is_ai(self) -> bool:
         """Whether it is open, and one of an AI application."""
-        return not self.is_ended and is_ai(self.span)
+        self.seems_ai = self.seems_ai or (not self.is_ended and is_ai(self.span))
+        return self.seems_ai and not self.is_ended
 
 
 class OpenTrace:
@@ -123,13 +127,12 @@ class OpenTrace:
             return []
         if (late := _ended_ai_above(node)) is not None:
             return self._end_late(late, ended)
+        if node.was_ai and self._is_streamed(node, ended[0]):
+            node.groups = ended
+            self._nodes[span_id] = node
+            return []
         complete = [each for each in ended if each.is_record]
         left = [each for each in ended if not each.is_record]
-        if node.was_ai and left and left[0].retrieves and self._is_open_below(node):
-            # The answer is still streamed, by a model whose span is open.
-            node.groups = left
-            self._nodes[span_id] = node
-            return complete
         if not node.was_ai:
             joined, left = ([], left) if node.has_dropped else join(left, span.name)
             complete += joined
@@ -162,7 +165,7 @@ class OpenTrace:
         group = group_of(span, node.groups, is_full=self._n_spans >= MAX_SPANS)
         self._n_spans += len(group.spans)
         self.size += group.size
-        if self.is_lost or self._n_spans > 2 * MAX_SPANS:
+        if self.is_lost or group.is_lost or self._n_spans > 2 * MAX_SPANS:
             self._release([group])
             group.let_go()
         return group
@@ -174,7 +177,7 @@ class OpenTrace:
             return []
         for each in ended:
             late.groups[0].add(each)
-        if not late.groups[0].is_record:
+        if self._is_streamed(late, late.groups[0]) or not late.groups[0].is_record:
             return []
         complete, late.groups = late.groups, []
         self._nodes = {key: node for key, node in self._nodes.items() if node is not late}
@@ -194,12 +197,18 @@ class OpenTrace:
     def _let_wait(self, node: _Node, span: ReadableSpan, left: list[Group]) -> None:
         """Have what is no record by itself wait for the end of the span above."""
         above = _open_above(node)
-        if above is None or (not node.was_ai and span.kind in _BORDERS):
+        # The end of a span that another provider has started will not be heard of.
+        is_heard = above is not None and (above.is_started or above.span is None)
+        if above is None or not is_heard or (not node.was_ai and span.kind in _BORDERS):
             self._release(left)
             return
         for each in left:
             each.has_moved |= not node.was_ai
-        above.groups += left
+        # An answer that began before anything was retrieved will never be joined.
+        is_awaited = any(each.retrieves for each in left) or _is_awaited(node)
+        waiting = [each for each in left if each.retrieves or (each.generates and is_awaited)]
+        self._release([each for each in left if each not in waiting])
+        above.groups += waiting
         if len(above.groups) > MAX_WAITING:
             self._release(above.groups[:-MAX_WAITING])
             above.groups, above.has_dropped = above.groups[-MAX_WAITING:], True
@@ -215,9 +224,11 @@ class OpenTrace:
             node.span = seen
         return node
 
-    def _is_open_below(self, node: _Node) -> bool:
-        """Whether an open span stands below one that has ended."""
-        return any(each.is_started and _is_below(each, node) for each in self._nodes.values())
+    def _is_streamed(self, node: _Node, group: Group) -> bool:
+        """Whether the answer is still to come, from a model whose span is open below the top."""
+        if not group.retrieves or group.has_result:
+            return False
+        return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
 
     def _release(self, groups: list[Group]) -> None:
         """Count groups as gone."""
@@ -247,6 +258,14 @@ def _ended_ai_above(node: _Node) -> _Node | None:
         found = above if above.was_ai else found
         above = above.parent
     return found
+
+
+def _is_awaited(node: _Node) -> bool:
+    """Whether something that was retrieved waits for an answer above."""
+    above = node.parent
+    while above is not None and not any(each.retrieves for each in above.groups):
+        above = above.parent
+    return above is not None
 
 
 def _is_below(node: _Node, other: _Node) -> bool:

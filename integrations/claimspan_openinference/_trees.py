@@ -32,6 +32,7 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
     top = group.top
     tree = _empty_tree(top, reader)
     root = _run(top, tree) if group.joined_below is None else _root_of_joined(group, tree)
+    root.metadata = SpanReader.metadata(top.attributes or {})
     tree.runs.append(root)
     tree.dropped = group.left_out
     if group.is_lost:
@@ -56,6 +57,7 @@ def tree_of_unfinished(span: ReadableSpan, reader: SpanReader) -> RunTree:
     tree = _empty_tree(span, reader)
     root = _run(span, tree)
     root.end = root.error = None
+    root.metadata = SpanReader.metadata(span.attributes or {})
     tree.runs.append(root)
     return tree
 
@@ -108,7 +110,7 @@ def _run(span: ReadableSpan, tree: RunTree) -> Run:
         name=span.name,
         start=span.start_time or 0,
         inputs=attributes,
-        metadata=SpanReader.metadata(attributes),
+        metadata={},
         end=span.end_time,
         outputs=attributes,
         # The exception itself is gone; only that the run failed is still known.
