@@ -19,6 +19,9 @@ __all__ = ["Group", "group_of"]
 SPAN_BYTES: Final = 2 * 1024
 """What a span takes beside the values of its attributes, about."""
 
+NUMBER_BYTES: Final = 24
+"""What a number takes; embeddings have thousands."""
+
 MAX_LOOKED_AT: Final = 10
 """Documents of a query that are looked for in an output, on the application's thread."""
 
@@ -143,16 +146,12 @@ def _leave_out(group: Group, span: ReadableSpan) -> None:
 def _size(span: ReadableSpan) -> int:
     """Approximate bytes that a span takes; the SDK bounds the number of its attributes."""
     values = [*(span.attributes or {}).values()]
-    for event in span.events:
-        values += (event.attributes or {}).values()
-    return SPAN_BYTES + sum(map(_bytes_of, values))
-
-
-def _bytes_of(value: object) -> int:
-    size = sys.getsizeof(value)
-    if isinstance(value, tuple) and value:
-        items: tuple[object, ...] = value
-        # Texts differ in length, numbers do not.
-        each = map(sys.getsizeof, items) if isinstance(items[0], str) else [24 * len(items)]
-        size += sum(each)
+    if not span.status.is_ok:  # stack traces are long
+        values += [value for event in span.events for value in (event.attributes or {}).values()]
+    size = SPAN_BYTES + sum(map(sys.getsizeof, values))
+    for value in values:
+        if type(value) is tuple and value:
+            # Texts differ in length, numbers do not.
+            is_text = isinstance(value[0], str)
+            size += sum(map(sys.getsizeof, value)) if is_text else NUMBER_BYTES * len(value)
     return size

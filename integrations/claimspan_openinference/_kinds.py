@@ -27,15 +27,6 @@ APART: Final = frozenset(
 ENCLOSING: Final = frozenset({semconv.KIND_CHAIN, semconv.KIND_AGENT})
 """Kinds whose output is an answer, also where no model below made a span."""
 
-_MARKS: Final = (
-    semconv.OPENINFERENCE_SPAN_KIND,
-    semconv.GEN_AI_OPERATION_NAME,
-    semconv.INPUT_VALUE,
-    semconv.OUTPUT_VALUE,
-)
-"""One of these is on every span of an AI application, and on no other. Who traces by hand may
-leave out the kind."""
-
 _OF_OPERATION: Final = {
     semconv.OPERATION_RETRIEVAL: semconv.KIND_RETRIEVER,
     semconv.OPERATION_CHAT: semconv.KIND_LLM,
@@ -62,8 +53,17 @@ Attributes = Mapping[str, object]
 
 
 def is_marked(attributes: Attributes | None) -> bool:
-    """Whether a span with these attributes is one of an AI application."""
-    return attributes is not None and any(name in attributes for name in _MARKS)
+    """Whether a span with these attributes is one of an AI application.
+
+    Who traces by hand may leave out the kind; no other span has an input or an output.
+    """
+    # Written out: this is asked of each span that passes, and most are somebody else's.
+    return attributes is not None and (
+        semconv.OPENINFERENCE_SPAN_KIND in attributes
+        or semconv.GEN_AI_OPERATION_NAME in attributes
+        or semconv.INPUT_VALUE in attributes
+        or semconv.OUTPUT_VALUE in attributes
+    )
 
 
 def is_ai(span: object) -> bool:

@@ -68,10 +68,11 @@ class TraceTable:
         if context.trace_id in self._given_up:
             return []
         trace, _ = self._traces.pop(context.trace_id, (None, 0.0))
-        trace = trace or OpenTrace()
-        self._traces[context.trace_id] = trace, time.monotonic()
+        is_new = trace is None
+        trace, now = trace or OpenTrace(), time.monotonic()
+        self._traces[context.trace_id] = trace, now
         trace.start(span, context.span_id, parent)
-        return self._evict()
+        return self._evict(now) if is_new else []
 
     def forget(self, context: SpanContext) -> None:
         """Forget a span that has ended and does not count."""
@@ -119,10 +120,10 @@ class TraceTable:
             self._n_bytes -= trace.size
             trace.let_go()
 
-    def _evict(self) -> list[ReadableSpan]:
+    def _evict(self, now: float) -> list[ReadableSpan]:
         """Give up the quietest traces beyond the bounds; returns the roots of open records."""
         lost: list[ReadableSpan] = []
-        too_old = time.monotonic() - self._max_age
+        too_old = now - self._max_age
         while self._traces:
             trace_id, (trace, since) = next(iter(self._traces.items()))
             if len(self._traces) <= self._max_traces and since > too_old:

@@ -131,8 +131,10 @@ class OpenTrace:
             node.groups = ended
             self._nodes[span_id] = node
             return []
+        if not ended:
+            return []
         complete = [each for each in ended if each.is_record]
-        left = [each for each in ended if not each.is_record]
+        left = [each for each in ended if each not in complete]
         if not node.was_ai:
             joined, left = ([], left) if node.has_dropped else join(left, span.name)
             complete += joined
@@ -161,7 +163,8 @@ class OpenTrace:
 
     def _with_top(self, node: _Node, span: ReadableSpan) -> Group:
         """What has ended below a span of an AI application, with that span on top."""
-        self._release(node.groups)
+        if node.groups:
+            self._release(node.groups)
         group = group_of(span, node.groups, is_full=self._n_spans >= MAX_SPANS)
         self._n_spans += len(group.spans)
         self.size += group.size
@@ -220,8 +223,11 @@ class OpenTrace:
         node = self._nodes.get(parent.span_id)
         if node is None:
             node = self._nodes[parent.span_id] = _Node()
-        if isinstance(seen, ReadableSpan) and seen.get_span_context() == parent:
-            node.span = seen
+        # It may be a wrapper, which knows more than the span that the SDK has shown.
+        if node.span is not seen and isinstance(seen, ReadableSpan):
+            context = seen.get_span_context()
+            if context is parent or context == parent:
+                node.span = seen
         return node
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:

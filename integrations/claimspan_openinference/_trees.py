@@ -42,11 +42,11 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         return tree
     tree.size += group.size
     members = [span for span in group.spans if group.joined_below is not None or span is not top]
-    runs = {_id(span): _run(span, tree) for span in members}
-    tree.runs += sorted(runs.values(), key=lambda run: run.start)
-    runs[_id(top)] = runs.get(_id(top), root)
-    for span in members:
-        runs[_id(span)].parent = _above(span, runs, group.links) or root
+    made = [(span, _run(span, tree)) for span in members]
+    tree.runs += sorted([run for _, run in made], key=lambda run: run.start)
+    runs = {_id(top): root} | {run.span_id: run for _, run in made}
+    for span, run in made:
+        run.parent = _above(span, runs, group.links) or root
     for run in tree.runs[1:]:
         _set_apart(run)
     return tree
