@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 from openinference.instrumentation import OITracer, TraceConfig
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import (
     INVALID_SPAN,
@@ -21,7 +22,7 @@ from opentelemetry.trace import (
 )
 
 import claimspan_openinference
-from claimspan_openinference import ClaimspanSpanProcessor
+from claimspan_openinference import ClaimspanSpanProcessor, _traces
 from claimspan_tracing.job import GeneratorRun
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
@@ -392,6 +393,30 @@ def test_side_by_side_nothing_is_judged_where_it_is_uncertain_what_belongs_toget
     assert captured(monitor) == []
 
 
+def test_side_by_side_one_answer_is_enough_where_its_prompt_is_hidden(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
+        retrieve(tracer)
+        with ai(tracer, "LLM", {"llm.model_name": "small", "output.value": ANSWER}):
+            pass
+
+    assert captured(monitor) == [MINE]
+
+
+def test_each_turn_of_a_talk_side_by_side_has_its_own_chunks(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    with tracer.start_as_current_span("websocket"):
+        retrieve(tracer)
+        generate(tracer, f"{FACT}\n{QUESTION}")
+        retrieve(tracer, OTHER_QUESTION, OTHER_FACT)
+        talk = f"{FACT}\n{QUESTION}\n{ANSWER}"
+        generate(tracer, f"{talk}\n{OTHER_FACT}\n{OTHER_QUESTION}", OTHER_ANSWER)
+
+    assert captured(monitor) == [MINE, OTHERS]
+
+
 def test_two_requests_below_one_job_never_share_retrieval_and_answer(
     monitor: InMemoryMonitor, tracer: Tracer
 ) -> None:
@@ -582,6 +607,46 @@ def test_an_agent_with_very_many_steps_is_judged_with_all_of_its_chunks(
     record = monitor.only_record()
     assert facts_of(record) == MINE
     assert record.job.runs_dropped > 100
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MAX_SPANS", 3), ("MAX_OPEN", 2)])
+def test_a_record_with_more_retrievals_than_are_kept_is_refused_and_never_judged_in_part(
+    bound: str,
+    value: int,
+    monitor: InMemoryMonitor,
+    tracer: Tracer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_traces, bound, value)
+    with (
+        ai(tracer, "AGENT", {"input.value": QUESTION, "output.value": ANSWER}),
+        ai(tracer, "CHAIN"),
+    ):
+        for _ in range(8):
+            retrieve(tracer)
+
+    assert captured(monitor) == []
+    assert monitor.stats.dropped == {"queue_full": 1}
+
+
+def test_what_waits_below_the_span_of_another_provider_is_not_kept(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    elsewhere = TracerProvider(shutdown_on_exit=False).get_tracer("fastapi")
+    with elsewhere.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
+        retrieve(tracer)
+        assert len(processor_of(monitor)._traces) == 0  # pyright: ignore[reportPrivateUsage] - what it keeps
+        ask(tracer)
+
+    assert captured(monitor) == [MINE]
+
+
+def test_the_vectors_of_an_index_are_not_kept(monitor: InMemoryMonitor, tracer: Tracer) -> None:
+    with ai(tracer, "CHAIN"):
+        with ai(tracer, "EMBEDDING") as span:
+            span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 10_000)
+        table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+        assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
 
 
 def test_nothing_is_kept_of_traces_that_have_ended(
