@@ -19,13 +19,18 @@ from haystack.components.retrievers.in_memory import (
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.document_stores.types import DuplicatePolicy
 from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableLambda
 from llama_index.core.chat_engine import ContextChatEngine
+from openinference.instrumentation import OITracer, TraceConfig
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
-from opentelemetry.trace import SpanKind, Tracer
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.trace import SpanKind, Tracer, get_current_span
 
 import claimspan_openinference
+from claimspan_tracing import semconv
 from claimspan_tracing.job import RetrieverRun
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
@@ -264,3 +269,47 @@ def test_an_agent_of_langchain_is_judged_by_what_its_tools_have_found(
     assert (record.record.query, record.record.response) == (QUESTION, "A long answer to it.")
     assert len(texts(record)) == 4
     assert record.job.context_source == "prompt"
+
+
+# --- what we lean on, and nobody documents --------------------------------------------------------
+
+
+class Opened(SpanProcessor):
+    """Keeps the scope of each span that starts, and what stands for its parent in the context."""
+
+    def __init__(self) -> None:
+        self.scopes: set[str] = set()
+        self.parents: list[object] = []
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        assert semconv.OPENINFERENCE_SPAN_KIND not in (span.attributes or {})
+        scope = span.instrumentation_scope
+        self.scopes.add("" if scope is None else scope.name)
+        self.parents.append(get_current_span(parent_context))
+
+
+def test_spans_of_openinferences_instrumentors_are_known_by_their_scope_while_they_are_open(
+    monitor: InMemoryMonitor,
+) -> None:
+    opened = Opened()
+    monitor.provider.add_span_processor(opened)
+    Shelf().retrieve(QUESTION)
+    RunnableLambda(str).invoke(QUESTION)
+
+    assert len(opened.scopes) == 2
+    assert all(scope.startswith(semconv.LATE_SCOPES) for scope in opened.scopes)
+
+
+def test_openinferences_tracer_keeps_the_kind_of_an_open_span_where_we_look(
+    monitor: InMemoryMonitor,
+) -> None:
+    opened = Opened()
+    monitor.provider.add_span_processor(opened)
+    tracer = OITracer(monitor.provider.get_tracer("app"), TraceConfig())
+    with tracer.start_as_current_span("rag") as span:
+        span.set_attribute(semconv.OPENINFERENCE_SPAN_KIND, semconv.KIND_CHAIN)
+        tracer.start_span("search").end()
+
+    kept = getattr(opened.parents[-1], semconv.BUFFERED_ATTRIBUTES)
+    assert kept == {semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_CHAIN}
+    assert isinstance(opened.parents[-1], ReadableSpan)
