@@ -13,6 +13,7 @@ from opentelemetry.trace import StatusCode
 from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
 from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
 from claimspan_tracing import semconv
+from claimspan_tracing.adapters import is_list
 
 __all__ = ["Group", "group_of"]
 
@@ -150,7 +151,7 @@ def _size(span: ReadableSpan) -> int:
         values += [value for event in span.events for value in (event.attributes or {}).values()]
     size = SPAN_BYTES + sum(map(sys.getsizeof, values))
     for value in values:
-        if type(value) is tuple and value:
+        if is_list(value) and value:
             # Texts differ in length, numbers do not.
             is_text = isinstance(value[0], str)
             size += sum(map(sys.getsizeof, value)) if is_text else NUMBER_BYTES * len(value)
