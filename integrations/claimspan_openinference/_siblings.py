@@ -8,19 +8,19 @@ question never gets the answer to another one, and what cannot be told is not ju
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from claimspan_openinference._evidence import written_in
 from claimspan_openinference._groups import Group
-from claimspan_openinference._kinds import Attributes, kind_of
+from claimspan_openinference._kinds import kind_of
 from claimspan_openinference._messages import answered, prompted
 from claimspan_tracing import semconv
 
 __all__ = ["join"]
 
-MAX_LATER: Final = 8
+MAX_LATER: Final = 32
 """Answers after a retrieval that may have read it, the next ones."""
 
 MAX_LOOKED_FOR: Final = 10
@@ -47,82 +47,85 @@ def join(groups: list[Group], name: str) -> tuple[list[Group], list[Group]]:
         The records, and what belongs to none.
     """
     evidence = [each for each in groups if each.retrieves and not each.generates]
-    answers = [each for each in groups if each.generates and not each.retrieves]
-    if any(each.is_lost for each in (*evidence, *answers)):
+    given = [each for each in groups if each.generates and not each.retrieves]
+    if not evidence or not given or any(each.is_lost for each in (*evidence, *given)):
         return [], groups
-    read_by: dict[int, list[Group]] = {}
-    unclear: set[int] = set()
+    answers = [*map(_read, given)]
+    unclear: list[_Answer] = []
     for found in evidence:
         readers = _readers(found, answers)
         if len(readers) == 1:
-            read_by.setdefault(id(readers[0]), []).append(found)
+            readers[0].evidence.append(found)
         else:
-            unclear.update(map(id, readers))
+            unclear += readers
+    others = [each for each in answers if not each.evidence]
     records = [
-        _joined(answer, read_by[id(answer)], name)
-        for answer in answers
-        if id(answer) in read_by
-        and id(answer) not in unclear
-        and not _is_draft(answer, [each for each in answers if id(each) not in read_by])
+        each.joined(name)
+        for each in answers
+        if each.evidence and each not in unclear and not any(map(each.is_handed_on_to, others))
     ]
     gone = {id(span) for record in records for span in record.spans}
     return records, [each for each in groups if id(each.top) not in gone]
 
 
-def _readers(found: Group, answers: list[Group]) -> list[Group]:
+@dataclass(slots=True, eq=False)
+class _Answer:
+    """What stands for an answer, with what its models have read and said."""
+
+    group: Group
+    prompt: str
+    said: list[str]
+    evidence: list[Group] = field(default_factory=list[Group])
+    """The retrievals that it rests on."""
+
+    @property
+    def started(self) -> int:
+        return self.group.top.start_time or 0
+
+    def is_handed_on_to(self, later: _Answer) -> bool:
+        """Whether a later one was made of this one: rewrites it, checks it, or goes on from it."""
+        if later.started < (self.group.top.end_time or 0):
+            return False
+        return any(len(text) >= MIN_HANDED_ON and text in later.prompt for text in self.said)
+
+    def joined(self, name: str) -> Group:
+        record = Group(self.group.top, joined_below=name)
+        for each in (*self.evidence, self.group):
+            record.add(each)
+        return record
+
+
+def _read(group: Group) -> _Answer:
+    kinds = [(span.attributes or {}, kind_of(span.attributes or {})) for span in group.spans]
+    models = [attributes for attributes, kind in kinds if kind == semconv.KIND_LLM]
+    said = [text.strip() for each in models if (text := answered(each))]
+    return _Answer(group, "\n".join(map(prompted, models)), said)
+
+
+def _readers(found: Group, answers: list[_Answer]) -> list[_Answer]:
     """The answers that may rest on a retrieval; several where it cannot be told."""
     ended = found.top.end_time or 0
-    later = [each for each in answers if (each.top.start_time or 0) >= ended][:MAX_LATER]
-    if len(answers) == 1 and not any(each.has_moved for each in (found, *later)):
+    later = [each for each in answers if each.started >= ended][:MAX_LATER]
+    texts = islice((text for span in found.spans for text in written_in(span)), MAX_LOOKED_FOR)
+    pieces = [_piece(text) for text in texts if text]
+    asked = str((found.top.attributes or {}).get(semconv.INPUT_VALUE, "")).strip()
+    # How many of the documents are in the prompt, and whether the query is.
+    shares = [
+        (sum(piece in each.prompt for piece in pieces), bool(asked) and asked in each.prompt)
+        for each in later
+    ]
+    if len(answers) == 1 and not any(each.has_moved for each in (found, answers[0].group)):
         # Below one request: the prompt may be hidden, but must not speak against it.
-        return [each for each in later if not _prompt(each) or any(_shares(found, _prompt(each)))]
-    shares = [_shares(found, _prompt(each)) for each in later]
+        return [each for each in later if not each.prompt or any(shares[0])]
     best = max(shares, default=(0, False))
-    if not any(best):
+    if not best[0]:  # two models may be asked the same, and one of them was given nothing
         return []
     first, *others = (each for each, share in zip(later, shares, strict=True) if share == best)
     # A check of an answer reads the same documents, and so does the next turn of a talk.
-    return [first] if all(_is_handed_on(first, each) for each in others) else [first, *others]
-
-
-def _shares(found: Group, prompt: str) -> tuple[int, bool]:
-    """How many of the documents of a retrieval are in a prompt, and whether its query is."""
-    texts = islice((text for span in found.spans for text in written_in(span)), MAX_LOOKED_FOR)
-    asked = str((found.top.attributes or {}).get(semconv.INPUT_VALUE, "")).strip()
-    return sum(_piece(text) in prompt for text in texts if text), bool(asked) and asked in prompt
+    return [first] if all(map(first.is_handed_on_to, others)) else [first, *others]
 
 
 def _piece(text: str) -> str:
     """The beginning of a text, up to what a prompt may write in another way."""
     beginning = _ESCAPED.split(text.strip(), maxsplit=1)[0][:PIECE]
     return beginning or text[:PIECE]
-
-
-def _prompt(answer: Group) -> str:
-    return "\n".join(prompted(attributes) for attributes in _models(answer))
-
-
-def _is_draft(answer: Group, others: list[Group]) -> bool:
-    """Whether a later answer, which read nothing else, was made of this one."""
-    return any(_is_handed_on(answer, each) for each in others)
-
-
-def _is_handed_on(answer: Group, later: Group) -> bool:
-    said = [text.strip() for each in _models(answer) if (text := answered(each))]
-    prompt = _prompt(later)
-    is_later = (later.top.start_time or 0) >= (answer.top.end_time or 0)
-    return is_later and any(len(text) >= MIN_HANDED_ON and text in prompt for text in said)
-
-
-def _models(group: Group) -> Iterator[Attributes]:
-    for span in group.spans:
-        attributes = span.attributes or {}
-        if kind_of(attributes) == semconv.KIND_LLM:
-            yield attributes
-
-
-def _joined(answer: Group, evidence: list[Group], name: str) -> Group:
-    record = Group(answer.top, joined_below=name)
-    for each in (*evidence, answer):
-        record.add(each)
-    return record

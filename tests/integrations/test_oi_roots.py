@@ -424,7 +424,7 @@ def test_two_requests_below_one_job_never_share_retrieval_and_answer(
         with tracer.start_as_current_span("request 1"):
             retrieve(tracer)
         with tracer.start_as_current_span("request 2"):
-            generate(tracer, "Say hello to the user, in one word.", "Hello, how may I help?")
+            generate(tracer, f"Answer without any context: {QUESTION}", "I do not know that.")
 
     assert captured(monitor) == []
 
