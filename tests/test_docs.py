@@ -27,6 +27,7 @@ from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
 from claimspan_tracing.read.bounds import MAX_RUNS
 from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
 
+from installed import only_with
 from instruments import INSTRUMENTS, SIGNALS
 from judge_server import judge_server
 from processes import run_python, start, statuses_in, wait_for
@@ -212,13 +213,15 @@ def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
 # --- docs/quickstart.md, docs/scores.md and docs/troubleshooting.md ---
 
 PROGRAMS: Final = [text for language, text in texts_of(QUICKSTART) if language == "python"]
+INSTALLS: Final = re.findall(r"^`pip install (.*?)`", QUICKSTART.read_text("utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("number", range(4), ids=["langchain", "llama-index", "haystack", "none"])
 def test_each_program_of_the_quick_start_runs_as_it_stands_and_says_its_scores(
     number: int, tmp_path: Path
 ) -> None:
-    ended = wait_for(start(["-c", PROGRAMS[number]], tmp_path, HAYSTACK_TELEMETRY_ENABLED="False"))
+    program = only_with(INSTALLS[number]) + PROGRAMS[number]
+    ended = wait_for(start(["-c", program], tmp_path, HAYSTACK_TELEMETRY_ENABLED="False"))
 
     assert ended.code == 0, ended.stderr
     assert "claimspan captures queries: spans go to a provider of our own" in ended.stderr
@@ -227,7 +230,7 @@ def test_each_program_of_the_quick_start_runs_as_it_stands_and_says_its_scores(
 
 
 def test_the_quick_start_has_no_other_program() -> None:
-    assert len(PROGRAMS) == 4
+    assert len(PROGRAMS) == len(INSTALLS) == 4
 
 
 def test_every_score_and_attribute_of_the_pages_on_scores_exists() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from claimspan.errors import ConfigError
+from claimspan import judges
+from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import evaluate, evaluate_many
 from claimspan.judges import LexicalJudge, default_judge
 
@@ -43,6 +44,29 @@ def test_an_unknown_default_judge_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         evaluate(make_record())
     with pytest.raises(ConfigError, match="CLAIMSPAN_JUDGE"):
         evaluate_many([])
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_the_local_judge_is_refused_at_set_up_where_a_package_of_it_is_missing(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(name: str) -> str | None:
+        return None if name == package else name
+
+    monkeypatch.setattr(judges, "find_spec", find)
+
+    with pytest.raises(MissingExtraError, match=rf"{package}.*pip install 'claimspan\[local\]'"):
+        default_judge("local")
+
+
+def test_a_judge_without_its_key_says_which_variable_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+
+    with pytest.raises(ConfigError, match="set OPENAI_API_KEY"):
+        default_judge("openai:gpt-4o-mini")
 
 
 def test_a_given_judge_is_taken_whatever_the_environment_says(

@@ -200,3 +200,15 @@ def test_the_log_says_where_spans_go(
         monkeypatch.setenv(name, value)
 
     assert described in TracerSource(None).described()
+
+
+def test_the_log_names_no_endpoint_where_the_exporter_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+
+    described = TracerSource(None).described()
+
+    assert "pip install 'claimspan[otlp]'" in caplog.text
+    assert described.endswith("exports nothing, since its exporter could not be made")

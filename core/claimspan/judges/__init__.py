@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.protocol import Judge, SparseJudge
 
@@ -75,6 +76,7 @@ def default_judge(choice: str | None = None) -> Judge:
     Raises:
         ConfigError: The choice names no judge, the key for it is missing, or the calibration was
             made for another judge.
+        MissingExtraError: The packages of the local judge are not installed.
         FileError: The calibration cannot be read.
     """
     origin = "the judge" if choice else JUDGE_VARIABLE
@@ -97,6 +99,10 @@ def _named(wanted: str, origin: str) -> Judge:
     if kind.lower() == "local":
         from claimspan.judges.local.judge import LocalJudge
 
+        # Looked for now, though they are imported with the first claim: at set-up a user reads it.
+        for package in ("onnxruntime", "tokenizers"):
+            if find_spec(package) is None:
+                raise MissingExtraError(package, "local")
         return LocalJudge(model or None)
     if kind.lower() == "openai" and model:
         from claimspan.judges.llm.judge import OpenAIJudge

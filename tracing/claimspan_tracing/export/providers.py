@@ -17,7 +17,7 @@ from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_tracing import lifecycle, semconv
-from claimspan_tracing.export.destination import described_destination
+from claimspan_tracing.export.destination import described_destination, is_silenced
 from claimspan_tracing.export.exporting import exports, warn_of_no_exporter
 from claimspan_tracing.export.whole_values import goes_to_whole_values
 
@@ -198,7 +198,11 @@ class TracerSource:
             return f"the {type(provider).__name__} that the monitor was given"
         if provider is not self._own:
             return f"the {type(provider).__name__} that the application has set for the process"
-        return f"a provider of our own, which {described_destination()}"
+        where, sdk = described_destination(), sdk_of(provider)
+        if not is_silenced() and sdk is not None and not exports(chain_of(sdk)):
+            # A warning has said why, when it was made.
+            where = "exports nothing, since its exporter could not be made"
+        return f"a provider of our own, which {where}"
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.

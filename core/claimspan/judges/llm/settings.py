@@ -75,7 +75,10 @@ def secret_key(key: str | SecretStr | None, url: str) -> SecretStr | None:
         ConfigError: OpenAI is asked without one.
     """
     if not key and is_openai(url):
-        raise ConfigError("OpenAI needs a key: give api_key, or use OpenAIJudge.from_environment")
+        raise ConfigError(
+            "OpenAI needs a key: set OPENAI_API_KEY for the judge 'openai:MODEL' or for "
+            "OpenAIJudge.from_environment, or give api_key"
+        )
     return key if isinstance(key, SecretStr) or key is None else SecretStr(key)
 
 
