@@ -8,11 +8,21 @@ from itertools import islice
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
+from pydantic import BaseModel
 
+from claimspan_langchain._texts import Structure, as_said
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = ["Texts", "documents_in", "evidence_in", "holds_documents", "read_document", "with_texts"]
+__all__ = [
+    "Texts",
+    "as_returned",
+    "documents_in",
+    "evidence_in",
+    "holds_documents",
+    "read_document",
+    "with_texts",
+]
 
 SCORE_KEYS: Final = ("relevance_score", "score")
 """Metadata keys in which retrievers and rerankers keep a score. A LangChain ``Document`` has no
@@ -60,6 +70,30 @@ def with_texts(value: object) -> object:
         held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
         if any(type(item) is list for item in held.values()):
             return {key: _noted(item) for key, item in held.items()}
+    return _noted(value)
+
+
+def as_returned(value: object) -> object:
+    """Return what the caller of a query gave or got, with the texts that it has now.
+
+    Messages, and the fields of a structured answer, are objects that the caller may change.
+    """
+    if isinstance(value, BaseMessage):
+        return as_said(value)
+    if isinstance(value, BaseModel):
+        return Structure(vars(value))
+    if type(value) is dict:
+        held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        return {key: _as_item(item) for key, item in held.items()}
+    return _as_item(value)
+
+
+def _as_item(value: object) -> object:
+    if isinstance(value, BaseMessage):
+        return as_said(value)
+    if type(value) is list and value and isinstance(value[0], BaseMessage):  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
+        messages: list[object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        return [as_said(each) if isinstance(each, BaseMessage) else each for each in messages]
     return _noted(value)
 
 

@@ -16,7 +16,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
-from claimspan_langchain._documents import with_texts
+from claimspan_langchain._documents import as_returned, with_texts
 from claimspan_langchain._reader import LangChainReader
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -26,6 +26,7 @@ from claimspan_tracing.adapters import (
     MonitorOptions,
     RunKind,
     default_monitor,
+    is_mapping,
     leave_out,
     open_capture,
 )
@@ -113,8 +114,9 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the start of a chain, a function or a node of a graph."""
         attached = metadata
         if parent_run_id is None:
-            parent_run_id = _fallback_around(self._capture, inputs)
             attached = _with_tags(metadata, tags)
+            inputs = as_returned(inputs)
+            parent_run_id = _fallback_around(self._capture, inputs)
             if _is_event_stream():
                 attached = {**(attached or {}), EVENT_STREAM: True}
         self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, attached)
@@ -125,7 +127,11 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the end of a chain."""
         # A streaming chain starts with the input ``{"input": ""}``: LangChain collects the real
         # input while the stream runs, and passes it here.
-        self._capture.end(run_id, with_texts(outputs), inputs=inputs)
+        if kwargs.get("parent_run_id") is None:
+            inputs = None if inputs is None else as_returned(inputs)
+            self._capture.end(run_id, as_returned(outputs), inputs=inputs)
+        else:
+            self._capture.end(run_id, with_texts(outputs), inputs=inputs)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a chain."""
@@ -236,17 +242,20 @@ def _fallback_around(capture: Capture, inputs: object) -> UUID | None:
     callbacks = around.get("callbacks") if around else None
     parent_id: UUID | None = getattr(callbacks, "parent_run_id", None)
     parent = None if parent_id is None else capture.run(parent_id)
-    # By its input: another chain that is called there, with callbacks of its own, is no attempt.
-    return parent_id if parent is not None and _is_same(parent.inputs, inputs) else None
+    if parent is None:
+        return None
+    is_attempt = False
+    with capture.guard:  # values of the user's are compared
+        # By its input: another chain that is called there, with callbacks of its own, is none.
+        is_attempt = parent.inputs == inputs or _has(inputs, parent.inputs)
+    return parent_id if is_attempt else None
 
 
-def _is_same(given: object, passed: object) -> bool:
-    """Whether a run passes on its own input, which may have been copied one level deep."""
-    if type(given) is dict and type(passed) is dict:
-        before: dict[object, object] = given  # pyright: ignore[reportUnknownVariableType] - whatever it holds
-        after: dict[object, object] = passed  # pyright: ignore[reportUnknownVariableType] - whatever it holds
-        return all(after.get(key) == value for key, value in before.items())
-    return given is passed
+def _has(passed: object, given: object) -> bool:
+    """Whether an input is passed on with more beside it: what the attempt before has raised."""
+    if not is_mapping(passed) or not is_mapping(given):
+        return False
+    return all(passed.get(key) == value for key, value in given.items())
 
 
 def _is_event_stream() -> bool:

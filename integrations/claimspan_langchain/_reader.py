@@ -17,6 +17,7 @@ from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
 
 from claimspan_langchain._documents import documents_in, evidence_in, holds_documents
 from claimspan_langchain._texts import (
+    Said,
     answer_in,
     completion_of,
     prompt_messages,
@@ -69,6 +70,13 @@ INTERRUPT_NAME: Final = "GraphInterrupt"
 dependency of this package."""
 
 
+EVALUATOR_NAME: Final = "EvalChain"
+"""End of the names of all of LangChain's evaluators."""
+
+ANSWER_INPUTS: Final = ("prediction", "submission", "answer", "generation", "outputs")
+"""Keys under which a chain is given an answer, to judge it."""
+
+
 class LangChainReader:
     """Finds query, response, chunks and model in the runs of any LangChain pipeline."""
 
@@ -77,20 +85,25 @@ class LangChainReader:
         self._response_key = response_key
 
     def is_query(self, root: Run) -> bool:
-        """Return False for a retriever, and for a chain that ends in one."""
-        return root.kind is not RunKind.RETRIEVER and not holds_documents(root.outputs)
+        """Return False for a retriever, a chain that ends in one, and what judges an answer."""
+        if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):
+            return False
+        return not str(root.name).endswith(EVALUATOR_NAME) and not _is_given_an_answer(root)
 
     def query(self, root: Run) -> object:
         """Return the text of the question in the input of the root."""
         if self._query_key is not None:
             return text_of(value_at(root.inputs, self._query_key))
+        if root.kind is RunKind.GENERATOR:
+            asked = text_of(prompt_messages(root.inputs), "human")
+            return asked or prompt_of(root.inputs)
         found = question_in(root.inputs)
         if found or is_mapping(root.inputs) or is_list(root.inputs):
             return found
         # A graph that goes on after an interrupt is given no question: its state has it.
         states = [run.inputs for run in root.tree.runs if run is not root]
-        asked = (question_in(state) for state in (root.outputs, *states) if is_mapping(state))
-        return next(filter(None, asked), "")
+        found_in = (question_in(state) for state in (root.outputs, *states) if is_mapping(state))
+        return next(filter(None, found_in), "")
 
     def response(self, root: Run) -> object:
         """Return the text of the answer in the output of the root, or the last completion."""
@@ -99,6 +112,8 @@ class LangChainReader:
             return text_of(said) or structured_text(said)
         if holds_documents(root.outputs):
             return ""
+        if root.kind is RunKind.GENERATOR:
+            return completion_of(root.outputs)
         completions = self._completions(root)
         found = answer_in(root.outputs, root.inputs, completions)
         # LangGraph returns its whole state: before there is an answer, the only text in it is
@@ -171,6 +186,8 @@ class LangChainReader:
                 return value.page_content, value.metadata or None
             case ToolMessage():
                 return value.content, value.artifact
+            case Said():
+                return (value.content,)
             case BaseMessage():
                 return value.content, value.additional_kwargs or None
             case ChatGeneration():
@@ -223,3 +240,13 @@ class LangChainReader:
         if is_mapping(root.outputs) and root.outputs.get(MESSAGES_KEY):
             return ""
         return completions[-1] if completions else ""
+
+
+def _is_given_an_answer(root: Run) -> bool:
+    """Whether the input has an answer already; a graph returns the state that it was given."""
+    given, output = root.inputs, root.outputs
+    if not is_mapping(given):
+        return False
+    state = output if is_mapping(output) else {}
+    answers = (given.get(key) for key in ANSWER_INPUTS if key not in state)
+    return any(isinstance(answer, str) and answer.strip() for answer in answers)

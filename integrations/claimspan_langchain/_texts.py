@@ -6,19 +6,23 @@ in the order of the constants below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Final
 
-from langchain_core.messages import BaseMessage, get_buffer_string
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import BaseMessage, ToolMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
 from pydantic import BaseModel
 
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
 
 __all__ = [
+    "Said",
+    "Structure",
     "answer_in",
+    "as_said",
     "completion_of",
     "content_of",
     "prompt_messages",
@@ -59,6 +63,12 @@ ANSWER_FIELDS: Final = (
 )
 """Fields of a structured answer that say it by themselves: the others are sources or reasoning."""
 
+BESIDE_FIELDS: Final = frozenset(
+    "source sources citation citations quote quotes reference references id url metadata type "
+    "status language model confidence".split()
+)
+"""Fields that say nothing by themselves: where an answer is from, and what kind it is of."""
+
 ARGUMENTS_KEY: Final = "args"
 """Where a parsed tool call keeps its arguments, beside its type."""
 
@@ -83,6 +93,26 @@ ROLES: Final = {
 _SPELLINGS: Final = {"human": ("human", "user"), "ai": ("ai", "assistant", "AIMessageChunk")}
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as it was: its application may change it as soon as it has it."""
+
+    type: str
+    content: object
+    name: str | None
+
+
+class Structure(dict[str, object]):
+    """The fields of a structured answer as they were."""
+
+
+def as_said(message: BaseMessage) -> Said | BaseMessage:
+    """Return what a message says; one of a tool as it is, with the documents that it keeps."""
+    if isinstance(message, ToolMessage):
+        return message
+    return Said(message.type, message.content, message.name)
+
+
 # --- questions and answers ----------------------------------------------------------------------
 
 
@@ -105,11 +135,18 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
         given: The input: a graph returns its whole state, and what it was given is no answer.
         completions: What models have said, in order, for a mapping with several unknown keys.
     """
-    if not is_mapping(value):
-        return _answer(value)
+    if isinstance(value, tuple):
+        # A function that returns the answer and its documents, or its sources.
+        found = (_answer(item, completions) for item in value)
+        return next(filter(None, found), "")
+    if not is_mapping(value) or isinstance(value, Structure):
+        return _answer(value, completions)
     for key in RESPONSE_KEYS:
-        if text := _answer(value.get(key)):
+        if text := _answer(value.get(key), completions):
             return text
+    nested = _nested_answer(value.values(), MAX_DEPTH)
+    if nested:
+        return nested
     before = given if is_mapping(given) else {}
     new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
     texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
@@ -129,15 +166,52 @@ def _said_by_a_model(texts: Mapping[str, str], completions: Sequence[str]) -> st
     return max(named or said.values(), key=len, default="")
 
 
-def _answer(value: object) -> str:
-    if isinstance(value, str | BaseMessage):
+def _answer(value: object, completions: Sequence[str]) -> str:
+    if isinstance(value, str | BaseMessage | Said):
         return text_of(value)
     if is_list(value) and any(_role(item) is not None for item in value):
-        return _last_message(value, "ai")
+        return _said_last(value, completions)
     messages = getattr(value, "messages", None)
     if is_list(messages):
-        return _last_message(messages, "ai")
+        return _said_last(messages, completions)
     return structured_text(value)
+
+
+def _said_last(messages: Sequence[object], completions: Sequence[str]) -> str:
+    """Return what a conversation ends with: the last message of a model after the last question.
+
+    A fixed text behind it, such as a request for feedback, is none that a model has said. A tool
+    may answer by itself, and an agent may report to others in messages that bear its name.
+    """
+    turn = _after_the_question(messages)
+    last = turn[-1] if turn else None
+    if _role(last) == "tool" and isinstance(last, BaseMessage | Said):
+        return text_of(last)
+    texts = [text_of(message[1] if is_list(message) else message) for message in turn]
+    said = [text for text in texts if text and text in completions]
+    return said[-1] if said and texts[-1] else next(iter(texts[-1:]), "")
+
+
+def _after_the_question(messages: Sequence[object]) -> list[object]:
+    turn: list[object] = []
+    for message in messages:
+        is_named = bool(getattr(message, "name", None))
+        if _role(message) in _SPELLINGS["human"] and not is_named:
+            turn = []
+        elif is_named or _role(message) in (*_SPELLINGS["ai"], "tool"):
+            turn.append(message)
+    return turn
+
+
+def _nested_answer(values: Iterable[object], depth: int) -> str:
+    """The text of a field that is named as an answer, within structures below an output."""
+    held = [dict(_fields(value)) for value in values if not isinstance(value, LangChainDocument)]
+    for named in held:
+        found = (named.get(key) for key in ANSWER_FIELDS)
+        if text := next((t for t in found if isinstance(t, str) and t.strip()), ""):
+            return text
+    inner = (_nested_answer(named.values(), depth - 1) for named in held if named and depth)
+    return next(filter(None, inner), "")
 
 
 def _only_text(value: Mapping[object, object]) -> str:
@@ -162,7 +236,9 @@ def structured_text(value: object) -> str:
 
 
 def _fields(value: object) -> Iterator[tuple[str, object]]:
-    """The fields of an object, without calling code of the user's."""
+    """The fields of an object, without calling code of the user's; none of a document."""
+    if isinstance(value, LangChainDocument):
+        return
     if isinstance(value, BaseMessage):
         yield "content", content_of(value.content)
     elif is_mapping(value):
@@ -180,8 +256,9 @@ def _texts_in(value: object, depth: int) -> Iterator[str]:
         for item in value[:MAX_FIELDS]:
             yield from _texts_in(item, depth - 1)
     elif depth:
-        for _, item in _fields(value):
-            yield from _texts_in(item, depth - 1)
+        for name, item in _fields(value):
+            if name not in BESIDE_FIELDS:
+                yield from _texts_in(item, depth - 1)
 
 
 # --- messages -----------------------------------------------------------------------------------
@@ -191,8 +268,9 @@ def text_of(value: object, role: str | None = None) -> str:
     """Return a text, that of a message, or that of the last message of a role."""
     if isinstance(value, str):
         return value
-    if isinstance(value, BaseMessage):
-        return content_of(value.content)
+    if isinstance(value, BaseMessage | Said):
+        # What a tool returns in blocks are texts of their own; a model's are parts of one.
+        return content_of(value.content, "\n" if value.type == "tool" else "")
     if is_list(value):
         return _last_message(value, role)
     if is_mapping(value):
@@ -202,41 +280,37 @@ def text_of(value: object, role: str | None = None) -> str:
 
 
 def _last_message(messages: Sequence[object], role: str | None) -> str:
-    """Return the last message of a role: an object, ``(role, text)`` or ``{role, content}``.
-
-    An answer is looked for after the last question alone: a turn that says nothing has none.
-    """
+    """Return the last message of a role: an object, ``(role, text)`` or ``{role, content}``."""
     for message in reversed(messages):
         if role is None or _role(message) in _SPELLINGS[role]:
             return text_of(message[1] if is_list(message) else message)
-        if role == "ai" and _role(message) in _SPELLINGS["human"]:
-            return ""
     return ""
 
 
 def _role(message: object) -> object:
     if is_list(message):
-        return message[0] if len(message) == 2 and message[0] in ROLES else None
+        first = message[0] if len(message) == 2 else None
+        return first if isinstance(first, str) and first in ROLES else None
     if is_mapping(message):
         return message.get("role", message.get("type")) if "content" in message else None
-    return message.type if isinstance(message, BaseMessage) else None
+    return message.type if isinstance(message, BaseMessage | Said) else None
 
 
-def content_of(content: object) -> str:
+def content_of(content: object, separator: str = "") -> str:
     """Return the text of a message, whose content is a str or a list of blocks."""
     if isinstance(content, str):
         return content
     if not is_list(content):
         return ""
     texts = (block.get("text") if is_mapping(block) else block for block in content)
-    return join_bounded(text for text in texts if isinstance(text, str))
+    return join_bounded((text for text in texts if isinstance(text, str)), separator)
 
 
 def role_and_text(message: BaseMessage) -> tuple[str, str]:
     """Return OpenInference's role of a message, and its text."""
     # ``ChatMessage`` has its role in a field, and streamed messages are of the type AIMessageChunk.
     role = str(getattr(message, "role", message.type)).removesuffix("MessageChunk").lower()
-    return ROLES.get(role, ""), content_of(message.content)
+    return ROLES.get(role, ""), text_of(message)
 
 
 # --- prompts and completions --------------------------------------------------------------------
