@@ -119,7 +119,7 @@ class HaystackReader:
 
     def interrupted(self, root: Run) -> bool:
         """Whether the pipeline stopped at a breakpoint."""
-        return isinstance(root.error, BreakpointException)
+        return root.failed_with(BreakpointException)
 
 
 def _is_loaded(run: Run) -> bool:

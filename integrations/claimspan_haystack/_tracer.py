@@ -11,7 +11,7 @@ import contextlib
 from asyncio import CancelledError
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar, Token
-from typing import Any, Final, Literal, TypeGuard
+from typing import Any, Final, Literal, TypeGuard, cast
 
 from haystack.tracing.tracer import Span, Tracer
 
@@ -24,7 +24,14 @@ from claimspan_haystack._operations import (
     kind_of,
     root_name,
 )
-from claimspan_tracing.adapters import Capture, Monitor, RunKind, is_mapping, is_suppressed
+from claimspan_tracing.adapters import (
+    Capture,
+    Monitor,
+    RunKind,
+    is_mapping,
+    is_suppressed,
+    leave_out,
+)
 
 __all__ = ["ClaimspanTracer"]
 
@@ -96,6 +103,9 @@ in the context of whoever reads the generator. Haystack passes the pipeline's sp
 its components, so it is not needed here.
 """
 
+# A query of another framework that begins in a component would keep what the component was given.
+leave_out(cast(ContextVar[object], _current), {})
+
 
 class ClaimspanSpan(Span):
     """A span of the wrapped tracer that also notes inputs and outputs in a step."""
@@ -136,11 +146,15 @@ class ClaimspanSpan(Span):
         return self.theirs.get_correlation_data_for_logs()
 
     def __getattr__(self, name: str) -> Any:
-        return _attribute(self, name)
+        # What Haystack's interface lacks. ``copy`` and ``pickle`` ask an object that has no
+        # ``theirs`` yet for special methods.
+        if name == "theirs" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.theirs, name)
 
 
 class ClaimspanTracer(Tracer):
-    """Reports every operation to a capture, and wraps the tracer that was enabled before."""
+    """Reports every operation to a capture, and passes it on to Haystack's tracer."""
 
     def __init__(self, theirs: Tracer, monitor: Monitor, capture: Capture) -> None:
         """Wrap a tracer."""
@@ -148,7 +162,7 @@ class ClaimspanTracer(Tracer):
         self.monitor = monitor
         self.capture = capture
         self.capturing = True
-        """False after ``undo``, where another package's tracer still wraps this one."""
+        """False after ``undo``, where another package still calls this one."""
 
     @contextlib.contextmanager
     def trace(
@@ -183,9 +197,6 @@ class ClaimspanTracer(Tracer):
             if inner is not None and step is not None and self.capturing:
                 return ClaimspanSpan(inner, step, self.capture)
         return inner
-
-    def __getattr__(self, name: str) -> Any:
-        return _attribute(self, name)
 
     def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
         with self.capture.guard:
@@ -246,11 +257,3 @@ class ClaimspanTracer(Tracer):
             # is an abandoned stream, not a cancelled task.
             error = GeneratorExit()
         self.capture.fail(step.id, error, inputs=step.inputs, kind=kind)
-
-
-def _attribute(wrapper: ClaimspanSpan | ClaimspanTracer, name: str) -> Any:
-    """Return an attribute of the wrapped object that Haystack's interface lacks, like ``flush``."""
-    # ``copy`` and ``pickle`` ask an object that has no ``theirs`` yet for special methods.
-    if name == "theirs" or name.startswith("__"):
-        raise AttributeError(name)
-    return getattr(wrapper.theirs, name)

@@ -59,6 +59,7 @@ class _Found(NamedTuple):
     query: str
     response: str
     chunks: tuple[Chunk, ...]
+    n_chunks: int
     source: ContextSource
     result: Result
 
@@ -109,6 +110,7 @@ def read_job(
         error_type=error_type_of(root),
         runs=read.kept,
         context_source=found.source if found.chunks else "",
+        chunks_found=found.n_chunks,
         rewritten=_rewritten(found.query, read, found.chunks),
         runs_dropped=read.dropped,
         abstained=has_abstained(found.response),
@@ -129,11 +131,11 @@ def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> 
         response = of.text(join_bounded(several.answers, "\n"))
     generated = _generated(read.generations)
     context = _context(tree, read, generated, query, response, of.guard)
-    chunks = _chunks(context, read, of)
+    chunks, n_chunks = _chunks(context, read, of)
     result = result_of(tree, generated, chunks, response, of.guard, read.retrievers)
     if several is not None:
         result = Result(Status.SEVERAL_ANSWERS, several.reason)
-    return _Found(query, response, chunks, context.source, result)
+    return _Found(query, response, chunks, n_chunks, context.source, result)
 
 
 def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
@@ -182,12 +184,18 @@ def _context(
     return found
 
 
-def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[Chunk, ...]:
-    """The chunks of the record: those that were read, or else all that was retrieved."""
+def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, ...], int]:
+    """The chunks of the record, those that were read or else all that was retrieved; their number.
+
+    The number counts those beyond the bounds as well.
+    """
     if context.documents is not None:
-        return first_chunks(of.chunk(document)[0] for document in context.documents)
+        found = context.documents
+        return first_chunks(of.chunk(document)[0] for document in found), len(found)
     kept = [each for run, each in read.retrievers if not was_thrown_away(run)]
-    return union_of(kept)
+    different = {(chunk.id, chunk.text) for each in kept for chunk in each.chunks}
+    cut_off = sum(each.found - len(each.chunks) for each in kept)
+    return union_of(kept), len(different) + cut_off
 
 
 def _rewritten(query: str, read: ReadRuns, chunks: Sequence[Chunk]) -> str:
