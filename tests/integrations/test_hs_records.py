@@ -221,9 +221,6 @@ def test_a_streamed_answer_is_judged_as_any_other(monitor: InMemoryMonitor) -> N
     judged(monitor.only_record(), FACTS)
 
 
-GRADES = ["yes", "Yes.", '{"binary_score": "yes", "reason": "It is in the documents."}']
-
-
 def graded_rag(grade: str, *, builds_answer: bool) -> Pipeline:
     pipeline = plain_rag()
     template = "Is this in the documents?\n" + DOCUMENTS + "{{ replies[0].text }}"
@@ -239,14 +236,20 @@ def graded_rag(grade: str, *, builds_answer: bool) -> Pipeline:
 
 
 @every_way
-@pytest.mark.parametrize("grade", GRADES)
 @pytest.mark.parametrize("shows", ["builder", "llm", "nothing"])
 def test_what_a_grader_says_after_the_answer_is_not_the_answer(
-    monitor: InMemoryMonitor, way: str, grade: str, shows: str
+    monitor: InMemoryMonitor, way: str, shows: str
 ) -> None:
-    pipeline = graded_rag(grade, builds_answer=shows == "builder")
+    pipeline = graded_rag("yes", builds_answer=shows == "builder")
     data = asking() | ({"builder": {"query": QUESTION}} if shows == "builder" else {})
     run_in(way, pipeline, data, include_outputs_from={"llm"} if shows == "llm" else set())
+
+    judged(monitor.only_record(), FACTS)
+
+
+@pytest.mark.parametrize("grade", ["Yes.", '{"binary_score": "yes", "reason": "It is in there."}'])
+def test_a_grade_is_one_in_whatever_form_it_is_said(monitor: InMemoryMonitor, grade: str) -> None:
+    graded_rag(grade, builds_answer=False).run(asking(), include_outputs_from={"llm"})
 
     judged(monitor.only_record(), FACTS)
 
