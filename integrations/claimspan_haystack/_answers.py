@@ -39,8 +39,10 @@ RESPONSE_KEYS: Final = (
 _CONVERSATIONS: Final = frozenset({"last_message", "messages", "validated", "value"})
 """Outputs that may hold what was said in earlier turns."""
 
-_NO_ANSWERS: Final = frozenset({"prompt", "links", "trace_url", "trace_id", "name"})
-"""Names of outputs whose texts are no answers: of prompt builders, searches and tracers."""
+_NO_ANSWERS: Final = frozenset(
+    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name"}
+)
+"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
 
 
 def answer_of(run: Run) -> str:

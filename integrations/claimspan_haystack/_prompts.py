@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Set
 from itertools import islice
-from typing import Final
+from typing import Final, TypeGuard
 
 from claimspan_haystack._documents import AnyDocument, documents_in
 from claimspan_haystack._generations import replies_below, runs_below
 from claimspan_haystack._operations import QUERY_NAME, TOOL_RUN, operation_of
 from claimspan_haystack._texts import holds_text, nested_parts
-from claimspan_tracing.adapters import Run, RunKind, is_mapping
+from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
 
 __all__ = ["passages_of", "read_documents"]
 
@@ -67,10 +67,14 @@ def _texts(value: object, depth: int = MAX_DEPTH) -> Iterator[str]:
         for name, item in value.items():
             if not QUERY_NAME.search(str(name).lower()):
                 yield from _texts(item, depth - 1)
-    elif isinstance(value, list | tuple | set | frozenset) and depth:
-        items: Collection[object] = value  # pyright: ignore[reportUnknownVariableType] - any items
-        for item in islice(items, MAX_ITEMS):
+    elif depth and (is_list(value) or _is_set(value)):
+        for item in islice(value, MAX_ITEMS):
             yield from _texts(item, depth - 1)
+
+
+def _is_set(value: object) -> TypeGuard[Set[object]]:
+    """Whether the value is a set, in which some components keep texts apart."""
+    return isinstance(value, set | frozenset)
 
 
 def _made_into_text(run: Run) -> list[AnyDocument] | None:

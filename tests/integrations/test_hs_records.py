@@ -19,7 +19,7 @@ from haystack.components.retrievers.in_memory import (
     InMemoryBM25Retriever,
     InMemoryEmbeddingRetriever,
 )
-from haystack.components.routers import ConditionalRouter
+from haystack.components.routers import ConditionalRouter, LLMMessagesRouter
 from haystack.components.validators import JsonSchemaValidator
 from haystack.components.writers import DocumentWriter
 from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
@@ -979,6 +979,18 @@ def test_a_pipeline_that_only_routes_a_text_is_no_query(
     pipeline = Pipeline()
     pipeline.add_component("router", ConditionalRouter([route]))
     pipeline.run({"router": {"query": QUESTION}})
+
+    never_judged(monitor, judge)
+
+
+def test_what_a_guard_says_of_a_question_is_no_answer(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    model: Any = Says("safe")
+    guard = LLMMessagesRouter(model, ["unsafe", "safe"], ["unsafe", "safe"])
+    pipeline = Pipeline()
+    pipeline.add_component("guard", guard)
+    pipeline.run({"guard": {"messages": [ChatMessage.from_user(QUESTION)]}})
 
     never_judged(monitor, judge)
 
