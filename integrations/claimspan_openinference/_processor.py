@@ -1,35 +1,30 @@
-"""The span processor: collects the spans of a trace, and submits them when its root ends."""
+"""The span processor: collects the spans of a trace, and submits its records as they end."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import threading
-import time
 from typing import Final, Unpack
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.trace import NonRecordingSpan, SpanContext
+from opentelemetry.trace import get_current_span
 
 from claimspan_openinference._reader import SpanReader
-from claimspan_openinference._traces import OpenTrace, is_root
+from claimspan_openinference._table import TraceTable
+from claimspan_openinference._trees import tree_of, tree_of_unfinished
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     EXIT_TIMEOUT,
     Key,
     Monitor,
     MonitorOptions,
-    Run,
-    RunKind,
-    RunTree,
     default_monitor,
     exports,
     guard_of,
     is_suppressed,
     is_suppressed_by_us,
     processors_of,
-    request_context,
     submit_ended,
     wait_until_idle,
     warn_of_no_exporter,
@@ -40,27 +35,19 @@ __all__ = ["ClaimspanSpanProcessor"]
 
 _logger: Final = logging.getLogger("claimspan")
 
-MAX_TRACES: Final = 10_000
-"""Traces kept while their root is open; the oldest are dropped beyond it."""
-
-MAX_AGE_SECONDS: Final = 3600.0
-"""How long a trace waits for its root. A root that is never exported would be kept for ever."""
-
-_KINDS: Final = {
-    semconv.KIND_RETRIEVER: RunKind.RETRIEVER,
-    semconv.KIND_LLM: RunKind.GENERATOR,
-    semconv.OPERATION_RETRIEVAL: RunKind.RETRIEVER,
-    semconv.OPERATION_CHAT: RunKind.GENERATOR,
-}
-
 
 class ClaimspanSpanProcessor(SpanProcessor):
     """Evaluates the traces that pass through a tracer provider.
 
-    A trace is complete when a span without a parent in this process ends. The scores go to
-    EVALUATOR spans in the same trace: children of the root, with one link each, to the root. Spans
-    that end while instrumentation is suppressed, such as those of a judge, are ignored, and so are
-    claimspan's own.
+    A record is complete when the topmost span of OpenInference or of OpenTelemetry's conventions
+    for generative AI ends, whatever spans stand above it: an HTTP request that is still open, a
+    job with several questions, a caller in another process. A retriever and a model that stand side
+    by side below such a span are joined when that one ends, where it is certain that they belong
+    together. Retrieval without an answer is no record, and neither is an answer without it.
+
+    The scores go to EVALUATOR spans in the same trace: children of the record's root, with one link
+    each, to the root. Spans that end while instrumentation is suppressed, such as those of a judge,
+    are ignored, and so are claimspan's own, and those that are not sampled: nobody exports them.
 
     ``instrument`` attaches one to any provider. ``provider.add_span_processor`` does so too, but
     with the provider of Phoenix's ``register()`` it removes Phoenix's exporter.
@@ -92,7 +79,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """
         self.monitor = default_monitor(monitor, options)
         self._reader = SpanReader(query_key, response_key)
-        self._traces: dict[int, OpenTrace] = {}
+        self._traces = TraceTable()
         self._lock = threading.RLock()
         self._chain: object = None
         self._is_wrapped = False
@@ -136,31 +123,38 @@ class ClaimspanSpanProcessor(SpanProcessor):
             self._traces.clear()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Note the query that the span belongs to; it has its attributes when it ends."""
+        """Note what the span stands below; it has its attributes when it ends."""
         if self.is_detached:
             return
         with guard_of(self.monitor):
             if self._chain is None:
                 self._look_around(span)
             context = span.get_span_context()
-            if not _is_ours(span):
+            if context.trace_flags.sampled and not _is_ours(span):
+                parent = get_current_span(parent_context)
                 with self._lock:
-                    self._open(context.trace_id).start(context.span_id, span.parent)
+                    unfinished = self._traces.start(span, context, parent)
+                for lost in unfinished:
+                    submit_ended(self.monitor, tree_of_unfinished(lost, self._reader))
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep the span; when it is the root, submit the trace."""
+        """Keep the span, and submit the records that are complete with it."""
         if self.is_detached:
             return
         with guard_of(self.monitor):
             context = span.get_span_context()
-            if context is None or self._is_ignored(span):
+            if context is None or not context.trace_flags.sampled or _is_ours(span):
+                return
+            if self._is_suppressed():
+                with self._lock:
+                    self._traces.forget(context)
                 return
             if not self._has_looked:
                 self._look_for_exporter()
-            family = self._gather(context, span)
-            # A provider carries spans of everything: HTTP requests, database calls, tasks.
-            if any(_kind(member) is RunKind.RETRIEVER for member in family):
-                submit_ended(self.monitor, _tree(span, context, family, self._reader))
+            with self._lock:
+                complete = self._traces.end(span, context)
+            for group in complete:
+                submit_ended(self.monitor, tree_of(group, self._reader))
 
     def shutdown(self) -> None:
         """Wait for open records: the exporters behind this processor are shut down next."""
@@ -187,98 +181,17 @@ class ClaimspanSpanProcessor(SpanProcessor):
         if not exports(self._chain):
             warn_of_no_exporter()
 
-    def _is_ignored(self, span: ReadableSpan) -> bool:
-        """Whether a span is claimspan's own, or ended where instrumentation is suppressed.
+    def _is_suppressed(self) -> bool:
+        """Whether instrumentation is suppressed where a span ends, as it is around a judge.
 
         Most instrumentations make no span there, but some do: OpenInference's asynchronous
         wrappers of Haystack do not look at the switch, and neither does a tracer used by hand.
         """
         # Whoever wraps this processor may suppress instrumentation around it, as Logfire does, and
         # has then looked at the switch itself.
-        is_off = is_suppressed_by_us() if self._is_wrapped else is_suppressed()
-        return is_off or _is_ours(span)
-
-    def _gather(self, context: SpanContext, span: ReadableSpan) -> list[ReadableSpan]:
-        """Keep a span; returns all spans of a query whose root has ended, else none."""
-        with self._lock:
-            trace = self._open(context.trace_id)
-            if not is_root(span.parent):
-                trace.end(context.span_id, span)
-                return []
-            family = trace.take(context.span_id, span)
-            if trace.is_over:
-                del self._traces[context.trace_id]
-            return family
-
-    def _open(self, trace_id: int) -> OpenTrace:
-        """Return what is known of a trace; called with the lock held."""
-        trace = self._traces.get(trace_id)
-        if trace is None:
-            trace = self._traces[trace_id] = OpenTrace()
-            self._evict()
-        return trace
-
-    def _evict(self) -> None:
-        """Drop the oldest traces beyond the bounds; called with the lock held."""
-        too_old = time.monotonic() - MAX_AGE_SECONDS
-        while self._traces:
-            # A dict keeps the order of insertion, so the first trace is the oldest.
-            trace_id, trace = next(iter(self._traces.items()))
-            if len(self._traces) <= MAX_TRACES and trace.began > too_old:
-                return
-            del self._traces[trace_id]
+        return is_suppressed_by_us() if self._is_wrapped else is_suppressed()
 
 
 def _is_ours(span: ReadableSpan) -> bool:
     scope = span.instrumentation_scope
     return scope is not None and scope.name == semconv.SCOPE
-
-
-def _tree(
-    root: ReadableSpan, context: SpanContext, family: list[ReadableSpan], reader: SpanReader
-) -> RunTree:
-    """Return the spans as runs, the root first. A span whose parent is missing is put below it."""
-    # The root has ended: a span that does not record stands for it, and carries its ids.
-    tree = RunTree(NonRecordingSpan(context), reader, request_context())
-    ordered = sorted(family, key=lambda member: (member is not root, member.start_time or 0))
-    by_id: dict[int, Run] = {}
-    for member in ordered:
-        member_context = member.get_span_context()
-        if member_context is None:
-            continue
-        parent = by_id.get(member.parent.span_id) if member.parent else None
-        run = _run(member, tree, None if member is root else parent or tree.root)
-        by_id[member_context.span_id] = run
-        tree.runs.append(run)
-        tree.size += _size(member)
-    return tree
-
-
-def _size(span: ReadableSpan) -> int:
-    """Approximate bytes that the attributes of a span take; the SDK bounds their number."""
-    return sum(map(sys.getsizeof, (span.attributes or {}).values()))
-
-
-def _run(span: ReadableSpan, tree: RunTree, parent: Run | None) -> Run:
-    return Run(
-        id=span,
-        tree=tree,
-        parent=parent,
-        kind=_kind(span),
-        name=span.name,
-        start=span.start_time or 0,
-        inputs=span.attributes or {},
-        metadata={} if parent else SpanReader.metadata(span.attributes or {}),
-        end=span.end_time,
-        outputs=span.attributes or {},
-        # The exception itself is gone; only that the run failed is still known.
-        error=None if span.status.is_ok else RuntimeError,
-        span_id=context.span_id if (context := span.get_span_context()) else 0,
-    )
-
-
-def _kind(span: ReadableSpan) -> RunKind:
-    attributes = span.attributes or {}
-    kind = attributes.get(semconv.OPENINFERENCE_SPAN_KIND)
-    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
-    return _KINDS.get(str(kind), _KINDS.get(str(operation), RunKind.CHAIN))

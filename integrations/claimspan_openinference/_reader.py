@@ -5,10 +5,22 @@ All runs are complete when they come, so every method finds inputs and outputs i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
 
+from opentelemetry.sdk.trace import ReadableSpan
+
+from claimspan_openinference._documents import (
+    attached,
+    reranked,
+    reranker_given,
+    retrieved,
+    told,
+)
+from claimspan_openinference._evidence import holds_documents
+from claimspan_openinference._kinds import Attributes, kind_of
+from claimspan_openinference._messages import answered, messages_of, parsed, prompted
+from claimspan_openinference._questions import answer_in, question_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
@@ -17,20 +29,15 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
-    is_list,
     is_mapping,
-    value_at,
 )
 
-__all__ = ["SpanReader"]
-
-QUERY_KEYS: Final = ("question", "query", "input", "query_str", "user_input", "messages")
-RESPONSE_KEYS: Final = ("answer", "result", "response", "output", "output_text", "text", "messages")
+__all__ = ["SpanReader", "attributes_of"]
 
 ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
 
-Attributes = Mapping[object, object]
+USER: Final = "user"
 
 
 class SpanReader:
@@ -46,15 +53,22 @@ class SpanReader:
         return root.kind is not RunKind.RETRIEVER
 
     def query(self, root: Run) -> object:
-        """Return the question in the root's input, which is a text or JSON."""
-        return _text_of(_attributes(root).get(semconv.INPUT_VALUE), self._query_key, QUERY_KEYS)
+        """Return the question in the root's input, or the last message of its user."""
+        attributes = attributes_of(root)
+        if self._query_key is None and (said := _asked(attributes)):
+            return said
+        found = question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
+        return found if self._query_key is not None else found or _asked_of_agent(root)
 
     def response(self, root: Run) -> object:
         """Return the answer in the root's output, or the last completion."""
-        value = _attributes(root).get(semconv.OUTPUT_VALUE)
-        found = _text_of(value, self._response_key, RESPONSE_KEYS)
-        generators = root.tree.of_kind(RunKind.GENERATOR)
-        return found or (_completion(_attributes(generators[-1])) if generators else "")
+        attributes = attributes_of(root)
+        if root.kind is RunKind.GENERATOR and self._response_key is None:
+            return answered(attributes) or _last_answer(root)
+        found = answer_in(attributes.get(semconv.OUTPUT_VALUE), self._response_key)
+        if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
+            found = answered(attributes)
+        return found or _last_answer(root)
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -62,10 +76,14 @@ class SpanReader:
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever span."""
-        attributes = _attributes(run)
-        query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY, attributes.get(semconv.INPUT_VALUE))
-        documents = _flattened(attributes, semconv.document) or _listed(attributes)
-        return Retrieval(query, documents, attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
+        attributes = attributes_of(run)
+        query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY)
+        # The arguments of a retriever may have its question under a name, or only its embedding.
+        query = query or question_in(attributes.get(semconv.INPUT_VALUE))
+        query = query or self.query(run.tree.root)
+        return Retrieval(
+            query, retrieved(attributes), attributes.get(semconv.GEN_AI_DATA_SOURCE_ID)
+        )
 
     def parts(self, value: object) -> Sequence[object]:
         """Return nothing: only open runs are taken apart."""
@@ -76,34 +94,63 @@ class SpanReader:
         return False
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Return None: only retriever spans have documents."""
-        return None
+        """Return what a reranker let through, or the documents that a tool has returned."""
+        attributes = attributes_of(run)
+        found = _found_by(attributes) if _may_retrieve(attributes) else []
+        return Retrieval(question_in(attributes.get(semconv.INPUT_VALUE)), found) if found else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
-        """Return nothing: only retriever spans have documents."""
-        return ()
+        """Return what a tool has told the model, and what a reranker let through."""
+        attributes = attributes_of(run)
+        # What a tool makes of documents that a retriever found is not found twice.
+        if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
+            return told(attributes)
+        return reranked(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return nothing: only retriever spans have documents."""
         return ()
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """Return the documents of the last reranker; None where there was none."""
-        reranked = [
-            _flattened(_attributes(run), semconv.reranked)
-            for run in root.tree.runs
-            if _attributes(run).get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_RERANKER
-        ]
-        return reranked[-1] if reranked else None
+        """Return what the rerankers let through, with what none of them was given.
+
+        None where there was no reranker.
+        """
+        left: list[list[Document]] = []
+        has_reranked = False
+        for run in sorted(root.tree.runs, key=lambda run: run.end or 0):
+            attributes = attributes_of(run)
+            kind = kind_of(attributes)
+            if run.has_ancestor(RunKind.RETRIEVER):
+                continue
+            if kind == semconv.KIND_RETRIEVER:
+                left.append(retrieved(attributes))
+            elif kind == semconv.KIND_RERANKER and (found := reranked(attributes)):
+                has_reranked = True
+                left = [*_not_given(left, reranker_given(attributes)), found]
+        return [document for found in left for document in found] if has_reranked else None
 
     def generation(self, run: Run) -> Generation:
-        """Return prompt, completion and model of a model span."""
-        attributes = _attributes(run)
+        """Return prompt, completion, model and tokens of a model span.
+
+        A span around another one, as LlamaIndex's are, may have a part of these alone.
+        """
+        own = attributes_of(run)
+        inner = [attributes_of(each) for each in _models_below(run)]
+        every = [own, *inner]
+        messages = [said for each in every if (said := messages_of(each))]
         return Generation(
-            prompt=attributes.get(semconv.INPUT_VALUE),
-            completion=_completion(attributes),
-            model=attributes.get(semconv.LLM_MODEL_NAME),
-            provider=attributes.get(semconv.GEN_AI_PROVIDER_NAME),
+            prompt=_whole_prompt(run),
+            completion=next((text for each in every if (text := answered(each))), ""),
+            model=_first(every, semconv.LLM_MODEL_NAME, semconv.GEN_AI_REQUEST_MODEL),
+            provider=_first(every, semconv.GEN_AI_PROVIDER_NAME),
+            input_tokens=_count(
+                every, semconv.LLM_TOKENS_PROMPT, semconv.GEN_AI_USAGE_INPUT_TOKENS
+            ),
+            output_tokens=_count(
+                every, semconv.LLM_TOKENS_COMPLETION, semconv.GEN_AI_USAGE_OUTPUT_TOKENS
+            ),
+            messages=messages[0] if messages else (),
         )
 
     def interrupted(self, root: Run) -> bool:
@@ -116,88 +163,92 @@ class SpanReader:
 
         Session, user and tags are among them, under their own names.
         """
-        found = _parsed(attributes.get(semconv.METADATA))
+        found = parsed(attributes.get(semconv.METADATA))
         named = {str(key): value for key, value in found.items()} if is_mapping(found) else {}
         return named | {key: attributes[key] for key in ATTACHED if key in attributes}
 
 
-def _attributes(run: Run) -> Attributes:
-    return run.outputs if is_mapping(run.outputs) else {}
+def attributes_of(run: Run) -> Attributes:
+    """The attributes of the span that a run stands for."""
+    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
 
 
-def _parsed(value: object) -> object:
-    """Return the parsed JSON, or the value itself where it is none."""
-    # Most inputs are plain text, and parsing those as JSON would fail at some cost.
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
-        return value
-    try:
-        parsed: object = json.loads(value)
-    except ValueError:
-        return value
-    return parsed
+def _asked(attributes: Attributes) -> str:
+    """What the user of a model or an agent said last; empty where no messages were recorded."""
+    said = [text for role, text in messages_of(attributes) if role == USER]
+    return str(said[-1]) if said else ""
 
 
-def _text_of(value: object, key: Key | None, keys: Sequence[str]) -> object:
-    parsed = _parsed(value)
-    if key is not None:
-        return value_at(parsed, key)
-    if is_mapping(parsed):
-        return next((text for name in keys if (text := _text(parsed.get(name)))), "")
-    return _text(parsed)
+def _asked_of_agent(root: Run) -> str:
+    """What the user said to the first model, where that called a tool to find the answer."""
+    for run in root.tree.of_kind(RunKind.GENERATOR):
+        attributes = attributes_of(run)
+        if said := _asked(attributes):
+            return "" if answered(attributes) else said
+    return ""
 
 
-def _text(value: object) -> str:
-    """Return a text, the content of a message, or that of the last message of a list."""
-    if isinstance(value, str):
-        return value
-    if is_mapping(value):
-        # LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
-        # ``data``.
-        nested = value.get("kwargs", value.get("data", value))
-        return _text(nested.get("content")) if is_mapping(nested) else ""
-    return _text(value[-1]) if is_list(value) and value else ""
+def _last_answer(root: Run) -> str:
+    """What the last model said that answered, and that did not rewrite the query."""
+    runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
+    answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
+    return next((said for run in answering if (said := answered(attributes_of(run)))), "")
 
 
-def _completion(attributes: Attributes) -> object:
-    return attributes.get(
-        semconv.output_message(0, semconv.MESSAGE_CONTENT), attributes.get(semconv.OUTPUT_VALUE, "")
-    )
+def _may_retrieve(attributes: Attributes) -> bool:
+    kinds = semconv.KIND_RERANKER, semconv.KIND_TOOL
+    return kind_of(attributes) in kinds or holds_documents(attributes)
 
 
-def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
-    """Return documents in OpenInference's form: one attribute for each field of each document."""
-    documents: list[Document] = []
-    # The attributes do not say how many documents there are; the first gap ends the list.
-    while (text := attributes.get(name(len(documents), "content"))) is not None:
-        index = len(documents)
-        documents.append(
-            _document(
-                text,
-                attributes.get(name(index, "id")),
-                attributes.get(name(index, "score")),
-                _parsed(attributes.get(name(index, "metadata"))),
-            )
-        )
-    return documents
+def _found_by(attributes: Attributes) -> list[Document]:
+    is_tool = kind_of(attributes) == semconv.KIND_TOOL
+    return reranked(attributes) or (attached(attributes) if is_tool else retrieved(attributes))
 
 
-def _listed(attributes: Attributes) -> list[Document]:
-    """Return documents in OpenTelemetry's form: one attribute with a JSON array.
-
-    A document without ``content`` is left out: recording content is opt-in, and a claim cannot be
-    checked against an id.
-    """
-    listed = _parsed(attributes.get(semconv.GEN_AI_RETRIEVAL_DOCUMENTS))
-    items = [item for item in listed if is_mapping(item)] if is_list(listed) else []
-    return [
-        _document(item["content"], item.get("id"), item.get("score"), item.get("metadata"))
-        for item in items
-        if "content" in item
-    ]
+def _retrieves_below(run: Run) -> bool:
+    return any(_is_below(each, run) for each in run.tree.of_kind(RunKind.RETRIEVER))
 
 
-def _document(text: object, id_: object, score: object, metadata: object) -> Document:
-    named = {str(k): v for k, v in metadata.items()} if is_mapping(metadata) else {}
-    # OpenInference's LangChain instrumentor writes no score, but keeps the metadata.
-    number = score if isinstance(score, int | float) else named.get("score")
-    return Document(text, id_, number if isinstance(number, int | float) else None, named)
+def _models_below(run: Run) -> list[Run]:
+    return [each for each in run.tree.of_kind(RunKind.GENERATOR) if _is_below(each, run)]
+
+
+def _is_below(run: Run, other: Run) -> bool:
+    parent = run.parent
+    while parent is not None and parent is not other:
+        parent = parent.parent
+    return parent is not None
+
+
+def _not_given(found: Sequence[list[Document]], given: Sequence[Document]) -> list[list[Document]]:
+    """What a reranker was not given: all of it was, where that is not recorded."""
+    texts = {document.text for document in given if isinstance(document.text, str)}
+    return [each for each in found if texts and not any(one.text in texts for one in each)]
+
+
+def _whole_prompt(run: Run) -> str:
+    """What a model read; empty where the span has lost attributes, and proves nothing."""
+    for each in (run, *_models_below(run)):
+        attributes = attributes_of(each)
+        has_lost = isinstance(each.id, ReadableSpan) and each.id.dropped_attributes > 0
+        if not has_lost and _is_recorded(attributes):
+            return prompted(attributes)
+    return "" if _models_below(run) or _has_lost(run) else prompted(attributes_of(run))
+
+
+def _has_lost(run: Run) -> bool:
+    return isinstance(run.id, ReadableSpan) and run.id.dropped_attributes > 0
+
+
+def _is_recorded(attributes: Attributes) -> bool:
+    """Whether the very prompt is there, and not only the arguments of a function."""
+    return prompted(attributes) != str(attributes.get(semconv.INPUT_VALUE, ""))
+
+
+def _first(every: Sequence[Attributes], *names: str) -> object:
+    return next((each[name] for each in every for name in names if name in each), None)
+
+
+def _count(every: Sequence[Attributes], *names: str) -> int | None:
+    found = _first(every, *names)
+    return found if isinstance(found, int) else None

@@ -1,66 +1,281 @@
-"""The spans of one trace, by the query that they belong to."""
+"""The open spans of one trace, and what has ended below them: finds where a record begins.
+
+A record begins with the topmost span of an AI application, which may stand below any number of
+others: the span of an HTTP request, of a job, of a task. Those end long after, or never.
+"""
 
 from __future__ import annotations
 
-import time
+from dataclasses import dataclass, field
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanContext
+from opentelemetry.trace import SpanContext, SpanKind
 
-__all__ = ["OpenTrace", "is_root"]
+from claimspan_openinference._groups import Group, group_of
+from claimspan_openinference._kinds import is_ai, is_marked
+from claimspan_openinference._siblings import join
+
+__all__ = ["MAX_SPANS", "OpenTrace"]
 
 MAX_SPANS: Final = 1_000
-"""Spans kept of one trace. A RAG pipeline has tens; an agent that runs for hours may have more."""
+"""Spans of AI applications kept of one trace. A RAG pipeline has tens; an agent that runs for hours
+may have more, of which those with evidence or an answer are kept, up to twice as many."""
 
-_UNKNOWN: Final = 0
-"""Stands for the root of a span whose parent was not seen to start; no span has this id."""
+MAX_OPEN: Final = 10_000
+"""Open spans of one trace that are known."""
+
+MAX_WAITING: Final = 200
+"""Retrievals and answers below one span that wait for its end to be joined, the last ones."""
+
+_BORDERS: Final = (SpanKind.SERVER, SpanKind.CONSUMER)
+"""Kinds of spans that are one request: what is below two of them never belongs together."""
 
 
-def is_root(parent: SpanContext | None) -> bool:
-    """Whether a span with this parent is where a query begins in this process."""
-    return parent is None or parent.is_remote
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A span that is open, or that open ones stand below."""
+
+    parent: _Node | None = None
+    span: object = None
+    """The span while it is open; None where nobody has seen it."""
+
+    is_started: bool = False
+    """Whether it was seen to start and has not ended."""
+
+    seems_ai: bool = False
+    """Whether it was one of an AI application when it was last looked at."""
+
+    was_ai: bool = False
+    """Whether it has ended, and was one of an AI application."""
+
+    is_ended: bool = False
+    has_dropped: bool = False
+    """Whether some of what waited below it is gone, so that nothing there can be joined."""
+
+    groups: list[Group] = field(default_factory=list[Group])
+    """What has ended below it and is no record by itself, or is part of one that is open."""
+
+    @property
+    def is_ai(self) -> bool:
+        """Whether it is open, and one of an AI application."""
+        self.seems_ai = self.seems_ai or (not self.is_ended and is_ai(self.span))
+        return self.seems_ai and not self.is_ended
 
 
 class OpenTrace:
-    """A trace of which a span is open. It may hold several queries at once.
+    """A trace of which a span is open. It may hold several records at once, and one after another.
 
-    A caller elsewhere may send two requests at the same time, in one trace.
+    Several questions may be asked in one job, and a caller elsewhere may send two requests at the
+    same time in one trace.
     """
 
     def __init__(self) -> None:
         """Begin without a span."""
-        self.began: Final = time.monotonic()
-        """When its first span was seen, on the monotonic clock."""
-        self._root_of: dict[int, int] = {}
-        self._ended: dict[int, list[ReadableSpan]] = {}
-        self._n_ended = 0
+        self._nodes: dict[int, _Node] = {}
+        self._n_started = 0
+        self._n_spans = 0
+        self.size = 0
+        """Approximate bytes that the kept spans take."""
+        self.is_lost = False
+        """Whether too many spans were open for what ends from now on to be known as a whole."""
 
     @property
     def is_over(self) -> bool:
-        """Whether no query is open in it."""
-        return not self._root_of and not self._ended
+        """Whether no span is open in it, and nothing waits for the end of one."""
+        if self._n_started:
+            return False
+        return not any(node.groups for node in self._nodes.values() if not node.is_ended)
 
-    def start(self, span_id: int, parent: SpanContext | None) -> None:
-        """Note which query a span belongs to that has started."""
-        if len(self._root_of) < MAX_SPANS:
-            self._root_of[span_id] = span_id if is_root(parent) else self._root_below(parent)
+    def start(self, span: ReadableSpan, span_id: int, parent: object) -> None:
+        """Note a span that has started.
 
-    def end(self, span_id: int, span: ReadableSpan) -> None:
-        """Keep a span that has ended and is no root."""
-        root = self._root_of.get(span_id) or self._root_below(span.parent)
-        # The root ends last, and without it there is neither question nor answer.
-        if self._n_ended < MAX_SPANS:
-            self._n_ended += 1
-            self._ended.setdefault(root, []).append(span)
+        Args:
+            span: The span.
+            span_id: Its id.
+            parent: What stands for its parent in the application's context.
+        """
+        if self._n_started >= MAX_OPEN:
+            self.is_lost = True
+            return
+        node = self._nodes.setdefault(span_id, _Node())
+        node.parent = self._above(span.parent, parent)
+        # A wrapper of it may have been seen already, which knows more than what the SDK shows.
+        node.span, node.is_started = node.span or span, True
+        self._n_started += 1
 
-    def take(self, root_id: int, root: ReadableSpan) -> list[ReadableSpan]:
-        """End a query: return its spans, and those that belong to no query that is known."""
-        found = [*self._ended.pop(root_id, ()), *self._ended.pop(_UNKNOWN, ())]
-        self._n_ended -= len(found)
-        gone = (root_id, _UNKNOWN)
-        self._root_of = {span: root for span, root in self._root_of.items() if root not in gone}
-        return [*found, root]
+    def forget(self, span_id: int) -> None:
+        """Forget a span that has ended and that does not count, such as one of a judge."""
+        node = self._nodes.pop(span_id, None)
+        if node is not None:
+            self._n_started -= node.is_started
+            node.is_started, node.is_ended = False, True
+            self._release(node.groups)
 
-    def _root_below(self, parent: SpanContext | None) -> int:
-        return _UNKNOWN if parent is None else self._root_of.get(parent.span_id, _UNKNOWN)
+    def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
+        """Note a span that has ended; returns the records that are complete by now."""
+        node = self._nodes.pop(span_id, None) or _Node()
+        if not node.is_started:  # nobody told us of its start
+            node.parent = self._above(span.parent, None)
+        self._n_started -= node.is_started
+        node.is_started, node.is_ended, node.span = False, True, None
+        node.was_ai = is_marked(span.attributes)
+        ended = [self._with_top(node, span)] if node.was_ai else node.groups
+        node.groups = []
+        if _ai_above(node) is not None:
+            self._hand_up(node, span, span_id, ended)
+            return []
+        if (late := _ended_ai_above(node)) is not None:
+            return self._end_late(late, ended)
+        if node.was_ai and self._is_streamed(node, ended[0]):
+            node.groups = ended
+            self._nodes[span_id] = node
+            return []
+        if not ended:
+            return []
+        complete = [each for each in ended if each.is_record]
+        left = [each for each in ended if each not in complete]
+        if not node.was_ai:
+            joined, left = ([], left) if node.has_dropped else join(left, span.name)
+            complete += joined
+        self._let_wait(node, span, left)
+        self._release(complete)
+        return complete
+
+    def let_go(self) -> None:
+        """Let go of all spans: a record that one was a part of is known as lost when it ends."""
+        for node in self._nodes.values():
+            for group in node.groups:
+                group.let_go()
+        self.size = self._n_spans = 0
+
+    def given_up(self) -> list[ReadableSpan]:
+        """The topmost AI spans that are open and have evidence below them."""
+        found: dict[int, ReadableSpan] = {}
+        for node in self._nodes.values():
+            if any(group.retrieves for group in node.groups):
+                top = node if node.is_ai else _ai_above(node)
+                while top is not None and (above := _ai_above(top)) is not None:
+                    top = above
+                if top is not None and isinstance(top.span, ReadableSpan):
+                    found[id(top)] = top.span
+        return [*found.values()]
+
+    def _with_top(self, node: _Node, span: ReadableSpan) -> Group:
+        """What has ended below a span of an AI application, with that span on top."""
+        if node.groups:
+            self._release(node.groups)
+        group = group_of(span, node.groups, is_full=self._n_spans >= MAX_SPANS)
+        self._n_spans += len(group.spans)
+        self.size += group.size
+        if self.is_lost or group.is_lost or self._n_spans > 2 * MAX_SPANS:
+            self._release([group])
+            group.let_go()
+        return group
+
+    def _end_late(self, late: _Node, ended: list[Group]) -> list[Group]:
+        """Add what ends after a span that it stood below; that one may wait for its answer."""
+        if not late.groups:  # its record is complete
+            self._release(ended)
+            return []
+        for each in ended:
+            late.groups[0].add(each)
+        if self._is_streamed(late, late.groups[0]) or not late.groups[0].is_record:
+            return []
+        complete, late.groups = late.groups, []
+        self._nodes = {key: node for key, node in self._nodes.items() if node is not late}
+        self._release(complete)
+        return complete
+
+    def _hand_up(self, node: _Node, span: ReadableSpan, span_id: int, ended: list[Group]) -> None:
+        """Give what has ended to the span above, as a part of the record that is open there."""
+        above = _open_above(node)
+        if above is None:  # cannot be: there is an AI span above
+            return
+        if not node.was_ai and span.parent is not None:
+            for each in ended:
+                each.links[span_id] = span.parent.span_id
+        above.groups += ended
+
+    def _let_wait(self, node: _Node, span: ReadableSpan, left: list[Group]) -> None:
+        """Have what is no record by itself wait for the end of the span above."""
+        above = _open_above(node)
+        # The end of a span that another provider has started will not be heard of.
+        is_heard = above is not None and (above.is_started or above.span is None)
+        if above is None or not is_heard or (not node.was_ai and span.kind in _BORDERS):
+            self._release(left)
+            return
+        for each in left:
+            each.has_moved |= not node.was_ai
+        # An answer that began before anything was retrieved will never be joined.
+        is_awaited = any(each.retrieves for each in left) or _is_awaited(node)
+        waiting = [each for each in left if each.retrieves or (each.generates and is_awaited)]
+        self._release([each for each in left if each not in waiting])
+        above.groups += waiting
+        if len(above.groups) > MAX_WAITING:
+            self._release(above.groups[:-MAX_WAITING])
+            above.groups, above.has_dropped = above.groups[-MAX_WAITING:], True
+
+    def _above(self, parent: SpanContext | None, seen: object) -> _Node | None:
+        """The node of a parent in this process; made where the parent was not seen to start."""
+        if parent is None or parent.is_remote:
+            return None
+        node = self._nodes.get(parent.span_id)
+        if node is None:
+            node = self._nodes[parent.span_id] = _Node()
+        # It may be a wrapper, which knows more than the span that the SDK has shown.
+        if node.span is not seen and isinstance(seen, ReadableSpan):
+            context = seen.get_span_context()
+            if context is parent or context == parent:
+                node.span = seen
+        return node
+
+    def _is_streamed(self, node: _Node, group: Group) -> bool:
+        """Whether the answer is still to come, from a model whose span is open below the top."""
+        if not group.retrieves or group.has_result:
+            return False
+        return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
+
+    def _release(self, groups: list[Group]) -> None:
+        """Count groups as gone."""
+        self.size -= sum(each.size for each in groups)
+        self._n_spans -= sum(len(each.spans) for each in groups)
+
+
+def _ai_above(node: _Node) -> _Node | None:
+    """The nearest open span above that is one of an AI application."""
+    above = node.parent
+    while above is not None and not above.is_ai:
+        above = above.parent
+    return above
+
+
+def _open_above(node: _Node) -> _Node | None:
+    above = node.parent
+    while above is not None and above.is_ended:
+        above = above.parent
+    return above
+
+
+def _ended_ai_above(node: _Node) -> _Node | None:
+    """The topmost AI span above that has ended before its parts."""
+    found, above = None, node.parent
+    while above is not None:
+        found = above if above.was_ai else found
+        above = above.parent
+    return found
+
+
+def _is_awaited(node: _Node) -> bool:
+    """Whether something that was retrieved waits for an answer above."""
+    above = node.parent
+    while above is not None and not any(each.retrieves for each in above.groups):
+        above = above.parent
+    return above is not None
+
+
+def _is_below(node: _Node, other: _Node) -> bool:
+    above = node.parent
+    while above is not None and above is not other:
+        above = above.parent
+    return above is not None

@@ -49,6 +49,7 @@ from openinference.instrumentation import suppress_tracing
 from openinference.semconv.trace import (
     DocumentAttributes,
     MessageAttributes,
+    MessageContentAttributes,
     OpenInferenceSpanKindValues,
     RerankerAttributes,
     SpanAttributes,
@@ -141,7 +142,14 @@ def test_openinferences_attributes_have_the_names_that_we_write_and_read() -> No
     assert semconv.document(0, "score") == documents + DocumentAttributes.DOCUMENT_SCORE
     assert semconv.document(0, "metadata") == documents + DocumentAttributes.DOCUMENT_METADATA
     assert semconv.reranked(0, "content") == reranked + DocumentAttributes.DOCUMENT_CONTENT
+    given = f"{RerankerAttributes.RERANKER_INPUT_DOCUMENTS}.0."
+    assert semconv.reranker_input(0, "content") == given + DocumentAttributes.DOCUMENT_CONTENT
     assert semconv.output_message(0, semconv.MESSAGE_CONTENT) == message
+    parts = f"{SpanAttributes.LLM_INPUT_MESSAGES}.0.{MessageAttributes.MESSAGE_CONTENTS}.1."
+    assert semconv.input_part(0, 1) == parts + MessageContentAttributes.MESSAGE_CONTENT_TEXT
+    assert semconv.LLM_PROMPTS == SpanAttributes.LLM_PROMPTS
+    assert semconv.LLM_TEMPLATE == SpanAttributes.LLM_PROMPT_TEMPLATE
+    assert semconv.LLM_PARAMETERS == SpanAttributes.LLM_INVOCATION_PARAMETERS
     assert semconv.OPENINFERENCE_SPAN_KIND == SpanAttributes.OPENINFERENCE_SPAN_KIND
     assert semconv.INPUT_VALUE == SpanAttributes.INPUT_VALUE
     assert semconv.OUTPUT_VALUE == SpanAttributes.OUTPUT_VALUE

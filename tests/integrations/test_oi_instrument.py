@@ -50,7 +50,7 @@ def trace_of(provider: TracerProvider) -> None:
             span.set_attributes(
                 {
                     "openinference.span.kind": "RETRIEVER",
-                    "retrieval.documents.0.document.content": "the answer",
+                    "retrieval.documents.0.document.content": "a text about it",
                 }
             )
 

@@ -35,6 +35,12 @@ GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
 OPERATION_WORKFLOW: Final = "invoke_workflow"
 OPERATION_RETRIEVAL: Final = "retrieval"
 OPERATION_CHAT: Final = "chat"
+OPERATION_TEXT: Final = "text_completion"
+OPERATION_CONTENT: Final = "generate_content"
+OPERATION_AGENT: Final = "invoke_agent"
+OPERATION_TOOL: Final = "execute_tool"
+OPERATION_EMBEDDINGS: Final = "embeddings"
+OPERATION_RERANK: Final = "rerank"
 OPERATION_EVALUATION: Final = "evaluation"
 GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
@@ -43,6 +49,12 @@ GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
 GEN_AI_RETRIEVAL_QUERY: Final = "gen_ai.retrieval.query.text"
 GEN_AI_RETRIEVAL_DOCUMENTS: Final = "gen_ai.retrieval.documents"
 """JSON array of ``{id, score}``, one for each chunk."""
+GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
+GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+"""JSON arrays: messages of ``{role, parts}``, and the parts of the system message. Content is
+opt-in; no span of ours has them."""
+GEN_AI_TOOL_RESULT: Final = "gen_ai.tool.call.result"
 GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 ERROR_TYPE: Final = "error.type"
@@ -70,6 +82,11 @@ KIND_CHAIN: Final = "CHAIN"
 KIND_RETRIEVER: Final = "RETRIEVER"
 KIND_LLM: Final = "LLM"
 KIND_RERANKER: Final = "RERANKER"
+KIND_EMBEDDING: Final = "EMBEDDING"
+KIND_AGENT: Final = "AGENT"
+KIND_TOOL: Final = "TOOL"
+KIND_PROMPT: Final = "PROMPT"
+KIND_GUARDRAIL: Final = "GUARDRAIL"
 KIND_EVALUATOR: Final = "EVALUATOR"
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
@@ -92,11 +109,21 @@ SESSION_KEYS: Final = (SESSION_ID, "session_id", "conversation_id", "thread_id")
 USER_KEYS: Final = (USER_ID, "user_id")
 """As above, the id of a user."""
 LLM_MODEL_NAME: Final = "llm.model_name"
+LLM_PARAMETERS: Final = "llm.invocation_parameters"
+LLM_TEMPLATE: Final = "llm.prompt_template.template"
+"""On a span of kind ``LLM`` that has nothing else of a model it says that a prompt was built."""
+LLM_PROMPTS: Final = "llm.prompts"
+"""A list of texts in some versions, and in others the beginning of one name for each text."""
 LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
 LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
 
 
 DOCUMENT_PREFIX: Final = "retrieval.documents."
+LATE_SCOPES: Final = ("openinference.instrumentation", "opentelemetry.util.genai")
+"""How the instrumentation scopes begin whose spans are all those of an AI application, but have
+attributes that say so only when they end."""
+BUFFERED_ATTRIBUTES: Final = "_self_important_attributes"
+"""Attribute of OpenInference's wrapper of a span, which keeps the span's kind until its end."""
 
 
 @lru_cache(maxsize=256)  # four of each of the documents of a span
@@ -110,6 +137,21 @@ def reranked(index: int, field: str) -> str:
     return f"reranker.output_documents.{index}.document.{field}"
 
 
+def reranker_input(index: int, field: str) -> str:
+    """Name of a field of one document that a reranker was given."""
+    return f"reranker.input_documents.{index}.document.{field}"
+
+
+def completion_prompt(index: int) -> str:
+    """Name of one text that a completion model read."""
+    return f"{LLM_PROMPTS}.{index}.prompt.text"
+
+
+def completion_choice(index: int) -> str:
+    """Name of one text that a completion model answered."""
+    return f"llm.choices.{index}.completion.text"
+
+
 MESSAGE_ROLE: Final = "role"
 MESSAGE_CONTENT: Final = "content"
 INPUT_MESSAGE_PREFIX: Final = "llm.input_messages."
@@ -119,6 +161,16 @@ OUTPUT_MESSAGE_PREFIX: Final = "llm.output_messages."
 def input_message(index: int, field: str) -> str:
     """Name of a field (``role``, ``content``) of one message that a model read."""
     return f"{INPUT_MESSAGE_PREFIX}{index}.message.{field}"
+
+
+def input_part(index: int, part: int) -> str:
+    """Name of the text of one part of a message that a model read."""
+    return f"{INPUT_MESSAGE_PREFIX}{index}.message.contents.{part}.message_content.text"
+
+
+def output_part(index: int, part: int) -> str:
+    """Name of the text of one part of a message that a model answered."""
+    return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.contents.{part}.message_content.text"
 
 
 def output_message(index: int, field: str) -> str:

@@ -1,0 +1,158 @@
+"""What is kept of the spans of a query: those that have ended below one span, and what they do."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import StatusCode
+
+from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
+from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import is_list
+
+__all__ = ["Group", "group_of"]
+
+SPAN_BYTES: Final = 2 * 1024
+"""What a span takes beside the values of its attributes, about."""
+
+NUMBER_BYTES: Final = 24
+"""What a number takes; embeddings have thousands."""
+
+MAX_LOOKED_AT: Final = 10
+"""Documents of a query that are looked for in an output, on the application's thread."""
+
+_EVIDENCE: Final = frozenset({semconv.KIND_RETRIEVER, semconv.KIND_RERANKER})
+_KEPT: Final = _EVIDENCE | {semconv.KIND_LLM, semconv.KIND_TOOL}
+"""Kinds that are kept where there are many spans: without one of these a record is not whole."""
+
+_ROLES: Final = ('"role"', '"assistant"', '"ai"')
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """The spans of an AI application that have ended below one of them, and that one, the top."""
+
+    top: ReadableSpan
+    """The topmost of them, which ends last."""
+
+    spans: list[ReadableSpan] = field(default_factory=list[ReadableSpan])
+    """All of them, apart from those that are not kept."""
+
+    links: dict[int, int] = field(default_factory=dict[int, int])
+    """Parents of the spans in between that are not kept, or are of no AI application."""
+
+    size: int = 0
+    """Approximate bytes that they keep alive."""
+
+    retrieves: bool = False
+    """Whether there is evidence among them: a retriever, a reranker, or a tool that tells much."""
+
+    generates: bool = False
+    """Whether there is a model that may have given an answer."""
+
+    left_out: int = 0
+    """Spans that were not kept, as there were too many; none of them had evidence or an answer."""
+
+    is_lost: bool = False
+    """Whether the spans were let go of, as they took too much: nothing may be judged without."""
+
+    has_moved: bool = False
+    """Whether the span below which it ended has ended, and it waits for one further up."""
+
+    joined_below: str | None = None
+    """Name of the span that its parts stood side by side below; None where the top encloses all."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the top itself has failed, or has an output that is more than what was found."""
+        attributes = self.top.attributes or {}
+        if kind_of(attributes) not in ENCLOSING:
+            return False
+        if self.top.status.status_code is StatusCode.ERROR:
+            return True
+        if semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
+            return True
+        output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
+        if output.startswith("[") and not any(role in output for role in _ROLES):
+            return False  # a list of documents, and not of messages
+        found = [text for span in self.spans for text in islice(written_in(span), MAX_LOOKED_AT)]
+        return bool(output) and not (len(found) > 1 and all(text in output for text in found))
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it is a question with its answer and its evidence, or has failed on the way.
+
+        Retrieval alone is not, nor are embedding and indexing, nor a model that was given nothing.
+        """
+        return self.retrieves and (self.generates or self.has_result)
+
+    def add(self, other: Group) -> None:
+        """Add the spans of another one."""
+        self.spans += other.spans
+        self.links |= other.links
+        self.size += other.size
+        self.left_out += other.left_out
+        self.retrieves |= other.retrieves
+        self.generates |= other.generates
+        self.is_lost |= other.is_lost
+
+    def let_go(self) -> None:
+        """Let go of the spans."""
+        self.spans, self.links, self.size, self.is_lost = [], {}, 0, True
+
+
+def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -> Group:
+    """Put a span that has ended on top of what has ended below it.
+
+    Args:
+        span: One of an AI application.
+        below: What has ended below it.
+        is_full: Whether the span itself is kept only where the record is not whole without it.
+    """
+    attributes = span.attributes or {}
+    kind = kind_of(attributes)
+    group = Group(span)
+    if kind == semconv.KIND_EMBEDDING:
+        return group  # vectors take much, and nobody reads them
+    for part in below:
+        group.add(part)
+    if not is_full or kind in _KEPT:
+        group.spans.append(span)
+        group.size += _size(span)
+    else:
+        _leave_out(group, span)
+    if kind in APART:
+        # What runs in a retriever, or in a check of the answer, is neither question nor answer.
+        group.generates, group.retrieves = False, kind in _EVIDENCE
+    elif kind == semconv.KIND_LLM:
+        group.generates = True
+    elif kind == semconv.KIND_TOOL:
+        group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
+    group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
+    return group
+
+
+def _leave_out(group: Group, span: ReadableSpan) -> None:
+    group.left_out += 1
+    context = span.get_span_context()
+    if group.spans and context is not None and span.parent is not None:
+        group.links[context.span_id] = span.parent.span_id
+
+
+def _size(span: ReadableSpan) -> int:
+    """Approximate bytes that a span takes; the SDK bounds the number of its attributes."""
+    values = [*(span.attributes or {}).values()]
+    if not span.status.is_ok:  # stack traces are long
+        values += [value for event in span.events for value in (event.attributes or {}).values()]
+    size = SPAN_BYTES + sum(map(sys.getsizeof, values))
+    for value in values:
+        if is_list(value) and value:
+            # Texts differ in length, numbers do not.
+            is_text = isinstance(value[0], str)
+            size += sum(map(sys.getsizeof, value)) if is_text else NUMBER_BYTES * len(value)
+    return size

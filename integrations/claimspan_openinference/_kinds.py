@@ -1,0 +1,94 @@
+"""What a span of another instrumentation is, by its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from opentelemetry.sdk.trace import ReadableSpan
+
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import is_mapping
+
+__all__ = ["APART", "ENCLOSING", "is_ai", "is_marked", "kind_of"]
+
+APART: Final = frozenset(
+    {
+        semconv.KIND_RETRIEVER,
+        semconv.KIND_RERANKER,
+        semconv.KIND_EMBEDDING,
+        semconv.KIND_GUARDRAIL,
+        semconv.KIND_EVALUATOR,
+        semconv.KIND_PROMPT,
+    }
+)
+"""Kinds whose model calls answer no question: they rewrite a query, or check an answer."""
+
+ENCLOSING: Final = frozenset({semconv.KIND_CHAIN, semconv.KIND_AGENT})
+"""Kinds whose output is an answer, also where no model below made a span."""
+
+_OF_OPERATION: Final = {
+    semconv.OPERATION_RETRIEVAL: semconv.KIND_RETRIEVER,
+    semconv.OPERATION_CHAT: semconv.KIND_LLM,
+    semconv.OPERATION_TEXT: semconv.KIND_LLM,
+    semconv.OPERATION_CONTENT: semconv.KIND_LLM,
+    semconv.OPERATION_AGENT: semconv.KIND_AGENT,
+    semconv.OPERATION_TOOL: semconv.KIND_TOOL,
+    semconv.OPERATION_EMBEDDINGS: semconv.KIND_EMBEDDING,
+    semconv.OPERATION_RERANK: semconv.KIND_RERANKER,
+}
+
+_KNOWN: Final = APART | ENCLOSING | {semconv.KIND_LLM, semconv.KIND_TOOL}
+
+_OF_A_MODEL: Final = (
+    semconv.LLM_MODEL_NAME,
+    semconv.LLM_PARAMETERS,
+    semconv.LLM_PROMPTS,
+    semconv.LLM_TOKENS_PROMPT,
+    semconv.OUTPUT_MESSAGE_PREFIX + "0.message.role",
+    semconv.INPUT_MESSAGE_PREFIX + "0.message.role",
+)
+
+Attributes = Mapping[str, object]
+
+
+def is_marked(attributes: Attributes | None) -> bool:
+    """Whether a span with these attributes is one of an AI application.
+
+    Who traces by hand may leave out the kind; no other span has an input or an output.
+    """
+    # Written out: this is asked of each span that passes, and most are somebody else's.
+    return attributes is not None and (
+        semconv.OPENINFERENCE_SPAN_KIND in attributes
+        or semconv.GEN_AI_OPERATION_NAME in attributes
+        or semconv.INPUT_VALUE in attributes
+        or semconv.OUTPUT_VALUE in attributes
+    )
+
+
+def is_ai(span: object) -> bool:
+    """Whether an open span is one of an AI application, as far as can be seen before it ends."""
+    if not isinstance(span, ReadableSpan):
+        return False
+    scope = span.instrumentation_scope
+    if scope is not None and scope.name.startswith(semconv.LATE_SCOPES):
+        return True
+    # OpenInference's tracer keeps the kind back until the end.
+    kept: object = getattr(span, semconv.BUFFERED_ATTRIBUTES, None)
+    return (is_mapping(kept) and bool(kept)) or is_marked(span.attributes)
+
+
+def kind_of(attributes: Attributes) -> str:
+    """The kind of a span, in OpenInference's words; ``CHAIN`` where it is not known."""
+    kind = str(attributes.get(semconv.OPENINFERENCE_SPAN_KIND, "")).upper()
+    if kind not in _KNOWN:
+        operation = str(attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
+        return _OF_OPERATION.get(operation, semconv.KIND_CHAIN)
+    if kind == semconv.KIND_LLM and _builds_a_prompt(attributes):
+        return semconv.KIND_PROMPT
+    return kind
+
+
+def _builds_a_prompt(attributes: Attributes) -> bool:
+    """Whether a span called ``LLM`` is a builder of prompts, as Haystack's is."""
+    return semconv.LLM_TEMPLATE in attributes and not any(n in attributes for n in _OF_A_MODEL)

@@ -1,0 +1,127 @@
+"""Reads what a model was told and what it said, in OpenInference's words and in OpenTelemetry's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import partial
+from itertools import count
+from typing import Final
+
+from claimspan_openinference._evidence import flattened
+from claimspan_openinference._kinds import Attributes
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+
+__all__ = ["answered", "messages_of", "parsed", "prompted", "text_of_parts"]
+
+ROLES: Final = {
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "developer": "system",
+    "function": "tool",
+}
+"""Roles that are called otherwise by some."""
+
+Said = list[tuple[object, object]]
+
+
+def parsed(value: object) -> object:
+    """Return the parsed JSON, or the value itself where it is none."""
+    # Most inputs are plain text, and parsing those as JSON would fail at some cost.
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
+        return value
+    try:
+        found: object = json.loads(value)
+    except ValueError:
+        return value
+    return found
+
+
+def messages_of(attributes: Attributes) -> Said:
+    """Role and text of each message that a model read; nothing where they were not recorded."""
+    said = list(_numbered(attributes))
+    if said:
+        return said
+    system = _texts(parsed(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS)))
+    listed = _listed(attributes.get(semconv.GEN_AI_INPUT_MESSAGES))
+    return [("system", system), *listed] if system else listed
+
+
+def prompted(attributes: Attributes) -> str:
+    """Everything that a model read, as one text; empty where it was not recorded."""
+    said = messages_of(attributes)
+    if said:
+        return join_bounded((str(text) for _, text in said), "\n")
+    listed = attributes.get(semconv.LLM_PROMPTS)
+    texts = [str(text) for text in listed] if is_list(listed) else []
+    texts = texts or [*flattened(attributes, semconv.completion_prompt)]
+    return join_bounded(texts, "\n") or str(attributes.get(semconv.INPUT_VALUE, ""))
+
+
+def answered(attributes: Attributes) -> str:
+    """The first completion of a model; empty where it said nothing, or called a tool."""
+    content = attributes.get(semconv.output_message(0, semconv.MESSAGE_CONTENT))
+    if content is not None:
+        return str(content)
+    parts = [*flattened(attributes, partial(semconv.output_part, 0))]
+    if parts:
+        return join_bounded(parts, "\n")
+    if listed := _listed(attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES)):
+        return str(listed[0][1])
+    if choice := next(flattened(attributes, semconv.completion_choice), ""):
+        return choice
+    if semconv.output_message(0, semconv.MESSAGE_ROLE) in attributes:
+        return ""  # a call of a tool, of which the output is the JSON
+    return str(attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+def text_of_parts(value: object) -> str:
+    """The text of a message's content, which is a text or a list of parts."""
+    return value if isinstance(value, str) else _texts(value)
+
+
+def _numbered(attributes: Attributes) -> Iterator[tuple[object, object]]:
+    """Messages in OpenInference's form: one attribute for each field of each message."""
+    for index in count():
+        role = attributes.get(semconv.input_message(index, semconv.MESSAGE_ROLE))
+        text = attributes.get(semconv.input_message(index, semconv.MESSAGE_CONTENT))
+        if text is None:
+            text = join_bounded(flattened(attributes, partial(semconv.input_part, index)), "\n")
+        if role is None and not text:
+            return
+        yield _role(role), text
+
+
+def _listed(value: object) -> Said:
+    """Messages in OpenTelemetry's form: one attribute with a JSON array."""
+    listed = parsed(value)
+    items = [item for item in listed if is_mapping(item)] if is_list(listed) else []
+    return [
+        (_role(item.get("role")), text_of_parts(item.get("parts", item.get("content"))))
+        for item in items
+    ]
+
+
+def _texts(parts: object) -> str:
+    """The texts of parts: what was said, and what tools have returned."""
+    items: Sequence[object] = parts if is_list(parts) else ()
+    return join_bounded((text for item in items if (text := _text_of_part(item))), "\n")
+
+
+def _text_of_part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if not is_mapping(part):
+        return ""
+    told = (part.get(name) for name in ("content", "text", "response", "result"))
+    found = next((each for each in told if each), "")
+    return found if isinstance(found, str) else json.dumps(found, default=str)
+
+
+def _role(role: object) -> object:
+    # Haystack's roles are members of an enumeration.
+    name = str(role.value if isinstance(role, Enum) else role).lower()
+    return ROLES.get(name, name)

@@ -1,0 +1,136 @@
+"""Finds question and answer in the input and the output of a span, which are a text or JSON."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from claimspan_openinference._messages import parsed, text_of_parts
+from claimspan_tracing.adapters import Key, is_list, is_mapping, value_at
+
+__all__ = ["answer_in", "question_in"]
+
+QUERY_KEYS: Final = (
+    "question",
+    "query",
+    "input",
+    "query_str",
+    "user_input",
+    "messages",
+    "text",
+    "prompt",
+)
+RESPONSE_KEYS: Final = (
+    "answer",
+    "answers",
+    "result",
+    "response",
+    "replies",
+    "generation",
+    "output",
+    "output_text",
+    "text",
+    "last_message",
+    "messages",
+)
+DEEP_RESPONSE_KEYS: Final = ("answers", "replies", "last_message")
+"""Those that Haystack's outputs have below the names of its components."""
+
+ALTERNATIVES: Final = ("answers", "replies")
+"""Names of lists of which the first item counts; of messages the last one does."""
+
+MAX_LEVELS: Final = 4
+"""Levels of mappings in one another that are looked into: an input of Haystack has three."""
+
+MAX_PARTS: Final = 100
+"""Mappings of one level that are looked into."""
+
+_SHOWN: Final = re.compile(
+    r"""(?:TextContent\(text|GeneratedAnswer\(data|ExtractedAnswer\(.*?data)=
+    ( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )""",
+    re.VERBOSE | re.DOTALL,
+)
+"""The text in what Haystack's messages and answers are shown as, since they are no JSON."""
+
+_CLASSES: Final = ("ChatMessage(", "GeneratedAnswer(", "ExtractedAnswer(")
+
+_NO_TEXT: Final = (
+    "StopEvent(",
+    "<generator object",
+    "<async_generator object",
+    "<coroutine object",
+)
+"""How that begins which stands for an answer of LlamaIndex and is none: shown as Python shows it,
+it was cut, or was not there when the span ended."""
+
+Part = Mapping[object, object]
+
+
+def question_in(value: object, key: Key | None = None) -> object:
+    """Return the question in an input.
+
+    Args:
+        value: A text, JSON, or nothing.
+        key: Where the question is, as the application says; None tries the usual places, from the
+            outside in: Haystack's inputs stand below the names of its components.
+    """
+    return _found(value, key, QUERY_KEYS, QUERY_KEYS)
+
+
+def answer_in(value: object, key: Key | None = None) -> object:
+    """Return the answer in an output, in the same way."""
+    return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS)
+
+
+def _found(value: object, key: Key | None, names: Sequence[str], deeper: Sequence[str]) -> object:
+    given = parsed(value)
+    if key is not None:
+        return value_at(given, key)
+    if not is_mapping(given):
+        return _text(given)
+    level: list[Part] = [given]
+    for _ in range(MAX_LEVELS):
+        for name in names:
+            for part in level:
+                if text := _named(part, name):
+                    return text
+        level = [each for part in level for each in part.values() if is_mapping(each)][:MAX_PARTS]
+        names = deeper
+    return ""
+
+
+def _named(part: Part, name: str) -> str:
+    value = part.get(name)
+    return _text(value[:1] if name in ALTERNATIVES and is_list(value) else value)
+
+
+def _text(value: object) -> str:
+    """Return a text, the content of a message, or that of the last message of a list."""
+    if isinstance(value, str):
+        return "" if value.startswith(_NO_TEXT) else _shown(value) if _is_shown(value) else value
+    if is_mapping(value):
+        # LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
+        # ``data``.
+        nested = value.get("kwargs", value.get("data", value))
+        return text_of_parts(nested.get("content")) if is_mapping(nested) else ""
+    # Documents have a content as well, and no role.
+    return _text(value[-1]) if is_list(value) and value and not _is_document(value[-1]) else ""
+
+
+def _is_shown(value: str) -> bool:
+    return value.startswith(_CLASSES)
+
+
+def _shown(value: str) -> str:
+    """The text of a message or an answer of Haystack; empty where it has none."""
+    found = _SHOWN.search(value)
+    try:
+        return str(ast.literal_eval(found.group(1))) if found else ""
+    except (ValueError, SyntaxError):  # it was cut, or is no message after all
+        return value
+
+
+def _is_document(value: object) -> bool:
+    return is_mapping(value) and ("page_content" in value or value.get("type") == "Document")

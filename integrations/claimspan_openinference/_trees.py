@@ -1,0 +1,123 @@
+"""Makes a run tree of the spans of a record."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
+
+from claimspan_openinference._groups import Group
+from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
+from claimspan_openinference._reader import SpanReader, attributes_of
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import Run, RunKind, RunTree, request_context
+
+__all__ = ["tree_of", "tree_of_unfinished"]
+
+_KINDS: Final = {
+    semconv.KIND_RETRIEVER: RunKind.RETRIEVER,
+    semconv.KIND_LLM: RunKind.GENERATOR,
+}
+
+
+def tree_of(group: Group, reader: SpanReader) -> RunTree:
+    """Return a record's spans as runs, the root first.
+
+    A span whose parent is missing is put below the root. Where retrieval and answer stood side by
+    side, the root is none of the spans, and its scores go to the one that answered.
+    """
+    top = group.top
+    tree = _empty_tree(top, reader)
+    root = _run(top, tree) if group.joined_below is None else _root_of_joined(group, tree)
+    root.metadata = SpanReader.metadata(top.attributes or {})
+    tree.runs.append(root)
+    tree.dropped = group.left_out
+    if group.is_lost:
+        # It takes more than the queue has room for, so it is refused there, and says why.
+        root.inputs = root.outputs = {}
+        tree.size = sys.maxsize
+        return tree
+    tree.size += group.size
+    members = [span for span in group.spans if group.joined_below is not None or span is not top]
+    made = [(span, _run(span, tree)) for span in members]
+    tree.runs += sorted([run for _, run in made], key=lambda run: run.start)
+    runs = {_id(top): root} | {run.span_id: run for _, run in made}
+    for span, run in made:
+        run.parent = _above(span, runs, group.links) or root
+    for run in tree.runs[1:]:
+        _set_apart(run)
+    return tree
+
+
+def tree_of_unfinished(span: ReadableSpan, reader: SpanReader) -> RunTree:
+    """Return a record whose topmost span has not ended, and will not be waited for."""
+    tree = _empty_tree(span, reader)
+    root = _run(span, tree)
+    root.end = root.error = None
+    root.metadata = SpanReader.metadata(span.attributes or {})
+    tree.runs.append(root)
+    return tree
+
+
+def _empty_tree(span: ReadableSpan, reader: SpanReader) -> RunTree:
+    # The span has ended: one that does not record stands for it, and carries its ids.
+    context = span.get_span_context() or INVALID_SPAN_CONTEXT
+    return RunTree(NonRecordingSpan(context), reader, request_context())
+
+
+def _root_of_joined(group: Group, tree: RunTree) -> Run:
+    root = _run(group.top, tree)
+    if kind_of(attributes_of(root)) not in ENCLOSING:
+        # What a model read and said is the prompt and the answer, and not the question.
+        root.inputs = root.outputs = {}
+    root.id, root.kind, root.name, root.span_id = object(), RunKind.CHAIN, group.joined_below, 0
+    root.start = min(span.start_time or root.start for span in (group.top, *group.spans))
+    return root
+
+
+def _above(span: ReadableSpan, runs: dict[int, Run], links: dict[int, int]) -> Run | None:
+    """The run of the nearest span above that is a part of the record."""
+    span_id = span.parent.span_id if span.parent else 0
+    for _ in range(len(links) + 1):  # ids may go round in circles, where somebody made them up
+        if span_id in runs or span_id not in links:
+            break
+        span_id = links[span_id]
+    found = runs.get(span_id)
+    return None if found is None or found.id is span else found
+
+
+def _set_apart(run: Run) -> None:
+    """Take a model or a retriever in a check, or in a reranker, for no part of the answer."""
+    above = run.parent
+    while above is not None and above is not run:
+        kind = kind_of(attributes_of(above))
+        if kind in APART and kind != semconv.KIND_RETRIEVER:
+            run.kind = RunKind.CHAIN
+            return
+        above = above.parent
+
+
+def _run(span: ReadableSpan, tree: RunTree) -> Run:
+    attributes = span.attributes or {}
+    return Run(
+        id=span,
+        tree=tree,
+        parent=None,
+        kind=_KINDS.get(kind_of(attributes), RunKind.CHAIN),
+        name=span.name,
+        start=span.start_time or 0,
+        inputs=attributes,
+        metadata={},
+        end=span.end_time,
+        outputs=attributes,
+        # The exception itself is gone; only that the run failed is still known.
+        error=None if span.status.is_ok else RuntimeError,
+        span_id=_id(span),
+    )
+
+
+def _id(span: ReadableSpan) -> int:
+    context = span.get_span_context()
+    return 0 if context is None else context.span_id
