@@ -20,7 +20,7 @@ endif
 # Tests of the behaviour that holds for every supported version of a framework. The other tests of
 # the integrations use features that only the newest versions have.
 OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
-	tests/integrations/test_hs_shapes.py tests/integrations/test_hs_tracers.py \
+	tests/integrations/test_hs_*.py \
 	tests/integrations/test_li_*.py tests/faults/test_host_safety.py \
 	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
 

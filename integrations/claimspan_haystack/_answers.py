@@ -39,8 +39,10 @@ RESPONSE_KEYS: Final = (
 _CONVERSATIONS: Final = frozenset({"last_message", "messages", "validated", "value"})
 """Outputs that may hold what was said in earlier turns."""
 
-_NO_ANSWERS: Final = frozenset({"prompt", "links", "trace_url", "trace_id", "name"})
-"""Names of outputs whose texts are no answers: of prompt builders, searches and tracers."""
+_NO_ANSWERS: Final = frozenset(
+    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name"}
+)
+"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
 
 
 def answer_of(run: Run) -> str:
@@ -61,8 +63,14 @@ def is_answered_query(root: Run) -> bool:
         return not is_indexing
     replies = replies_below(root)
     if is_indexing:
-        return bool(_shown(root, replies))
+        return bool(_shown(root, replies)) or _answers_from_retrieval(root, replies)
     return bool(replies.answers) or bool(answer_of(root)) or _is_agent(root)
+
+
+def _answers_from_retrieval(root: Run, replies: Replies) -> bool:
+    """Whether a model was asked after a retriever: such a pipeline writes down its memory."""
+    last = replies.answers[-1].start if replies.answers else 0
+    return any(run.kind is RunKind.RETRIEVER and run.start < last for run in runs_below(root))
 
 
 def builds_index(root: Run) -> bool:

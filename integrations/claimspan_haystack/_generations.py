@@ -79,7 +79,7 @@ def replies_below(root: Run) -> Replies:
         else:
             answers.append(run)
     # What a retriever was asked by, where no model was asked after it.
-    while answers and _is_followed_by_retrieval(answers[-1], runs):
+    while answers and _is_followed_by_retrieval(answers[-1], runs, root):
         others.add(_completion(answers.pop()))
     spoken = {_completion(run) for run in answers}
     return Replies(answers, frozenset(others - spoken - {""}))
@@ -165,11 +165,12 @@ def _retrieves_between(before: Run, after: Run) -> bool:
     return any(first <= run.start < after.start for run in before.tree.of_kind(RunKind.RETRIEVER))
 
 
-def _is_followed_by_retrieval(answer: Run, runs: Sequence[Run]) -> bool:
-    """Whether a retriever ran after a model call, whose reply was handed on and not returned."""
+def _is_followed_by_retrieval(answer: Run, runs: Sequence[Run], root: Run) -> bool:
+    """Whether a retriever ran after a model call, whose reply the pipeline did not return."""
     ended = answer.end or answer.start
     after = any(run.kind is RunKind.RETRIEVER and run.start >= ended for run in runs)
-    return after and _is_handed_on(answer)
+    # A pipeline inside of a component returns its replies to that component.
+    return after and (answer.parent is not root or _is_handed_on(answer))
 
 
 def _is_handed_on(run: Run) -> bool:

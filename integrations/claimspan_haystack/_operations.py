@@ -21,6 +21,7 @@ __all__ = [
     "CHAT_GENERATOR_RUN",
     "DOCUMENTS_WRITTEN",
     "PIPELINE_RUNS",
+    "QUERY_NAME",
     "REPLIES_KEY",
     "TOOL_RUN",
     "Operation",
@@ -48,20 +49,23 @@ GENERATOR_RUNS: Final = ("haystack.agent.step.llm", CHAT_GENERATOR_RUN)
 TOOL_RUN: Final = "haystack.agent.step.tool"
 COMPONENT_RUN: Final = "haystack.component.run"
 
-_QUERY_NAME: Final = re.compile(r"quer(?:y|ies)|questions?")
+QUERY_NAME: Final = re.compile(r"quer(?:y|ies)|questions?")
+"""Names of inputs that hold what is asked."""
+
 _RETRIEVING_CLASS: Final = re.compile(r"(?:Retriever|Search|Searcher)$")
 _OTHER_CLASS: Final = re.compile(
     r"(?:ToDocuments?|Converter|Splitter|Chunker|Cleaner|Embedder|Writer|Fetcher|Crawler|Loader"
     r"|Parser|Scraper|Ranker|Reranker|Joiner|Evaluator|Extractor|Router|Classifier|Preprocessor"
-    r"|Checker|Sampler|Validator|Importer|Reader)$"
+    r"|Checker|Sampler|Validator|Importer|Reader|Adapter|Builder)$"
 )
 """Ends of the names of classes that return documents which nobody has asked for by a question."""
 
-_PLACE_NAMES: Final = frozenset(
+_OTHER_NAMES: Final = frozenset(
     "path paths file files filename url urls uri link links source sources dir directory folder "
-    "html markdown content contents bucket encoding language mode index".split()
+    "html markdown content contents bucket encoding language mode index reply replies answer "
+    "answers".split()
 )
-"""Words in the names of inputs that say where documents are, and not what is asked."""
+"""Words in the names of inputs that say where documents are or what was said, not what is asked."""
 
 
 @dataclass(slots=True, eq=False)
@@ -151,11 +155,11 @@ def _generates(inputs: object, outputs: object) -> bool:
 def _is_asked(component: str, inputs: object) -> bool:
     """Whether a component was given a query, as a text, as messages or as an embedding."""
     asked = [str(n) for n, value in inputs.items() if _asks(value)] if is_mapping(inputs) else []
-    if any(_QUERY_NAME.search(name) for name in asked) or _RETRIEVING_CLASS.search(component):
+    if any(QUERY_NAME.search(name) for name in asked) or _RETRIEVING_CLASS.search(component):
         return True
     if _OTHER_CLASS.search(component):
         return False
-    return any(_PLACE_NAMES.isdisjoint(name.lower().split("_")) for name in asked)
+    return any(_OTHER_NAMES.isdisjoint(name.lower().split("_")) for name in asked)
 
 
 def _asks(value: object) -> bool:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Set
+from itertools import islice
+from typing import Final, TypeGuard
 
 from claimspan_haystack._documents import AnyDocument, documents_in
 from claimspan_haystack._generations import replies_below, runs_below
-from claimspan_haystack._operations import TOOL_RUN, operation_of
+from claimspan_haystack._operations import QUERY_NAME, TOOL_RUN, operation_of
 from claimspan_haystack._texts import holds_text, nested_parts
-from claimspan_tracing.adapters import Run, RunKind, is_list
+from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
 
 __all__ = ["passages_of", "read_documents"]
+
+MAX_DEPTH: Final = 3
+"""Levels of lists and mappings in which texts are looked for."""
+
+MAX_ITEMS: Final = 100
+"""Items of one list that are looked at: as many as chunks are kept of a record."""
 
 _EVIDENCE: Final = re.compile(
     r"(?:^|_)(?:contexts?|documents?|docs?|passages?|chunks?|snippets?|search|results?|sources?"
@@ -51,10 +58,23 @@ def passages_of(run: Run) -> list[str]:
     return list(found)
 
 
-def _texts(value: object) -> Iterator[str]:
-    for item in value if is_list(value) else (value,):
-        if isinstance(item, str) and item.strip():
-            yield item
+def _texts(value: object, depth: int = MAX_DEPTH) -> Iterator[str]:
+    """Yield the texts in a value, without questions that are paired with their contexts."""
+    if isinstance(value, str):
+        if value.strip():
+            yield value
+    elif is_mapping(value) and depth:
+        for name, item in value.items():
+            if not QUERY_NAME.search(str(name).lower()):
+                yield from _texts(item, depth - 1)
+    elif depth and (is_list(value) or _is_set(value)):
+        for item in islice(value, MAX_ITEMS):
+            yield from _texts(item, depth - 1)
+
+
+def _is_set(value: object) -> TypeGuard[Set[object]]:
+    """Whether the value is a set, in which some components keep texts apart."""
+    return isinstance(value, set | frozenset)
 
 
 def _made_into_text(run: Run) -> list[AnyDocument] | None:

@@ -19,7 +19,7 @@ from haystack.components.retrievers.in_memory import (
     InMemoryBM25Retriever,
     InMemoryEmbeddingRetriever,
 )
-from haystack.components.routers import ConditionalRouter
+from haystack.components.routers import ConditionalRouter, LLMMessagesRouter
 from haystack.components.validators import JsonSchemaValidator
 from haystack.components.writers import DocumentWriter
 from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
@@ -221,9 +221,6 @@ def test_a_streamed_answer_is_judged_as_any_other(monitor: InMemoryMonitor) -> N
     judged(monitor.only_record(), FACTS)
 
 
-GRADES = ["yes", "Yes.", '{"binary_score": "yes", "reason": "It is in the documents."}']
-
-
 def graded_rag(grade: str, *, builds_answer: bool) -> Pipeline:
     pipeline = plain_rag()
     template = "Is this in the documents?\n" + DOCUMENTS + "{{ replies[0].text }}"
@@ -239,14 +236,20 @@ def graded_rag(grade: str, *, builds_answer: bool) -> Pipeline:
 
 
 @every_way
-@pytest.mark.parametrize("grade", GRADES)
 @pytest.mark.parametrize("shows", ["builder", "llm", "nothing"])
 def test_what_a_grader_says_after_the_answer_is_not_the_answer(
-    monitor: InMemoryMonitor, way: str, grade: str, shows: str
+    monitor: InMemoryMonitor, way: str, shows: str
 ) -> None:
-    pipeline = graded_rag(grade, builds_answer=shows == "builder")
+    pipeline = graded_rag("yes", builds_answer=shows == "builder")
     data = asking() | ({"builder": {"query": QUESTION}} if shows == "builder" else {})
     run_in(way, pipeline, data, include_outputs_from={"llm"} if shows == "llm" else set())
+
+    judged(monitor.only_record(), FACTS)
+
+
+@pytest.mark.parametrize("grade", ["Yes.", '{"binary_score": "yes", "reason": "It is in there."}'])
+def test_a_grade_is_one_in_whatever_form_it_is_said(monitor: InMemoryMonitor, grade: str) -> None:
+    graded_rag(grade, builds_answer=False).run(asking(), include_outputs_from={"llm"})
 
     judged(monitor.only_record(), FACTS)
 
@@ -899,29 +902,27 @@ def test_what_a_tool_returns_as_text_is_what_its_agent_read(
 
 
 @every_way
-@pytest.mark.parametrize("given", ["the answer", "the documents alone"])
-def test_a_title_or_a_grade_beside_the_answer_is_not_the_answer(
-    monitor: InMemoryMonitor, way: str, given: str
-) -> None:
+def test_a_title_beside_the_answer_is_not_the_answer(monitor: InMemoryMonitor, way: str) -> None:
     pipeline = plain_rag()
     pipeline.add_component("titles", chat_prompt("A title for: {{ replies[0].text }}"))
     pipeline.add_component("title", Says("The height of a tower"))
-    pipeline.add_component("relevance", chat_prompt("Are these of use?\n" + DOCUMENTS))
-    pipeline.add_component("z", Says("yes"))
     pipeline.connect("llm.replies", "titles.replies")
     pipeline.connect("titles.prompt", "title.messages")
+    run_in(way, pipeline, asking(), include_outputs_from={"llm"})
+
+    judged(monitor.only_record(), FACTS)
+
+
+@every_way
+def test_a_grade_of_the_documents_beside_the_answer_is_not_the_answer(
+    monitor: InMemoryMonitor, way: str
+) -> None:
+    pipeline = plain_rag()
+    pipeline.add_component("relevance", chat_prompt("Are these of use?\n" + DOCUMENTS))
+    pipeline.add_component("z", Says("yes"))
     pipeline.connect("shelf.documents", "relevance.documents")
     pipeline.connect("relevance.prompt", "z.messages")
-    pipeline.add_component("builder", AnswerBuilder())
-    if given == "the answer":
-        pipeline.connect("llm.replies", "builder.replies")
-        data = asking() | {"builder": {"query": QUESTION}}
-    else:
-        pipeline.remove_component("builder")
-        pipeline.remove_component("titles")
-        pipeline.remove_component("title")
-        data = asking()
-    run_in(way, pipeline, data)
+    run_in(way, pipeline, asking())
 
     judged(monitor.only_record(), FACTS)
 
@@ -956,10 +957,12 @@ def test_the_model_that_another_one_falls_back_to_gives_the_answer(
     monitor: InMemoryMonitor,
 ) -> None:
     models: list[Any] = [Failing(), Spare()]
-    plain_rag(llm=FallbackChatGenerator(models)).run(asking())
+    pipeline = Pipeline()
+    pipeline.add_component("llm", FallbackChatGenerator(models))
+    pipeline.run({"llm": {"messages": [ChatMessage.from_user(QUESTION)]}})
 
     record = monitor.only_record()
-    judged(record, FACTS)
+    assert read(record)[:2] == (QUESTION, ANSWER)
     completions = [run.completion for run in record.job.runs if isinstance(run, GeneratorRun)]
     assert completions == [ANSWER]
 
@@ -980,6 +983,18 @@ def test_a_pipeline_that_only_routes_a_text_is_no_query(
     never_judged(monitor, judge)
 
 
+def test_what_a_guard_says_of_a_question_is_no_answer(
+    monitor: InMemoryMonitor, judge: ScriptedJudge
+) -> None:
+    model: Any = Says("safe")
+    guard = LLMMessagesRouter(model, ["unsafe", "safe"], ["unsafe", "safe"])
+    pipeline = Pipeline()
+    pipeline.add_component("guard", guard)
+    pipeline.run({"guard": {"messages": [ChatMessage.from_user(QUESTION)]}})
+
+    never_judged(monitor, judge)
+
+
 def test_a_prompt_that_no_model_reads_is_no_answer(
     monitor: InMemoryMonitor, judge: ScriptedJudge
 ) -> None:
@@ -996,6 +1011,103 @@ def test_an_answer_whose_documents_are_also_stored_is_a_query(monitor: InMemoryM
     pipeline = plain_rag()
     pipeline.add_component("writer", DocumentWriter(InMemoryDocumentStore()))
     pipeline.connect("shelf.documents", "writer.documents")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), FACTS)
+
+
+# --- pipelines inside of components ---------------------------------------------------------------
+
+
+@component
+class Imagines:
+    """Embeds a passage that a model imagines, as the cookbook does for HyDE."""
+
+    def __init__(self) -> None:
+        self.pipeline = Pipeline()
+        self.pipeline.add_component("prompt", PromptBuilder("Write a passage on {{ question }}"))
+        self.pipeline.add_component("llm", SaysText("The tower is said to be 300 metres high."))
+        self.pipeline.connect("prompt.prompt", "llm.prompt")
+
+    @component.output_types(embedding=list[float])
+    def run(self, question: str) -> dict[str, Any]:
+        passage = self.pipeline.run({"prompt": {"question": question}})["llm"]["replies"][0]
+        return {"embedding": [float(len(passage)), 0.5]}
+
+
+@component
+class Vectors:
+    @component.output_types(documents=list[Document])
+    def run(self, query_embedding: list[float]) -> dict[str, Any]:
+        return {"documents": facts()}
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_what_a_component_imagines_for_its_search_is_no_answer(
+    monitor: InMemoryMonitor, judge: ScriptedJudge, answers: bool
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("imagine", Imagines())
+    pipeline.add_component("vectors", Vectors())
+    pipeline.connect("imagine.embedding", "vectors.query_embedding")
+    data: dict[str, Any] = {"imagine": {"question": QUESTION}}
+    if answers:
+        pipeline.add_component("prompt", chat_prompt())
+        pipeline.add_component("llm", Says(ANSWER))
+        pipeline.connect("vectors.documents", "prompt.documents")
+        pipeline.connect("prompt.prompt", "llm.messages")
+        data |= {"prompt": {"question": QUESTION}}
+    pipeline.run(data)
+
+    if answers:
+        judged(monitor.only_record(), FACTS)
+    else:
+        never_judged(monitor, judge)
+
+
+@component
+class Pairs:
+    """Searches for each of several questions, and returns them with the texts that it found."""
+
+    @component.output_types(question_context_pairs=list[dict[str, Any]])
+    def run(self, replies: list[ChatMessage]) -> dict[str, Any]:
+        asked = json.loads(replies[0].text or "")["questions"]
+        pairs = zip(asked, FACTS, strict=False)
+        return {
+            "question_context_pairs": [{"question": q, "documents": {fact}} for q, fact in pairs]
+        }
+
+
+def test_a_question_that_is_taken_apart_is_one_record(monitor: InMemoryMonitor) -> None:
+    each = "{% for p in question_context_pairs %}{{ p.question }} {{ p.documents }}\n{% endfor %}"
+    pipeline = Pipeline()
+    pipeline.add_component("split", chat_prompt("Take apart: {{ question }}"))
+    asked = ["How high is the tower in metres?", "When was the bridge at Millau opened?"]
+    pipeline.add_component("splitter", Says(json.dumps({"questions": asked})))
+    pipeline.add_component("pairs", Pairs())
+    pipeline.add_component("prompt", chat_prompt(each + "{{ question }}"))
+    pipeline.add_component("llm", Says("The tower has 330 metres, the bridge is of 2004."))
+    pipeline.add_component("reason", chat_prompt("{{ parts[0].text }}\n{{ question }}"))
+    pipeline.add_component("last", Says(ANSWER))
+    pipeline.connect("split.prompt", "splitter.messages")
+    pipeline.connect("splitter.replies", "pairs.replies")
+    pipeline.connect("pairs.question_context_pairs", "prompt.question_context_pairs")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.connect("llm.replies", "reason.parts")
+    pipeline.connect("reason.prompt", "last.messages")
+    pipeline.run({name: {"question": QUESTION} for name in ("split", "prompt", "reason")})
+
+    judged(monitor.only_record(), FACTS[:2])
+
+
+def test_a_chat_that_writes_its_memory_into_a_store_is_a_query(monitor: InMemoryMonitor) -> None:
+    pipeline = plain_rag()
+    pipeline.add_component(
+        "memories", adapter("{{ replies | docs }}", list[Document], docs=as_documents)
+    )
+    pipeline.add_component("writer", DocumentWriter(InMemoryDocumentStore()))
+    pipeline.connect("llm.replies", "memories.replies")
+    pipeline.connect("memories.output", "writer.documents")
     pipeline.run(asking())
 
     judged(monitor.only_record(), FACTS)

@@ -617,6 +617,20 @@ def test_a_component_reports_its_data_and_what_it_declares_below_its_pipeline(
     assert shelf.parent is pipeline
 
 
+def test_a_component_reports_its_class_its_types_and_who_receives_its_outputs(
+    noted: NotedTracer,
+) -> None:
+    run_rag()
+
+    shelf, llm = noted.component("shelf"), noted.component("llm")
+    documents = shelf.tags["haystack.component.output_spec"]["documents"]
+    assert shelf.tags["haystack.component.type"] == "Shelf"
+    assert "dataclasses.document.Document" in documents["type"]
+    assert documents["receivers"] != []
+    assert list(shelf.tags["haystack.component.input_spec"]) == ["query"]
+    assert llm.tags["haystack.component.output_spec"]["replies"]["receivers"] == []
+
+
 def test_content_tags_are_set_whether_or_not_content_tracing_is_on(noted: NotedTracer) -> None:
     assert not haystack_tracer.is_content_tracing_enabled
 
