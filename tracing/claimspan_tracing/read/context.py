@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, Literal
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.read.answering import MIN_HANDED_ON, Generated, answering
-from claimspan_tracing.read.handwritten import written_evidence
+from claimspan_tracing.read.answering import MIN_HANDED_ON, Generated, answering, gave
+from claimspan_tracing.read.handwritten import MIN_EVIDENCE, written_evidence
 from claimspan_tracing.read.prompted import read_texts
+from claimspan_tracing.read.reworded import set_otherwise
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
 __all__ = ["Candidates", "Context", "ContextSource", "find_context"]
@@ -99,6 +102,8 @@ def find_context(
         return Context(_longest(found), "prompt")
     if candidates.named is not None:
         return Context(_once(candidates.named), "last_documents")
+    if prompts and any(gave(each, response) for each in answers):
+        return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
     given = candidates.last_given()
     return Context(None, "retriever") if given is None else Context(_once(given), "last_documents")
 
@@ -130,8 +135,25 @@ def _others_in(
     others = [document for document in _once(documents) if _key(document) not in known]
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
+    parts = _with_reworded(prompts, found, others, parts)
     rest = [_outside(prompt, found) for prompt in prompts]
     return [part for part in parts if part is not None and _stands_apart(part, found, rest)]
+
+
+def _with_reworded(
+    prompts: Sequence[str],
+    found: Sequence[Document],
+    others: Sequence[Document],
+    parts: Sequence[Document | None],
+) -> list[Document | None]:
+    """Add the documents that stand in the prompts in other letters, or with marks."""
+    known = [_text(each) for each in (*found, *parts) if each is not None]
+    missing = [_text(each) for each, part in zip(others, parts, strict=True) if part is None]
+    there = iter(set_otherwise(prompts, missing, known) if missing else ())
+    return [
+        part if part is not None else each if next(there) else None
+        for each, part in zip(others, parts, strict=True)
+    ]
 
 
 def _outside(prompt: str, found: Sequence[Document]) -> str:
@@ -184,19 +206,31 @@ def _unexplained(
     others = [text for text in texts if text not in results]
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
     known = [_text(document) for document in found]
-    return [
-        _from_prompt(text) for text in texts if text in there and not _is_explained(text, known)
-    ]
+    rest = (_rest_of(text, known) for text in texts if text in there)
+    return [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
 
 
 def _from_prompt(text: str) -> Document:
     return Document(text, metadata={semconv.CHUNK_SOURCE: FROM_PROMPT})
 
 
+def _rest_of(text: str, known: Sequence[str]) -> list[str]:
+    """What documents do not explain of a text: all of it, or whole paragraphs."""
+    if not _is_explained(text, known):
+        return [text]
+    paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
+    return [p for p in paragraphs if len(p) >= MIN_EVIDENCE and not _is_explained(p, known)]
+
+
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+
+
 def _is_explained(text: str, known: Sequence[str]) -> bool:
     if any(text.strip() in each for each in known):
         return True
-    return any(part is not None for part in read_texts([text], known))
+    if any(part is not None for part in read_texts([text], known)):
+        return True
+    return any(set_otherwise([text], known, ())) or any(set_otherwise(known, [text], ()))
 
 
 def _whole(generations: Sequence[Generated]) -> list[str]:

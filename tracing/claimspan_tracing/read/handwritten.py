@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["written_evidence"]
+__all__ = ["MIN_EVIDENCE", "written_evidence"]
 
 MIN_EVIDENCE: Final = 40
 """Characters of a text from which on it may be evidence: what is shorter is part of a sentence."""

@@ -175,7 +175,7 @@ def _context(
                 partial(seen_documents, tree, kept, guard),
                 partial(seen_passages, tree, guard),
                 partial(last_given, tree, kept, [run for run, _ in read.generations], guard),
-                lambda: not read.retrievers and tree.root.kind is RunKind.CHAIN,
+                lambda: not read.retrievers and tree.root.kind is not RunKind.RETRIEVER,
             ),
             generated,
             query,

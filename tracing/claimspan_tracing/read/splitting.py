@@ -23,6 +23,9 @@ MIN_ANSWER: Final = 3
 MAX_ITEMS: Final = 2_000
 """Values of an output that are looked at."""
 
+CONVERSATIONS: Final = frozenset({"messages", "chat_history", "history"})
+"""Keys of an output whose values say what was said on the way to the answer."""
+
 MAX_QUERIES: Final = 100
 """Queries of one run that become records of their own; beyond, the run is not evaluated."""
 
@@ -69,7 +72,7 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     answers = [(run, text) for run, text in said if _is_in(text, returned)]
     if len(answers) < 2:
         return None
-    queries = _queries([run for run, _ in answers], tree, guard)
+    queries = _queries(answers, tree, guard)
     texts = tuple(text for _, text in answers)
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
         return Split(tuple(queries) if len(queries) <= MAX_QUERIES else (), texts)
@@ -101,17 +104,19 @@ def _is_in(text: str, returned: Sequence[str]) -> bool:
     return len(text) >= MIN_ANSWER and any(text in each for each in returned)
 
 
-def _queries(answering: Sequence[Run], tree: RunTree, guard: Guard) -> list[Run]:
+def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> list[Run]:
     """The runs below the root that each hold one answer, with a question of their own."""
-    above = [_ancestors(run) for run in answering]
+    above = [_ancestors(run) for run, _ in answers]
     shares = Counter(id(each) for own in above for each in own)
-    found: dict[str, Run] = {}
-    for own, run in zip(above, answering, strict=True):
+    found: dict[tuple[str, str], Run] = {}
+    for own, (run, text) in zip(above, answers, strict=True):
         # The outermost one that has no part in another answer.
         query = next((each for each in reversed(own) if shares[id(each)] == 1), run)
         asked = bounded(try_read(guard, reader_of(query).query, query, None), MAX_TEXT_BYTES)
         if query is not run and asked.strip() and _retrieves(query, tree):
-            found.setdefault(" ".join(asked.split()), query)
+            # Of two models that answer one question side by side, a text shows but one.
+            of = text if is_list(tree.root.outputs) or is_mapping(tree.root.outputs) else ""
+            found.setdefault((" ".join(asked.split()), of), query)
     return [*found.values()]
 
 
@@ -159,7 +164,8 @@ def _texts(value: object, reader: Reader) -> Iterator[str]:
 
 def _held(item: object, reader: Reader) -> Sequence[object]:
     if is_mapping(item):
-        return list(islice(item.values(), MAX_ITEMS))
+        values = ((key, value) for key, value in item.items() if key not in CONVERSATIONS)
+        return [value for _, value in islice(values, MAX_ITEMS)]
     if is_list(item):
         return item[:MAX_ITEMS]
     return reader.parts(item)

@@ -1,0 +1,55 @@
+"""Finds documents that stand in a prompt with other signs, cases or marks between their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+__all__ = ["set_otherwise"]
+
+LENGTH: Final = 4
+"""Words in a row by which a text is looked for: shorter rows stand in many texts."""
+
+MAX_WORDS: Final = 100_000
+"""Words of a prompt that are looked at."""
+
+MIN_ROWS: Final = 3
+"""Rows that a text must have of its own, beside what documents have that were found."""
+
+MIN_OWN: Final = 0.2
+"""Share of its rows that must be its own: of overlapping chunks a dropped one has few."""
+
+MIN_THERE: Final = 0.8
+"""Share of a text's own rows that stand in the prompt where it was read: marks at line breaks,
+escapes and numbers of lines interrupt the others."""
+
+_Row = tuple[str, ...]
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def set_otherwise(prompts: Sequence[str], texts: Sequence[str], found: Sequence[str]) -> list[bool]:
+    """Return which of the texts were read in other letters or with marks, such as Markdown's.
+
+    Args:
+        prompts: What the model read.
+        texts: The texts that do not stand there as they are.
+        found: The texts that do: what they explain proves nothing for others.
+    """
+    there = {row for prompt in prompts for row in _rows(prompt)}
+    explained = {row for text in found for row in _rows(text)}
+    return [_is_there([*_rows(text)], there, explained) for text in texts]
+
+
+def _is_there(rows: Sequence[_Row], there: set[_Row], explained: set[_Row]) -> bool:
+    own = [row for row in rows if row not in explained]
+    if len(own) < max(MIN_ROWS, MIN_OWN * len(rows)):
+        return False
+    return sum(row in there for row in own) >= MIN_THERE * len(own)
+
+
+def _rows(text: str) -> Iterator[_Row]:
+    words = [m.group() for m in islice(_WORD.finditer(text.casefold()), MAX_WORDS)]
+    return zip(*(words[start:] for start in range(LENGTH)), strict=False)
