@@ -84,6 +84,10 @@ class HaystackReader:
         parts = list(_parts(root.outputs))[::-1]
         return _by_key(parts, RESPONSE_KEYS, ChatRole.ASSISTANT) or _unnamed_answer(root)
 
+    def names_answer(self, root: Run) -> bool:
+        """Whether a key of the answer was given."""
+        return self._response_key is not None
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""
         documents = _documents(run.outputs) or []

@@ -5,13 +5,17 @@ The handler reads nothing of what it is given. ``LangChainReader`` reads it late
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables.config import var_child_runnable_config
 
+from claimspan_langchain._documents import with_texts
 from claimspan_langchain._reader import LangChainReader
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -25,6 +29,9 @@ from claimspan_tracing.adapters import (
 )
 
 __all__ = ["ClaimspanCallbackHandler"]
+
+EVENT_STREAM: Final = "ls_event_stream"
+"""Key in the metadata of a root that ``astream_events`` runs. Internal, as all that begin so."""
 
 _Serialized = dict[str, Any] | None
 
@@ -98,7 +105,12 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Report the start of a chain, a function or a node of a graph."""
-        attached = metadata if parent_run_id else _with_tags(metadata, tags)
+        attached = metadata
+        if parent_run_id is None:
+            parent_run_id = _fallback_around(self._capture, inputs)
+            attached = _with_tags(metadata, tags)
+            if _is_event_stream():
+                attached = {**(attached or {}), EVENT_STREAM: True}
         self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, attached)
 
     def on_chain_end(
@@ -107,10 +119,16 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the end of a chain."""
         # A streaming chain starts with the input ``{"input": ""}``: LangChain collects the real
         # input while the stream runs, and passes it here.
-        self._capture.end(run_id, outputs, inputs=inputs)
+        self._capture.end(run_id, with_texts(outputs), inputs=inputs)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a chain."""
+        if isinstance(error, asyncio.CancelledError):
+            run = self._capture.run(run_id)
+            # ``astream_events`` cancels its task where the reader leaves: that is an abandoned
+            # stream. Told by its start, as LangChain reports the end from a task of its own.
+            if run is not None and EVENT_STREAM in run.metadata:
+                error = GeneratorExit()
         self._capture.fail(run_id, error, inputs=kwargs.get("inputs"))
 
     def on_tool_start(
@@ -155,7 +173,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
 
     def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the documents that a retriever returned."""
-        self._capture.end(run_id, documents)
+        self._capture.end(run_id, with_texts(documents))
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a retriever."""
@@ -178,7 +196,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     def on_chat_model_start(
         self,
         serialized: _Serialized,
-        messages: object,
+        messages: list[list[BaseMessage]],
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
@@ -187,7 +205,9 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Report the start of a chat model."""
         name = kwargs.get("name")
-        self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, messages, metadata)
+        # Copied: it may be the history of the application, which appends the answer to it.
+        asked = [prompt.copy() for prompt in messages]
+        self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, asked, metadata)
 
     # When a reader abandons a stream, LangChain ends the model after the root. The capture ignores
     # a run whose tree is closed, so the late call needs no case of its own.
@@ -198,6 +218,39 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a model call."""
         self._capture.fail(run_id, error)
+
+
+def _fallback_around(capture: Capture, inputs: object) -> UUID | None:
+    """Return the run of the ``with_fallbacks`` that a chain without a parent is an attempt of.
+
+    ``RunnableWithFallbacks.invoke`` in langchain-core 0.3 to 1.8 passes its own callbacks to what
+    it calls, and leaves itself as the parent in the context alone.
+    """
+    around = var_child_runnable_config.get()
+    callbacks = around.get("callbacks") if around else None
+    parent_id: UUID | None = getattr(callbacks, "parent_run_id", None)
+    parent = None if parent_id is None else capture.run(parent_id)
+    # By its input: another chain that is called there, with callbacks of its own, is no attempt.
+    return parent_id if parent is not None and _is_same(parent.inputs, inputs) else None
+
+
+def _is_same(given: object, passed: object) -> bool:
+    """Whether a run passes on its own input, which may have been copied one level deep."""
+    if type(given) is dict and type(passed) is dict:
+        before: dict[object, object] = given  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        after: dict[object, object] = passed  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        return all(after.get(key) == value for key, value in before.items())
+    return given is passed
+
+
+def _is_event_stream() -> bool:
+    """Whether this code runs in the task in which ``astream_events`` runs a chain."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # there is no event loop
+        return False
+    name: object = getattr(task and task.get_coro(), "__qualname__", "")
+    return isinstance(name, str) and name.endswith(".consume_astream")
 
 
 def _with_tags(metadata: Mapping[str, object] | None, tags: object) -> Mapping[str, object] | None:

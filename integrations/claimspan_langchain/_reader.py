@@ -1,7 +1,6 @@
 """Reads LangChain's inputs and outputs: finds query, response, chunks and model in a run tree.
 
-Every method runs on the worker except ``parts``. LangChain prescribes no shape for the input and
-the output of a chain, so the usual names are tried in the order of the constants below.
+Every method runs on the worker except ``parts``.
 """
 
 from __future__ import annotations
@@ -11,11 +10,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import BaseMessage, ToolMessage, get_buffer_string
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.outputs import Generation as OneGeneration
 from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
 
+from claimspan_langchain._documents import documents_in, evidence_in, holds_documents
+from claimspan_langchain._texts import (
+    answer_in,
+    completion_of,
+    prompt_messages,
+    prompt_of,
+    question_in,
+    role_and_text,
+    structured_text,
+    text_of,
+    usage_of,
+)
 from claimspan_tracing.adapters import (
     Document,
     Generation,
@@ -25,29 +36,16 @@ from claimspan_tracing.adapters import (
     RunKind,
     is_list,
     is_mapping,
-    join_bounded,
     value_at,
 )
 
 __all__ = ["LangChainReader"]
 
-QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "messages")
-RESPONSE_KEYS: Final = (
-    "answer",
-    "result",
-    "response",
-    "output",
-    "output_text",
-    "text",
-    "generation",
-    "messages",
-)
-SCORE_KEYS: Final = ("relevance_score", "score")
-"""Metadata keys in which retrievers and rerankers keep a score. A LangChain ``Document`` has no
-field for it."""
-
 CONTEXT_KEY: Final = "context"
 """Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
+
+MESSAGES_KEY: Final = "messages"
+"""Where a graph's state keeps its conversation."""
 
 INTERNAL_NAMES: Final = (
     "__",
@@ -63,20 +61,12 @@ INTERNAL_NAMES: Final = (
 )
 """Beginnings of the metadata keys and tags that LangChain and LangGraph add to a run."""
 
-ROLES: Final = {
-    "human": "user",
-    "user": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-}
-"""The type of a message, or the role of one that names it itself, to OpenInference's role."""
-
 INTERRUPT_KEY: Final = "__interrupt__"
 """Output key that LangGraph adds when a graph has stopped to wait for a person."""
+
+INTERRUPT_NAME: Final = "GraphInterrupt"
+"""The exception with which LangGraph ends what waits. Compared by name because langgraph is no
+dependency of this package."""
 
 
 class LangChainReader:
@@ -87,32 +77,45 @@ class LangChainReader:
         self._response_key = response_key
 
     def is_query(self, root: Run) -> bool:
-        """Return False for a retriever that is called by itself."""
-        return root.kind is not RunKind.RETRIEVER
+        """Return False for a retriever, and for a chain that ends in one."""
+        return root.kind is not RunKind.RETRIEVER and not holds_documents(root.outputs)
 
     def query(self, root: Run) -> object:
         """Return the text of the question in the input of the root."""
         if self._query_key is not None:
-            return _text(value_at(root.inputs, self._query_key))
-        return _by_shape(root.inputs, QUERY_KEYS, "human")
+            return text_of(value_at(root.inputs, self._query_key))
+        found = question_in(root.inputs)
+        if found or is_mapping(root.inputs) or is_list(root.inputs):
+            return found
+        # A graph that goes on after an interrupt is given no question: its state has it.
+        states = [run.inputs for run in root.tree.runs if run is not root]
+        asked = (question_in(state) for state in (root.outputs, *states) if is_mapping(state))
+        return next(filter(None, asked), "")
 
     def response(self, root: Run) -> object:
         """Return the text of the answer in the output of the root, or the last completion."""
         if self._response_key is not None:
-            return _text(value_at(root.outputs, self._response_key))
-        found = _by_shape(root.outputs, RESPONSE_KEYS, "ai")
+            said = value_at(root.outputs, self._response_key)
+            return text_of(said) or structured_text(said)
+        if holds_documents(root.outputs):
+            return ""
+        completions = self._completions(root)
+        found = answer_in(root.outputs, root.inputs, completions)
         # LangGraph returns its whole state: before there is an answer, the only text in it is
         # the question.
         if is_mapping(root.outputs) and found == self.query(root):
             found = ""
-        return found or self._last_completion(root)
+        return found or self._last_completion(root, completions)
+
+    def names_answer(self, root: Run) -> bool:
+        """Whether a key of the answer was given."""
+        return self._response_key is not None
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""
-        found = run.outputs if is_list(run.outputs) else ()
-        documents = [_document(item) for item in found if isinstance(item, LangChainDocument)]
         # ``ls_*`` keys are what LangChain itself adds to the metadata, for LangSmith.
-        return Retrieval(run.inputs, documents, run.metadata.get("ls_vector_store_provider"))
+        source = run.metadata.get("ls_vector_store_provider")
+        return Retrieval(run.inputs, [*documents_in(run.outputs, 1)], source)
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return the documents in the output of a node, function or tool that searched a store.
@@ -122,46 +125,39 @@ class LangChainReader:
         the output of the tool itself counts: the messages of a conversation have those of
         earlier queries, too.
         """
-        found = run.outputs.artifact if isinstance(run.outputs, ToolMessage) else run.outputs
-        values = found.values() if is_mapping(found) else [found]
-        lists = [value for value in values if is_list(value)]
-        documents = [
-            item for found in lists for item in found if isinstance(item, LangChainDocument)
-        ]
-        query = _by_shape(run.inputs, QUERY_KEYS, "human")
-        return Retrieval(query, [_document(d) for d in documents]) if documents else None
+        output = run.outputs
+        if is_mapping(output):
+            output = {key: item for key, item in output.items() if key != MESSAGES_KEY}
+        documents = [*documents_in(output)]
+        return Retrieval(question_in(run.inputs), documents) if documents else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents that a chain was called with, or that its state holds."""
-        values = run.inputs.values() if is_mapping(run.inputs) else [run.inputs]
-        found = [item for value in values if is_list(value) for item in value]
-        kept = [item.artifact for item in found if isinstance(item, ToolMessage)]
-        found += [item for artifact in kept if is_list(artifact) for item in artifact]
-        return [_document(item) for item in found if isinstance(item, LangChainDocument)]
+        return [*documents_in(run.inputs)]
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return nothing: all texts are looked for as documents."""
-        return ()
+        """Return what a tool returned as a text, and what was passed under a name like context."""
+        return [*evidence_in(run.inputs, run.outputs)]
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents in the prompt of a retrieval chain; None if it does not say."""
         found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None
         if not is_list(found) or not all(isinstance(item, LangChainDocument) for item in found):
             return None
-        return [_document(item) for item in found if isinstance(item, LangChainDocument)]
+        return [*documents_in(found, 1)]
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
         result = run.outputs if isinstance(run.outputs, LLMResult) else None
-        usage = _usage(result)
+        usage = usage_of(result)
         return Generation(
-            prompt=_prompt(run.inputs),
-            completion=_completion(result),
+            prompt=prompt_of(run.inputs),
+            completion=completion_of(result),
             model=run.metadata.get("ls_model_name"),
             provider=run.metadata.get("ls_provider"),
             input_tokens=usage[0],
             output_tokens=usage[1],
-            messages=[_with_role(message) for message in _prompt_messages(run.inputs)],
+            messages=[role_and_text(message) for message in prompt_messages(run.inputs)],
         )
 
     def is_internal(self, name: str) -> bool:
@@ -196,152 +192,34 @@ class LangChainReader:
             return True
         if isinstance(root.error, asyncio.CancelledError):
             return True
-        # In a stream the output lacks the key, and only the waiting node fails. The exception is
-        # compared by name because langgraph is no dependency of this package.
-        return any(type(run.error).__name__ == "GraphInterrupt" for run in root.tree.runs)
+        # In a stream the output lacks the key, and only the waiting node fails.
+        runs = root.tree.runs
+        waits = [run.end or 0 for run in runs if type(run.error).__name__ == INTERRUPT_NAME]
+        # A root that resumes its graph itself goes on after that.
+        return bool(waits) and all(run.start <= max(waits) for run in runs)
 
-    def _last_completion(self, root: Run) -> str:
-        """Return what the last generator answered, for an output of unknown shape.
-
-        A failed or paused run (output None) has no answer, and a str output is the answer itself.
-        Generators inside a retriever rewrite the query; they do not answer it.
-        """
-        if root.outputs is None or isinstance(root.outputs, str):
-            return ""
+    def _completions(self, root: Run) -> list[str]:
+        """Return what the models outside of retrievers have answered, without rewritten queries."""
+        asked = [
+            run.inputs.strip()
+            for run in root.tree.of_kind(RunKind.RETRIEVER)
+            if isinstance(run.inputs, str)
+        ]
         completions = [
-            _completion(run.outputs)
+            completion_of(run.outputs)
             for run in root.tree.of_kind(RunKind.GENERATOR)
             if isinstance(run.outputs, LLMResult) and not run.has_ancestor(RunKind.RETRIEVER)
         ]
+        return [text for text in completions if text.strip() not in asked]
+
+    def _last_completion(self, root: Run, completions: Sequence[str]) -> str:
+        """Return what the last generator answered, for an output of unknown shape.
+
+        A failed or paused run (output None) has no answer, a str output is the answer itself, and
+        so is a conversation: a turn that says nothing has none.
+        """
+        if root.outputs is None or isinstance(root.outputs, str):
+            return ""
+        if is_mapping(root.outputs) and root.outputs.get(MESSAGES_KEY):
+            return ""
         return completions[-1] if completions else ""
-
-
-# --- texts --------------------------------------------------------------------------------------
-
-
-def _by_shape(value: object, keys: Sequence[str], role: str) -> str:
-    """Return the text of a str, a message or messages, or of the first key that has a text."""
-    if not is_mapping(value):
-        return _text(value, role)
-    for key in keys:
-        text = _text(value.get(key), role)
-        if text:
-            return text
-    # An unknown key counts only where there is no choice: a wrong text is worse than none.
-    texts = [item for item in value.values() if isinstance(item, str) and item]
-    return texts[0] if len(texts) == 1 else ""
-
-
-def _text(value: object, role: str | None = None) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, BaseMessage):
-        return _content(value.content)
-    if is_list(value):
-        return _last_message(value, role)
-    if is_mapping(value):
-        return _content(value.get("content"))
-    messages = getattr(value, "messages", None)
-    return _last_message(messages, role) if is_list(messages) else ""
-
-
-def _last_message(messages: Sequence[object], role: str | None) -> str:
-    """Return the last message of a role: an object, ``(role, text)`` or ``{role, content}``."""
-    for message in reversed(messages):
-        if role is None or _role(message) in _SPELLINGS[role]:
-            return _text(message[1] if is_list(message) else message)
-    return ""
-
-
-# Messages name their role ``human`` and ``ai``, OpenAI's dicts ``user`` and ``assistant``. A
-# streamed message keeps its own type.
-_SPELLINGS: Final = {"human": ("human", "user"), "ai": ("ai", "assistant", "AIMessageChunk")}
-
-
-def _role(message: object) -> object:
-    if is_list(message):
-        return message[0] if len(message) == 2 else None
-    if is_mapping(message):
-        return message.get("role", message.get("type"))
-    return getattr(message, "type", None)
-
-
-def _content(content: object) -> str:
-    """Return the text of a message, whose content is a str or a list of blocks."""
-    if isinstance(content, str):
-        return content
-    if not is_list(content):
-        return ""
-    texts = (block.get("text") if is_mapping(block) else block for block in content)
-    return join_bounded(text for text in texts if isinstance(text, str))
-
-
-# --- documents and generations ------------------------------------------------------------------
-
-
-def _document(document: LangChainDocument) -> Document:
-    metadata: dict[str, object] = document.metadata
-    scores = [metadata[key] for key in SCORE_KEYS if key in metadata]
-    return Document(
-        text=document.page_content,
-        id=document.id,
-        score=_number(scores[0]) if scores else None,
-        metadata=metadata,
-    )
-
-
-def _number(value: object) -> float | None:
-    """Return the value as a float, also if it is a numpy scalar; None if it is no number."""
-    try:
-        return float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _prompt(inputs: object) -> str:
-    """Return the first prompt; chat models are given one list of messages for each prompt."""
-    first = _first_prompt(inputs)
-    if isinstance(first, str):
-        return first
-    # One by one: a conversation may be far longer than what is kept of it.
-    return join_bounded((get_buffer_string([m]) for m in _prompt_messages(inputs)), "\n")
-
-
-def _first_prompt(inputs: object) -> object:
-    return inputs[0] if is_list(inputs) and inputs else ""
-
-
-def _prompt_messages(inputs: object) -> list[BaseMessage]:
-    first = _first_prompt(inputs)
-    messages = first if is_list(first) else ()
-    return [message for message in messages if isinstance(message, BaseMessage)]
-
-
-def _with_role(message: BaseMessage) -> tuple[str, str]:
-    # ``ChatMessage`` has its role in a field, and streamed messages are of the type AIMessageChunk.
-    role = str(getattr(message, "role", message.type)).removesuffix("MessageChunk").lower()
-    return ROLES.get(role, ""), _content(message.content)
-
-
-def _completion(result: object) -> str:
-    if not isinstance(result, LLMResult) or not result.generations or not result.generations[0]:
-        return ""
-    generation = result.generations[0][0]
-    if isinstance(generation, ChatGeneration):
-        return _content(generation.message.content)
-    return generation.text
-
-
-def _usage(result: LLMResult | None) -> tuple[int | None, int | None]:
-    """Return input and output tokens, which only messages of chat models carry."""
-    if result is None or not result.generations or not result.generations[0]:
-        return None, None
-    message = getattr(result.generations[0][0], "message", None)
-    usage: object = getattr(message, "usage_metadata", None)
-    if not is_mapping(usage):
-        return None, None
-    return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) else None

@@ -83,6 +83,10 @@ class LlamaIndexReader:
             text = _last_completion(root) or answer_in(root.outputs, is_structured=True)
         return "" if text == NO_RESPONSE else text
 
+    def names_answer(self, root: Run) -> bool:
+        """Return False: nobody says where the answer is."""
+        return False
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""
         documents = [each for each in items(run.outputs) if isinstance(each, Document)]

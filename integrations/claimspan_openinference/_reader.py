@@ -56,6 +56,10 @@ class SpanReader:
         generators = root.tree.of_kind(RunKind.GENERATOR)
         return found or (_completion(_attributes(generators[-1])) if generators else "")
 
+    def names_answer(self, root: Run) -> bool:
+        """Whether a key of the answer was given."""
+        return self._response_key is not None
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever span."""
         attributes = _attributes(run)

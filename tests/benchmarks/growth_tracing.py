@@ -67,6 +67,9 @@ class PlainReader:
     def context(self, root: Run) -> list[Document] | None:
         return None
 
+    def names_answer(self, root: Run) -> bool:
+        return True
+
     def retrieval(self, run: Run) -> Retrieval:
         texts = cast("list[str]", run.outputs)
         return Retrieval(run.inputs, [Document(text, str(i)) for i, text in enumerate(texts)])

@@ -36,7 +36,7 @@ from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.engine.evaluations import Evaluations
-from claimspan_tracing.engine.reading import key_of
+from claimspan_tracing.engine.opening import key_of
 from claimspan_tracing.engine.recovery import Recovery
 from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.export.confirmation import Confirmations

@@ -164,13 +164,13 @@ def test_a_long_prompt_is_searched_to_its_end(letter: str, monitor: InMemoryMoni
     assert texts(record) == [FACTS[0], FACTS[2]]
 
 
-def test_a_prompt_that_is_too_long_to_be_searched_proves_nothing(
+def test_a_prompt_that_is_too_long_to_be_searched_leaves_the_last_list_that_was_handed_on(
     monitor: InMemoryMonitor,
 ) -> None:
     record = asked(monitor, chain(lambda found: joined(found[:1]) + "x" * 300_000), QUESTION)
 
     assert texts(record) == FACTS
-    assert source(monitor) == "retriever"
+    assert source(monitor) == "last_documents"
 
 
 def test_documents_that_a_chain_is_called_with_are_its_context(monitor: InMemoryMonitor) -> None:
@@ -181,13 +181,14 @@ def test_documents_that_a_chain_is_called_with_are_its_context(monitor: InMemory
     assert record.outcome.status == "evaluated"
 
 
-def test_a_prompt_without_any_known_chunk_leaves_what_was_retrieved(
+def test_a_context_that_is_none_of_the_chunks_is_what_the_model_read(
     monitor: InMemoryMonitor,
 ) -> None:
     record = asked(monitor, chain(lambda found: "a summary of all"), QUESTION)
 
-    assert texts(record) == FACTS
-    assert source(monitor) == "retriever"
+    assert texts(record) == ["a summary of all"]
+    assert record.job.record.chunks[0].metadata == {"claimspan.chunk.source": "prompt"}
+    assert source(monitor) == "prompt"
 
 
 def test_every_part_of_a_map_reduce_was_read(monitor: InMemoryMonitor) -> None:

@@ -141,6 +141,9 @@ class AnyReader:
     def context(self, root: Run) -> list[Found] | None:
         return None
 
+    def names_answer(self, root: Run) -> bool:
+        return False
+
     def retrieval(self, run: Run) -> Retrieval:
         return Retrieval(
             next(self._values), [self._document(), self._document()], next(self._values)
@@ -182,7 +185,7 @@ def test_any_record_becomes_a_job_and_spans(
     tree.runs += [root, Run(1, tree, root, RunKind.RETRIEVER, "", 2, None, {}, end=3)]
     tree.runs += [Run(2, tree, root, RunKind.GENERATOR, "", 2, None, {}, end=3)]
 
-    job = read_job(tree, guard, MARGIN_BYTES)
+    job = read_job(tree, guard, margin=MARGIN_BYTES)
     shown = REDACTION.apply(job, guard)
     opened = build_spans(shown, tree.span, tracer, guard)
     for span, ended in opened.ends():

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import Generated, answering
-from claimspan_tracing.read.context import find_context
+from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.text import MAX_JOINED
 
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
 OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."
+QUERY = "How much does the reservoir hold?"
 ANSWER = "It holds ninety million litres of water."
 
 
@@ -126,29 +129,39 @@ def document(text: str) -> Document:
     return Document(text, id=text[:3])
 
 
+def find(
+    seen: Sequence[Document],
+    generations: Sequence[Generated],
+    named: Sequence[Document] | None = None,
+    *passages: str,
+) -> Context:
+    candidates = Candidates(named, lambda: seen, lambda: passages, lambda: None, lambda: False)
+    return find_context(candidates, generations, QUERY, ANSWER)
+
+
 def test_a_document_that_was_seen_twice_is_read_once() -> None:
     seen = [document(LONG), document(OTHER), document(LONG)]
-    found = find_context(None, lambda: seen, [Generated(f"{LONG} Q", ANSWER)], ANSWER)
+    found = find(seen, [Generated(f"{LONG} Q", ANSWER)])
 
     assert found.documents == [document(LONG)]
     assert found.source == "prompt"
 
 
 def test_what_a_pipeline_names_counts_where_no_prompt_is_seen() -> None:
-    found = find_context([document(OTHER)], lambda: [document(LONG)], [], ANSWER)
+    found = find([document(LONG)], [], [document(OTHER)])
 
     assert (found.documents, found.source) == ([document(OTHER)], "last_documents")
 
 
 def test_a_prompt_that_was_cut_proves_nothing() -> None:
     cut = Generated(LONG + "x" * MAX_JOINED, ANSWER)
-    found = find_context(None, lambda: [document(LONG), document(OTHER)], [cut], ANSWER)
+    found = find([document(LONG), document(OTHER)], [cut])
 
     assert (found.documents, found.source) == (None, "retriever")
 
 
 def test_an_empty_context_that_is_named_is_overruled_by_the_prompt() -> None:
-    found = find_context([], lambda: [document(LONG)], [Generated(f"{LONG} Q", ANSWER)], ANSWER)
+    found = find([document(LONG)], [Generated(f"{LONG} Q", ANSWER)], [])
 
     assert found.documents == [document(LONG)]
 
@@ -158,7 +171,7 @@ def test_a_check_that_reads_all_documents_after_the_answer_changes_nothing() -> 
     answer = Generated(f"{LONG} Q", ANSWER)
     check = Generated(f"{LONG} {OTHER} Is this right? {ANSWER}", "It is supported.")
 
-    assert find_context(named, list, [answer, check], ANSWER).documents == named[:1]
+    assert find([], [answer, check], named).documents == named[:1]
 
 
 class Hostile:
@@ -173,6 +186,6 @@ class Hostile:
 
 def test_a_document_that_cannot_be_read_is_passed_over() -> None:
     seen = [Document(Hostile(), id=Hostile()), Document(LONG, id=Hostile())]
-    found = find_context(None, lambda: seen, [Generated(f"{LONG} Q", ANSWER)], ANSWER)
+    found = find(seen, [Generated(f"{LONG} Q", ANSWER)])
 
     assert found.documents == seen[1:]

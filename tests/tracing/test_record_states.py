@@ -24,6 +24,7 @@ from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.read.splitting import Split
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.spans import OpenSpans, build_spans
 
@@ -54,10 +55,10 @@ def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
             assert taken.wait(10)
         return accepted
 
-    def read(tree: RunTree, guard: Guard, margin: int, **options: bool) -> Job:
+    def read(tree: RunTree, guard: Guard, several: Split | None, *, margin: int, **on: bool) -> Job:
         if tree in slow:
             taken.set()
-        return read_job(tree, guard, margin, **options)
+        return read_job(tree, guard, several, margin=margin, **on)
 
     monkeypatch.setattr(RecordQueue, "put", put)
     monkeypatch.setattr("claimspan_tracing.engine.reading.read_job", read)

@@ -231,6 +231,9 @@ class Job:
     """How it is known that the generator read the record's chunks, as
     ``claimspan.context.source``; empty without chunks."""
 
+    rewritten: str = ""
+    """What the retriever was asked whose chunks were read; empty where that is the query."""
+
     runs_dropped: int = 0
     """Runs beyond the bounds of one query, which are not recorded."""
 

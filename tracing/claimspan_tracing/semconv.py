@@ -229,6 +229,12 @@ CONTEXT_SOURCE: Final = "claimspan.context.source"
 """How it is known which chunks the generator read: ``prompt``, they stand in the prompt of the
 answer; ``last_documents``, the pipeline names them; ``retriever``, they are all that was retrieved.
 Absent where there are none."""
+CHUNK_SOURCE: Final = "claimspan.chunk.source"
+"""Key in a chunk's metadata: ``prompt`` where the chunk is no document that was retrieved, but a
+text that the prompt has, such as what a tool returned. Absent otherwise."""
+QUERY_REWRITTEN: Final = "claimspan.query.rewritten"
+"""What a query rewriter or an agent asked the retriever whose chunks were read; absent where that
+is the user's question."""
 CONTEXT_COVERAGE: Final = "claimspan.context.coverage"
 """Share of the ground truth's facts that the chunks hold, by probability; a double."""
 

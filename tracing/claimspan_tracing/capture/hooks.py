@@ -118,7 +118,8 @@ class Capture:
                     table.skip(run_id, tree)
                     return
                 started = monotonic_ns() + tree.clock_offset
-            kept, metadata = _shallow(inputs), metadata or _NO_METADATA
+            kept = _shallow(inputs) if parent else _two_deep(inputs)
+            metadata = metadata or _NO_METADATA
             run = Run(run_id, tree, parent, kind, name, started, kept, metadata)
             if tree.reader is not self._reader:
                 run.reader = self._reader
@@ -158,7 +159,7 @@ class Capture:
                 return
             tree = run.tree
             run.end = monotonic_ns() + tree.clock_offset
-            run.outputs = outputs = _shallow(outputs)
+            run.outputs = outputs = _shallow(outputs) if run.parent else _two_deep(outputs)
             if kind is not None:
                 run.kind = kind
             if inputs is not None:
@@ -324,6 +325,14 @@ def _close(host: CaptureHost, tree: RunTree) -> None:
     # ``close`` is True for one caller alone: two threads may end the same answer.
     if host.table.close(tree):
         host.submit(tree)
+
+
+def _two_deep(value: object) -> object:
+    """Copy what the caller of a query has in hands: a dict, and the lists and dicts in it."""
+    if type(value) is not dict:
+        return _shallow(value)
+    held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+    return {key: _shallow(item) for key, item in held.items()}
 
 
 def _shallow(value: object) -> object:

@@ -90,6 +90,14 @@ class Reader(Protocol):
         """Return what the pipeline answered; None where it cannot be found."""
         ...
 
+    def names_answer(self, root: Run) -> bool:
+        """Whether the application itself says where its answer is.
+
+        Then it is one, also where it consists of retrieved texts: else that is a pipeline which
+        retrieves and does no more.
+        """
+        ...
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever run."""
         ...
@@ -110,7 +118,7 @@ class Reader(Protocol):
         ...
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return texts of a run that a generator may have read as evidence, and that are no documents.
+        """Return texts of a run that may have been read as evidence, and are no documents.
 
         Such as what a search returned as a plain text. They count only where they stand in the
         prompt of the answer, and no document explains them. The results of tools among the messages

@@ -32,6 +32,10 @@ class Status(StrEnum):
     NO_ANSWER = "no_answer"
     """The pipeline ended without an error; there is no response, or it makes no claim."""
 
+    SEVERAL_ANSWERS = "several_answers"
+    """The run gave several answers. Each that can be told apart is a record of its own, with a
+    root span below this one."""
+
     ABANDONED = "abandoned"
     """The caller stopped reading a stream, or the run never ended."""
 

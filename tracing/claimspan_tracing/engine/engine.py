@@ -18,8 +18,8 @@ from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.feedback import Feedback
+from claimspan_tracing.engine.opening import open_record
 from claimspan_tracing.engine.parts import Parts
-from claimspan_tracing.engine.reading import key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Outcome
@@ -118,7 +118,7 @@ class Engine:
 
     def submit(self, tree: RunTree) -> None:
         """Take a tree whose root has ended, and whose spans are ours."""
-        record = _open_record(tree)
+        record = open_record(tree)
         self._parts.ledger.produced()
         if tree.failed:
             self._parts.ledger.span_lost()
@@ -136,7 +136,7 @@ class Engine:
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
         self._parts.ledger.produced()
-        self._accept(_open_record(tree), tree)
+        self._accept(open_record(tree), tree)
 
     def feedback(self, feedback: Feedback) -> None:
         """Take what a user said about a response, at any time; the worker does the rest."""
@@ -255,7 +255,7 @@ class Engine:
         for tree in self.table.close_all():
             with self.guard:
                 self._parts.ledger.produced()
-                self._refuse(_open_record(tree), tree, Status.SHUTDOWN)
+                self._refuse(open_record(tree), tree, Status.SHUTDOWN)
         self._parts.evaluations.stop(seconds_left(deadline) / STOP_SHARE)
         self._parts.worker.stop(seconds_left(deadline) / STOP_SHARE)
         # Set before the open records are finished: a thread that adds a record from now on sees
@@ -392,8 +392,3 @@ class Engine:
                 self._parts.feedback.receive(feedback)
         finally:
             self._parts.ledger.evaluation_ended(late=False)
-
-
-def _open_record(tree: RunTree) -> OpenRecord:
-    # Of a run that was given up no end was seen; the wall clock may have been set since it began.
-    return OpenRecord(key_of(tree), tree.span, tree.root.end or tree.now(), tree.context)

@@ -23,6 +23,7 @@ from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.deliveries import Deliveries
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
+from claimspan_tracing.engine.inner_records import InnerRecords
 from claimspan_tracing.engine.reading import Reading
 from claimspan_tracing.engine.recovery import Recovery
 from claimspan_tracing.engine.settings import Settings
@@ -196,6 +197,9 @@ class Parts:
             self.writer,
             self.evaluations,
             self.feedback,
+            InnerRecords(
+                self._settings, self.records, self.queue, self.ledger, self.writer, self._guard
+            ),
             self._guard,
         )
 

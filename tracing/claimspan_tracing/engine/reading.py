@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from opentelemetry.trace import format_span_id, format_trace_id
-
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
+from claimspan_tracing.engine.inner_records import InnerRecords
+from claimspan_tracing.engine.opening import key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.read.splitting import split
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
 from claimspan_tracing.write.content import without_content
@@ -24,7 +25,7 @@ from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.spans import build_spans, with_span_ids
 from claimspan_tracing.write.writer import Writer
 
-__all__ = ["Reading", "key_of"]
+__all__ = ["Reading"]
 
 
 class Reading:
@@ -39,6 +40,7 @@ class Reading:
         writer: Writer,
         evaluations: Evaluations,
         feedback: FeedbackDesk,
+        inner: InnerRecords,
         guard: Guard,
     ) -> None:
         """Connect the parts.
@@ -51,6 +53,7 @@ class Reading:
             writer: Finishes those that are not.
             evaluations: Takes those that are.
             feedback: Knows what users have said, and keeps what was not sampled.
+            inner: Takes the queries within a run that gave several answers.
             guard: Counts what fails.
         """
         self._settings = settings
@@ -60,6 +63,7 @@ class Reading:
         self._writer = writer
         self._evaluations = evaluations
         self._feedback = feedback
+        self._inner = inner
         self._guard = guard
 
     def process(self, tree: RunTree) -> None:
@@ -112,11 +116,15 @@ class Reading:
 
     def _job_of(self, tree: RunTree) -> Job:
         settings = self._settings
+        several = split(tree, self._guard)
+        for query in () if several is None else several.queries:
+            self._inner.open(tree, query)
         return read_job(
             tree,
             self._guard,
+            several,
             # A redactor sees more of a text than is kept of it, and cuts it.
-            0 if settings.redaction is None else MARGIN_BYTES,
+            margin=0 if settings.redaction is None else MARGIN_BYTES,
             capture_content=settings.capture_content,
             whole_values=settings.whole_values or settings.source.wants_whole_values,
         )
@@ -127,12 +135,6 @@ class Reading:
         facts = job.facts if said is None else replace(job.facts, feedback=said)
         record.decision = self._decider.decide(facts, record.context)
         return replace(job, feedback=said, decision=record.decision)
-
-
-def key_of(tree: RunTree) -> JobKey:
-    """Return the key of the job that a tree will be read into."""
-    span = tree.span.get_span_context()
-    return format_trace_id(span.trace_id), format_span_id(span.span_id)
 
 
 def _end_runs(record: OpenRecord, guard: Guard) -> None:

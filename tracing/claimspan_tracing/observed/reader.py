@@ -93,6 +93,10 @@ class ObservedReader:
             said = value_at(said, self._response_key)
         return text_of(said) or _generated(root)
 
+    def names_answer(self, root: Run) -> bool:
+        """Return True: the code has said it."""
+        return True
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the documents that the code said it has retrieved."""
         found = run.outputs if is_list(run.outputs) else ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Generated", "answering"]
+__all__ = ["Generated", "answering", "gave"]
 
 MIN_HANDED_ON: Final = 20
 """Characters of a completion from which on its words in a later prompt are no coincidence."""
@@ -30,6 +30,17 @@ class Generated:
 
     completion: str
     """What it answered."""
+
+    tool_results: tuple[str, ...] = ()
+    """What tools had returned, as the prompt has it."""
+
+    told: tuple[str, ...] = ()
+    """What the system and the user say in the prompt; nothing where it is a plain text."""
+
+
+def gave(generation: Generated, response: str) -> bool:
+    """Whether a completion is part of the response, or the response part of it."""
+    return _share(generation.completion, response) > 0
 
 
 def answering(generations: Sequence[Generated], response: str) -> list[Generated]:

@@ -6,18 +6,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import Generated, answering
+from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
-__all__ = ["Context", "ContextSource", "find_context"]
+__all__ = ["Candidates", "Context", "ContextSource", "find_context"]
 
 ContextSource = Literal["prompt", "last_documents", "retriever"]
 """The values of ``claimspan.context.source``."""
 
-MAX_CANDIDATES: Final = 300
-"""Documents that are looked for in a prompt: three times what is kept of a record."""
+MAX_CANDIDATES: Final = 1_000
+"""Documents that are looked for in a prompt: ten times what is kept of a record."""
+
+MAX_PASSAGES: Final = 100
+"""Texts that are no documents and are looked for: as many as chunks are kept of a record."""
+
+FROM_PROMPT: Final = "prompt"
+"""Marks a chunk that is no document, but a text that the prompt has."""
 
 MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
 """Characters of all of them: twice what is kept of a record. Each is read a few times."""
@@ -34,37 +42,131 @@ class Context:
     """How that is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a generator may have read, as the runs of a pipeline show it. Read only where needed."""
+
+    named: Sequence[Document] | None
+    """What the pipeline itself says that its generator was given; None where it does not."""
+
+    documents: Callable[[], Iterable[Document]]
+    """Returns every document that was seen, also more than once."""
+
+    passages: Callable[[], Iterable[str]]
+    """Returns the texts that may be evidence, and are no documents."""
+
+    last_given: Callable[[], Sequence[Document] | None]
+    """Returns the last list of documents that was handed on before the answer; None where there is
+    none, or where it cannot be all that was."""
+
+    is_by_hand: Callable[[], bool]
+    """Returns whether the prompt may hold evidence that was written there by hand: nothing was
+    retrieved, and a chain around the model has made it."""
+
+
 def find_context(
-    named: Sequence[Document] | None,
-    candidates: Callable[[], Iterable[Document]],
-    generations: Sequence[Generated],
-    response: str,
+    candidates: Candidates, generations: Sequence[Generated], query: str, response: str
 ) -> Context:
     """Find what the generator read.
 
-    Documents that stand in the prompts which the response rests on were read, and no others. Where
-    a prompt is not seen, or has none of them in a form that is known, the pipeline's own word
-    counts, or else all that was retrieved.
+    Documents that stand in the prompts which the response rests on were read, and no others. What
+    else stands there as evidence, such as the plain text that a tool returned, is a chunk by
+    itself. Where a prompt is not seen, or has none of them in a form that is known, the pipeline's
+    own word counts, or the last list that was handed on, or else all that was retrieved.
 
     Args:
-        named: What the pipeline itself says that its generator was given; None where it does not.
-        candidates: Returns every document that was seen, also more than once.
+        candidates: What it may have read.
         generations: Those that ended well, in the order in which they started.
+        query: What the user asked.
         response: What the pipeline returned.
     """
-    gave = answering(generations, response)
-    if named:
-        # Drafts that a model refines may leave no words in its prompt: all prompts until the
-        # answer count. What reads the documents after it, such as a check, gave none of it.
-        until = generations.index(gave[-1]) + 1 if gave else 0
-        named = _once(named)
-        found = _read(_whole(generations[:until]), named)
-        return Context(found, "prompt") if found else Context(named, "last_documents")
-    prompts = _whole(gave)
-    found = _read(prompts, _once(candidates())) if prompts else []
+    answers = answering(generations, response)
+    found = _named_in_prompt(candidates, generations, answers)
+    prompts = _whole(answers)
+    if prompts:
+        found += _others_in(prompts, found, candidates.documents())
+        own_words = {query.strip(), *(each.completion.strip() for each in generations)}
+        found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
+    if not found and candidates.named is None and candidates.is_by_hand():
+        told = [text for each in answers for text in each.told or (each.prompt,)]
+        found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
     if found:
-        return Context(found, "prompt")
-    return Context(named, "retriever" if named is None else "last_documents")
+        return Context(_longest(found), "prompt")
+    if candidates.named is not None:
+        return Context(_once(candidates.named), "last_documents")
+    given = candidates.last_given()
+    return Context(None, "retriever") if given is None else Context(_once(given), "last_documents")
+
+
+def _named_in_prompt(
+    candidates: Candidates, generations: Sequence[Generated], answers: Sequence[Generated]
+) -> list[Document]:
+    """What the pipeline names and a prompt has."""
+    if not candidates.named or not answers:
+        return []
+    # Drafts that a model refines may leave no words in its prompt: all prompts until the answer
+    # count. What reads the documents after it, such as a check, gave none of it.
+    until = generations.index(answers[-1]) + 1
+    return _read(_whole(generations[:until]), _once(candidates.named))
+
+
+def _others_in(
+    prompts: Sequence[str], found: Sequence[Document], documents: Iterable[Document]
+) -> list[Document]:
+    """What stands in the prompts beside documents that were found already."""
+    known = {_key(document) for document in found}
+    others = [document for document in _once(documents) if _key(document) not in known]
+    # With those found: what overlaps with one of them was not read for that.
+    parts = _parts(prompts, [*found, *others])[len(found) :]
+    return [part for part in parts if part is not None]
+
+
+def _longest(found: Sequence[Document]) -> list[Document]:
+    """Documents without the shortened forms of those that were read as a whole."""
+    return [
+        each
+        for each in found
+        if not any(
+            other is not each
+            and (other.metadata is each.metadata or (each.id is not None and other.id == each.id))
+            and len(_text(other)) > len(_text(each))
+            and _text(each) in _text(other)
+            for other in found
+        )
+    ]
+
+
+def _unexplained(
+    prompts: Sequence[str],
+    answers: Sequence[Generated],
+    passages: Iterable[str],
+    found: Sequence[Document],
+    own_words: set[str],
+) -> list[Document]:
+    """The texts in the prompts that are evidence, and that no document explains.
+
+    Neither is what the user asked or a model wrote.
+    """
+    results = dict.fromkeys(text for each in answers for text in each.tool_results)
+    texts = [text for text in {**results, **dict.fromkeys(passages)} if text.strip()]
+    texts = [text[:MAX_JOINED] for text in texts[:MAX_PASSAGES] if text.strip() not in own_words]
+    # The results of tools are messages of the prompt; any other text has to be found there.
+    others = [text for text in texts if text not in results]
+    there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
+    known = [_text(document) for document in found]
+    return [
+        _from_prompt(text) for text in texts if text in there and not _is_explained(text, known)
+    ]
+
+
+def _from_prompt(text: str) -> Document:
+    return Document(text, metadata={semconv.CHUNK_SOURCE: FROM_PROMPT})
+
+
+def _is_explained(text: str, known: Sequence[str]) -> bool:
+    if any(text.strip() in each for each in known):
+        return True
+    return any(part is not None for part in read_texts([text], known))
 
 
 def _whole(generations: Sequence[Generated]) -> list[str]:
@@ -76,12 +178,14 @@ def _whole(generations: Sequence[Generated]) -> list[str]:
 
 def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document]:
     """The documents that stand in prompts, each with the part of its text that does."""
+    return [part for part in _parts(prompts, documents) if part is not None]
+
+
+def _parts(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document | None]:
     texts = [*map(_text, documents)]
-    parts = read_texts(prompts, texts)
     return [
-        document if part == text else replace(document, text=part)
-        for document, text, part in zip(documents, texts, parts, strict=True)
-        if part is not None
+        part if part is None else document if part == text else replace(document, text=part)
+        for document, text, part in zip(documents, texts, read_texts(prompts, texts), strict=True)
     ]
 
 
@@ -90,7 +194,7 @@ def _once(documents: Iterable[Document]) -> list[Document]:
     found: dict[tuple[str, str], Document] = {}
     room = MAX_CANDIDATES_CHARACTERS
     for document in documents:
-        key = bounded(document.id, MAX_KEY_BYTES), _text(document)
+        key = _key(document)
         if key in found:
             continue
         found[key] = document
@@ -98,6 +202,10 @@ def _once(documents: Iterable[Document]) -> list[Document]:
         if len(found) >= MAX_CANDIDATES or room <= 0:
             break
     return [*found.values()]
+
+
+def _key(document: Document) -> tuple[str, str]:
+    return bounded(document.id, MAX_KEY_BYTES), _text(document)
 
 
 def _text(document: Document) -> str:

@@ -46,6 +46,7 @@ def with_job_texts(job: Job, swap: Swap) -> Job:
         route=swap(job.route),
         error_type=swap(job.error_type),
         reason=swap(job.reason),
+        rewritten=swap(job.rewritten),
         runs=tuple(_run(run, swap) for run in job.runs),
         decision=decision and replace(decision, reason=swap(decision.reason)),
     )

@@ -149,6 +149,10 @@ class _FunctionReader:
         """Return the text of the answer."""
         return root.outputs.text if isinstance(root.outputs, Answer) else None
 
+    def names_answer(self, root: Run) -> bool:
+        """Return True: it is what the function returned."""
+        return True
+
     def retrieval(self, run: Run) -> Retrieval:
         """Return the chunks that the function returned."""
         found = run.outputs.documents if isinstance(run.outputs, Answer) else None

@@ -35,7 +35,8 @@ def without_content(job: Job) -> Job:
         "metadata": {},
     }
     runs = tuple(_run(run) for run in job.runs)
-    return replace(job, record=record.model_copy(update=update), runs=runs)
+    rewritten = _held(job.rewritten)
+    return replace(job, record=record.model_copy(update=update), runs=runs, rewritten=rewritten)
 
 
 def _held(text: str) -> str:

@@ -198,6 +198,7 @@ def _root_attributes(job: Job) -> Attributes:
     record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
     dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
     source: Attributes = {semconv.CONTEXT_SOURCE: job.context_source} if job.context_source else {}
+    rewritten = text_attributes({semconv.QUERY_REWRITTEN: job.rewritten} if job.rewritten else {})
     failed: Attributes = (
         {semconv.REDACTION_FAILED: job.redaction_failed} if job.redaction_failed else {}
     )
@@ -207,6 +208,7 @@ def _root_attributes(job: Job) -> Attributes:
         | record_id
         | dropped
         | source
+        | rewritten
         | failed
         | {
             semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),

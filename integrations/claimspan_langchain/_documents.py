@@ -1,0 +1,149 @@
+"""Finds LangChain's documents, and other evidence, in the inputs and outputs of runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import ToolMessage
+
+from claimspan_tracing.adapters import Document, is_list, is_mapping
+
+__all__ = ["Texts", "documents_in", "evidence_in", "holds_documents", "read_document", "with_texts"]
+
+SCORE_KEYS: Final = ("relevance_score", "score")
+"""Metadata keys in which retrievers and rerankers keep a score. A LangChain ``Document`` has no
+field for it."""
+
+EVIDENCE_NAME: Final = re.compile(
+    r"context|docs?\b|document|passage|chunk|snippet|source|evidence|knowledge|facts?\b|search|"
+    r"results?\b|retriev|reference|excerpt|article|information|background",
+    re.IGNORECASE,
+)
+"""Names of inputs under which pipelines pass a text that the model is to answer from."""
+
+STEPS_KEY: Final = "intermediate_steps"
+"""Where an agent of LangChain before graphs keeps its calls of tools: pairs of call and result."""
+
+TEXT_KEY: Final = "page_content"
+"""Where a document that was turned into a dict has its text."""
+
+MAX_DEPTH: Final = 4
+MAX_ITEMS: Final = 2_000
+"""How far an input or output is looked into."""
+
+
+class Texts(list[object]):
+    """A list of documents with the texts that they had when it was noted.
+
+    An application may shorten a document for its user interface as soon as it has it.
+    """
+
+    __slots__ = ("texts",)
+
+    def __init__(self, documents: list[object], texts: list[str]) -> None:
+        """Copy a list, and keep its texts."""
+        super().__init__(documents)
+        self.texts: Final = texts
+
+
+def with_texts(value: object) -> object:
+    """Return a list of documents with their texts of now, also one in a dict.
+
+    Any other value stays as it is. Runs on the caller's thread, for each value that comes out of a
+    run.
+    """
+    if type(value) is dict:
+        held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        if any(type(item) is list for item in held.values()):
+            return {key: _noted(item) for key, item in held.items()}
+    return _noted(value)
+
+
+def _noted(value: object) -> object:
+    if type(value) is list and value and type(value[0]) is LangChainDocument:  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
+        documents: list[object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        # What it holds beside documents has no such field.
+        return Texts(documents, [getattr(each, "page_content", "") for each in documents])
+    return value
+
+
+def read_document(found: LangChainDocument, text: str | None = None) -> Document:
+    """Return a document, with the text that it had before it was changed."""
+    metadata: dict[str, object] = found.metadata
+    scores = [metadata[key] for key in SCORE_KEYS if key in metadata]
+    return Document(
+        text=found.page_content if text is None else text,
+        id=found.id,
+        score=_number(scores[0]) if scores else None,
+        metadata=metadata,
+    )
+
+
+def documents_in(value: object, depth: int = MAX_DEPTH) -> Iterator[Document]:
+    """Yield the documents in an input or output: in lists, in states of graphs, kept by tools."""
+    if isinstance(value, LangChainDocument):
+        yield read_document(value)
+    elif isinstance(value, Texts):
+        pairs = zip(value, value.texts, strict=False)
+        yield from (read_document(d, t) for d, t in pairs if isinstance(d, LangChainDocument))
+    elif isinstance(value, ToolMessage):
+        yield from documents_in(value.artifact, depth - 1)
+    elif is_mapping(value) and isinstance(text := value.get(TEXT_KEY), str):
+        yield _serialised(value, text)
+    elif is_mapping(value) and depth:
+        for item in islice(value.values(), MAX_ITEMS):
+            yield from documents_in(item, depth - 1)
+    elif is_list(value) and depth:
+        for item in value[:MAX_ITEMS]:
+            yield from documents_in(item, depth - 1)
+    elif depth and is_mapping(update := getattr(value, "update", None)):  # LangGraph's ``Command``
+        yield from documents_in(update, depth - 1)
+
+
+def _serialised(found: Mapping[object, object], text: str) -> Document:
+    """A document as a dict, as a checkpoint of LangGraph brings back what a tool has kept."""
+    metadata = found.get("metadata")
+    named = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
+    scores = [named[key] for key in SCORE_KEYS if key in named]
+    return Document(text, found.get("id"), _number(scores[0]) if scores else None, named)
+
+
+def holds_documents(value: object) -> bool:
+    """Whether an output is a list of documents, each alone or with its score: what was found."""
+    return is_list(value) and bool(value) and all(_is_found(item) for item in value)
+
+
+def _is_found(item: object) -> bool:
+    if is_list(item):
+        return bool(item) and isinstance(item[0], LangChainDocument)
+    return isinstance(item, LangChainDocument)
+
+
+def evidence_in(inputs: object, outputs: object) -> Iterator[str]:
+    """Yield the texts of a run that a model may have read as evidence, and that are no documents.
+
+    What a tool returned as a text, and what stands under a name such as ``context``.
+    """
+    if isinstance(outputs, ToolMessage) and isinstance(outputs.content, str):
+        yield outputs.content
+    if not is_mapping(inputs):
+        return
+    for name, value in islice(inputs.items(), MAX_ITEMS):
+        if isinstance(value, str) and EVIDENCE_NAME.search(str(name)):
+            yield value
+    steps = inputs.get(STEPS_KEY)
+    for step in steps if is_list(steps) else ():
+        if is_list(step) and len(step) == 2 and isinstance(step[1], str):
+            yield step[1]
+
+
+def _number(value: object) -> float | None:
+    """Return the value as a float, also if it is a numpy scalar; None if it is no number."""
+    try:
+        return float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,287 @@
+"""Finds the texts in LangChain's inputs and outputs: questions, answers, messages, prompts.
+
+LangChain prescribes no shape for the input and the output of a chain, so the usual names are tried
+in the order of the constants below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import islice
+from typing import Final
+
+from langchain_core.messages import BaseMessage, get_buffer_string
+from langchain_core.outputs import ChatGeneration, LLMResult
+from pydantic import BaseModel
+
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+
+__all__ = [
+    "answer_in",
+    "completion_of",
+    "content_of",
+    "prompt_messages",
+    "prompt_of",
+    "question_in",
+    "role_and_text",
+    "structured_text",
+    "text_of",
+    "usage_of",
+]
+
+QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "messages")
+RESPONSE_KEYS: Final = (
+    "structured_response",
+    "parsed",
+    "answer",
+    "final_answer",
+    "result",
+    "response",
+    "final_response",
+    "output",
+    "output_text",
+    "text",
+    "generation",
+    "messages",
+)
+"""The first two are where an agent and ``with_structured_output`` keep what a user sees."""
+
+ANSWER_FIELDS: Final = (
+    "answer",
+    "final_answer",
+    "response",
+    "result",
+    "output",
+    "text",
+    "content",
+    "summary",
+)
+"""Fields of a structured answer that say it by themselves: the others are sources or reasoning."""
+
+ARGUMENTS_KEY: Final = "args"
+"""Where a parsed tool call keeps its arguments, beside its type."""
+
+MAX_FIELDS: Final = 100
+MAX_DEPTH: Final = 4
+"""How far a structured answer is looked into."""
+
+ROLES: Final = {
+    "human": "user",
+    "user": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+"""The type of a message, or the role of one that names it itself, to OpenInference's role."""
+
+# Messages name their role ``human`` and ``ai``, OpenAI's dicts ``user`` and ``assistant``. A
+# streamed message keeps its own type.
+_SPELLINGS: Final = {"human": ("human", "user"), "ai": ("ai", "assistant", "AIMessageChunk")}
+
+
+# --- questions and answers ----------------------------------------------------------------------
+
+
+def question_in(value: object) -> str:
+    """Return the question in an input: a text, a message, messages, or a mapping of the usual keys.
+
+    An unknown key counts only where there is no choice: a wrong text is worse than none.
+    """
+    if not is_mapping(value):
+        return text_of(value, "human")
+    named = (text_of(value.get(key), "human") for key in QUERY_KEYS)
+    return next(filter(None, named), _only_text(value))
+
+
+def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
+    """Return the answer in an output: a text, messages, a structure, or one of the usual keys.
+
+    Args:
+        value: The output.
+        given: The input: a graph returns its whole state, and what it was given is no answer.
+        completions: What models have said, in order, for a mapping with several unknown keys.
+    """
+    if not is_mapping(value):
+        return _answer(value)
+    for key in RESPONSE_KEYS:
+        if text := _answer(value.get(key)):
+            return text
+    before = given if is_mapping(given) else {}
+    new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
+    texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
+    if len(texts) <= 1:
+        return next(iter(texts.values()), "")
+    return _said_by_a_model(texts, completions)
+
+
+def _said_by_a_model(texts: Mapping[str, str], completions: Sequence[str]) -> str:
+    """The text of the key that is named as an answer, else the longest that a model has said."""
+    said = {
+        key: text
+        for key, text in texts.items()
+        if any(each and (each in text or text in each) for each in completions)
+    }
+    named = [t for key, t in said.items() if any(word in key.lower() for word in ANSWER_FIELDS)]
+    return max(named or said.values(), key=len, default="")
+
+
+def _answer(value: object) -> str:
+    if isinstance(value, str | BaseMessage):
+        return text_of(value)
+    if is_list(value) and any(_role(item) is not None for item in value):
+        return _last_message(value, "ai")
+    messages = getattr(value, "messages", None)
+    if is_list(messages):
+        return _last_message(messages, "ai")
+    return structured_text(value)
+
+
+def _only_text(value: Mapping[object, object]) -> str:
+    texts = [item for item in value.values() if isinstance(item, str) and item]
+    return texts[0] if len(texts) == 1 else ""
+
+
+def structured_text(value: object) -> str:
+    """Return the text of a pydantic model, a dataclass, a mapping, or a list of those.
+
+    The field that is named as an answer where there is one, else all texts by line.
+    """
+    if is_list(value):
+        return join_bounded(filter(None, map(structured_text, value[:MAX_FIELDS])), "\n")
+    named = dict(_fields(value))
+    arguments = named.get(ARGUMENTS_KEY)
+    if is_mapping(arguments):
+        return structured_text(arguments)
+    found = (named.get(key) for key in ANSWER_FIELDS)
+    answer = next((text for text in found if isinstance(text, str) and text.strip()), "")
+    return answer or join_bounded(_texts_in(value, MAX_DEPTH), "\n")
+
+
+def _fields(value: object) -> Iterator[tuple[str, object]]:
+    """The fields of an object, without calling code of the user's."""
+    if isinstance(value, BaseMessage):
+        yield "content", content_of(value.content)
+    elif is_mapping(value):
+        yield from ((str(key), item) for key, item in islice(value.items(), MAX_FIELDS))
+    elif isinstance(value, BaseModel):
+        yield from islice(vars(value).items(), MAX_FIELDS)
+    elif is_dataclass(value):
+        yield from ((f.name, getattr(value, f.name, None)) for f in fields(value)[:MAX_FIELDS])
+
+
+def _texts_in(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from [value] if value.strip() else []
+    elif is_list(value) and depth:
+        for item in value[:MAX_FIELDS]:
+            yield from _texts_in(item, depth - 1)
+    elif depth:
+        for _, item in _fields(value):
+            yield from _texts_in(item, depth - 1)
+
+
+# --- messages -----------------------------------------------------------------------------------
+
+
+def text_of(value: object, role: str | None = None) -> str:
+    """Return a text, that of a message, or that of the last message of a role."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, BaseMessage):
+        return content_of(value.content)
+    if is_list(value):
+        return _last_message(value, role)
+    if is_mapping(value):
+        return content_of(value.get("content"))
+    messages = getattr(value, "messages", None)
+    return _last_message(messages, role) if is_list(messages) else ""
+
+
+def _last_message(messages: Sequence[object], role: str | None) -> str:
+    """Return the last message of a role: an object, ``(role, text)`` or ``{role, content}``.
+
+    An answer is looked for after the last question alone: a turn that says nothing has none.
+    """
+    for message in reversed(messages):
+        if role is None or _role(message) in _SPELLINGS[role]:
+            return text_of(message[1] if is_list(message) else message)
+        if role == "ai" and _role(message) in _SPELLINGS["human"]:
+            return ""
+    return ""
+
+
+def _role(message: object) -> object:
+    if is_list(message):
+        return message[0] if len(message) == 2 and message[0] in ROLES else None
+    if is_mapping(message):
+        return message.get("role", message.get("type")) if "content" in message else None
+    return message.type if isinstance(message, BaseMessage) else None
+
+
+def content_of(content: object) -> str:
+    """Return the text of a message, whose content is a str or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    if not is_list(content):
+        return ""
+    texts = (block.get("text") if is_mapping(block) else block for block in content)
+    return join_bounded(text for text in texts if isinstance(text, str))
+
+
+def role_and_text(message: BaseMessage) -> tuple[str, str]:
+    """Return OpenInference's role of a message, and its text."""
+    # ``ChatMessage`` has its role in a field, and streamed messages are of the type AIMessageChunk.
+    role = str(getattr(message, "role", message.type)).removesuffix("MessageChunk").lower()
+    return ROLES.get(role, ""), content_of(message.content)
+
+
+# --- prompts and completions --------------------------------------------------------------------
+
+
+def prompt_of(inputs: object) -> str:
+    """Return the first prompt; chat models are given one list of messages for each prompt."""
+    first = _first_prompt(inputs)
+    if isinstance(first, str):
+        return first
+    # One by one: a conversation may be far longer than what is kept of it.
+    return join_bounded((get_buffer_string([m]) for m in prompt_messages(inputs)), "\n")
+
+
+def prompt_messages(inputs: object) -> list[BaseMessage]:
+    """Return the messages of the first prompt; nothing where it is a text."""
+    first = _first_prompt(inputs)
+    messages = first if is_list(first) else ()
+    return [message for message in messages if isinstance(message, BaseMessage)]
+
+
+def _first_prompt(inputs: object) -> object:
+    return inputs[0] if is_list(inputs) and inputs else ""
+
+
+def completion_of(result: object) -> str:
+    """Return what a model answered: its text, or else what it fills the call of a tool with."""
+    if not isinstance(result, LLMResult) or not result.generations or not result.generations[0]:
+        return ""
+    generation = result.generations[0][0]
+    if isinstance(generation, ChatGeneration):
+        return content_of(generation.message.content)
+    return generation.text
+
+
+def usage_of(result: LLMResult | None) -> tuple[int | None, int | None]:
+    """Return input and output tokens, which only messages of chat models carry."""
+    if result is None or not result.generations or not result.generations[0]:
+        return None, None
+    message = getattr(result.generations[0][0], "message", None)
+    usage: object = getattr(message, "usage_metadata", None)
+    if not is_mapping(usage):
+        return None, None
+    return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,112 @@
+"""Everything that a generator may have read, as the runs of a pipeline show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from claimspan_tracing.capture.reader import Document, Reader, Retrieval
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.guard import Guard
+
+__all__ = [
+    "counts",
+    "is_completed",
+    "last_given",
+    "reader_of",
+    "seen_documents",
+    "seen_passages",
+    "try_read",
+    "was_thrown_away",
+]
+
+_T = TypeVar("_T")
+
+NO_DOCUMENTS: Final[Sequence[Document]] = ()
+NO_TEXTS: Final[Sequence[str]] = ()
+
+
+def reader_of(run: Run) -> Reader:
+    """Return the reader of the framework that a run is of."""
+    return run.reader or run.tree.reader
+
+
+def try_read(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
+    """Return what a method of a reader finds in a run, or the default where it raises."""
+    value = default
+    with guard:
+        value = read(run)
+    return value
+
+
+def is_completed(run: Run) -> bool:
+    """Whether a run has ended without an error."""
+    return run.end is not None and run.error is None
+
+
+def was_thrown_away(run: Run) -> bool:
+    """Whether a run failed or belongs to an attempt that did, which something else made up for."""
+    each: Run | None = run
+    while each is not None and each.parent is not None:
+        if isinstance(each.error, Exception):
+            return True
+        each = each.parent
+    return False
+
+
+def counts(run: Run) -> bool:
+    """Whether what a generator run said may have reached the answer."""
+    return is_completed(run) and not was_thrown_away(run)
+
+
+def seen_documents(
+    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
+) -> Iterator[Document]:
+    """Yield every document that was retrieved, given to a run, or returned by one."""
+    for _, each in retrievals:
+        yield from each.documents
+    for run in _others(tree):
+        yield from try_read(guard, reader_of(run).given_documents, run, NO_DOCUMENTS)
+        found = try_read(guard, reader_of(run).unreported_retrieval, run, None)
+        yield from () if found is None else found.documents
+
+
+def seen_passages(tree: RunTree, guard: Guard) -> Iterator[str]:
+    """Yield every text that may be evidence, and is no document."""
+    for run in _others(tree):
+        yield from try_read(guard, reader_of(run).passages, run, NO_TEXTS)
+
+
+def last_given(
+    tree: RunTree,
+    retrievals: Sequence[tuple[Run, Retrieval]],
+    generators: Sequence[Run],
+    guard: Guard,
+) -> list[Document] | None:
+    """Return the last list of documents that was handed on before the answer.
+
+    None where there is none. A list that lacks everything of one retriever is one of several that
+    were handed on side by side, and cannot be all that was read.
+
+    Args:
+        tree: The runs.
+        retrievals: What was retrieved.
+        generators: The runs that may have answered; without any, a function of the user's did.
+        guard: Counts the faults of readers.
+    """
+    until = max((run.start for run in generators), default=None)
+    given: list[Document] = []
+    for run in _others(tree):
+        if until is None or run.start <= until:
+            given = [*try_read(guard, reader_of(run).given_documents, run, NO_DOCUMENTS)] or given
+    texts = {str(document.text) for document in given}
+    found = [{str(each.text) for each in one.documents} for _, one in retrievals if one.documents]
+    return given if given and all(texts & each for each in found) else None
+
+
+def _others(tree: RunTree) -> Iterator[Run]:
+    """The runs that are no part of a retriever, nor of an attempt that was thrown away."""
+    for run in tree.runs:
+        is_retriever = run.kind is RunKind.RETRIEVER or run.has_ancestor(RunKind.RETRIEVER)
+        if not is_retriever and not was_thrown_away(run):
+            yield run

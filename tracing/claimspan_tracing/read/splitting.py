@@ -1,0 +1,165 @@
+"""Finds the queries within a run that gave several answers, so that each is a record of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from claimspan_tracing.capture.reader import Reader
+from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.read.candidates import counts, reader_of, try_read
+from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan_tracing.text import MAX_TEXT_BYTES, bounded
+
+__all__ = ["Split", "split"]
+
+MIN_ANSWER: Final = 3
+"""Characters of an answer: "yes" may be one, and what is shorter stands in any text."""
+
+MAX_ITEMS: Final = 2_000
+"""Values of an output that are looked at."""
+
+MAX_QUERIES: Final = 100
+"""Queries of one run that become records of their own; beyond, the run is not evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The several answers of one run."""
+
+    queries: tuple[Run, ...]
+    """The root of each query within the run; none where its answers cannot be told apart."""
+
+    answers: tuple[str, ...]
+    """What the run has returned, one text an answer."""
+
+    @property
+    def reason(self) -> str:
+        """What became of the answers, in words."""
+        if self.queries:
+            return f"{len(self.queries)} answers, each a record of its own below this span"
+        return f"{len(self.answers)} answers, and which question each is to cannot be told"
+
+
+def split(tree: RunTree, guard: Guard) -> Split | None:
+    """Find the several answers of a run: a chain over a list of questions, or a loop in a function.
+
+    A run has several where what it returned holds the completions of generators that share nothing
+    but the root, each below a run with a question and a retrieval of its own. What a later
+    generator made one answer of is one: the parts of a map-reduce, sub-questions, drafts.
+
+    Args:
+        tree: Its root has ended.
+        guard: Counts the faults of readers.
+
+    Returns:
+        None for a run with one answer, or none.
+    """
+    generators = _outermost(tree)
+    # Few runs go further: to read what each generator said takes a while.
+    may_be = is_list(tree.root.outputs) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
+    if len(generators) < 2 or not may_be or not counts(tree.root):
+        return None
+    returned = list(islice(_texts(tree.root.outputs, tree.reader), MAX_ITEMS))
+    said = [(run, _completion(run, guard)) for run in generators]
+    answers = [(run, text) for run, text in said if _is_in(text, returned)]
+    if len(answers) < 2:
+        return None
+    queries = _queries([run for run, _ in answers], tree, guard)
+    texts = tuple(text for _, text in answers)
+    if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
+        return Split(tuple(queries) if len(queries) <= MAX_QUERIES else (), texts)
+    # A list that holds one answer each, and nothing that keeps them apart.
+    items = tree.root.outputs
+    is_each = is_list(items) and len(texts) >= len(items) >= 2 and _are_texts(items)
+    return Split((), texts) if is_each else None
+
+
+def _outermost(tree: RunTree) -> list[Run]:
+    return [
+        run
+        for run in tree.of_kind(RunKind.GENERATOR)
+        if run.parent is not None
+        and counts(run)
+        and not run.has_ancestor(RunKind.GENERATOR)
+        and not run.has_ancestor(RunKind.RETRIEVER)
+    ]
+
+
+def _completion(run: Run, guard: Guard) -> str:
+    text: object = ""
+    with guard:
+        text = reader_of(run).generation(run).completion
+    return bounded(text, MAX_TEXT_BYTES).strip()
+
+
+def _is_in(text: str, returned: Sequence[str]) -> bool:
+    return len(text) >= MIN_ANSWER and any(text in each for each in returned)
+
+
+def _queries(answering: Sequence[Run], tree: RunTree, guard: Guard) -> list[Run]:
+    """The runs below the root that each hold one answer, with a question of their own."""
+    above = [_ancestors(run) for run in answering]
+    shares = Counter(id(each) for own in above for each in own)
+    found: dict[str, Run] = {}
+    for own, run in zip(above, answering, strict=True):
+        # The outermost one that has no part in another answer.
+        query = next((each for each in reversed(own) if shares[id(each)] == 1), run)
+        asked = bounded(try_read(guard, reader_of(query).query, query, None), MAX_TEXT_BYTES)
+        if query is not run and asked.strip() and _retrieves(query, tree):
+            found.setdefault(" ".join(asked.split()), query)
+    return [*found.values()]
+
+
+def _ancestors(run: Run) -> list[Run]:
+    """The run and those around it, from within, without the root."""
+    found: list[Run] = []
+    each: Run | None = run
+    while each is not None and each.parent is not None:
+        found.append(each)
+        each = each.parent
+    return found
+
+
+def _retrieves(query: Run, tree: RunTree) -> bool:
+    return any(query in _ancestors(run) for run in tree.of_kind(RunKind.RETRIEVER))
+
+
+def _are_all(
+    answers: Sequence[tuple[Run, str]], queries: Sequence[Run], tree: RunTree, guard: Guard
+) -> bool:
+    """Whether the answer of the run is no other than those of the queries in it."""
+    response = bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
+    others = [text for run, text in answers if not any(each in queries for each in _ancestors(run))]
+    return not any(text in response or response in text for text in others)
+
+
+def _are_texts(items: Iterable[object]) -> bool:
+    return all(isinstance(item, str) for item in items)
+
+
+def _texts(value: object, reader: Reader) -> Iterator[str]:
+    """Yield the texts in an output, at any depth."""
+    waiting = [value]
+    seen: set[int] = set()
+    for _ in range(MAX_ITEMS):
+        if not waiting:
+            return
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif id(item) not in seen:
+            seen.add(id(item))
+            waiting += _held(item, reader)
+
+
+def _held(item: object, reader: Reader) -> Sequence[object]:
+    if is_mapping(item):
+        return list(islice(item.values(), MAX_ITEMS))
+    if is_list(item):
+        return item[:MAX_ITEMS]
+    return reader.parts(item)

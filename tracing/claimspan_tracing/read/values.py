@@ -1,0 +1,88 @@
+"""Reads the values of a record: texts cut and cleaned once, documents as chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from claimspan import Chunk
+from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.job import MAX_MESSAGE_BYTES
+from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, cut, to_json
+
+__all__ = ["Values"]
+
+_Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What the values of one record have in common."""
+
+    guard: Guard
+    """Counts the faults of readers."""
+
+    ended: int
+    """When the root ended, nanoseconds since the epoch."""
+
+    margin: int
+    """Bytes kept of each text beyond its bound."""
+
+    walk: Walk
+    """What may be walked of metadata."""
+
+    chunks: _Known = field(default_factory=dict[tuple[int, ...], tuple[Document, Chunk, str]])
+
+    def chunk(self, document: Document) -> tuple[Chunk, str]:
+        """Return the chunk of a document, and where its id is from.
+
+        Read once where it is met again: pipelines hand documents on, from a retriever to a ranker
+        and to the prompt.
+        """
+        key = id(document.text), id(document.id), id(document.score), id(document.metadata)
+        known = self.chunks.get(key)
+        if known is None:
+            # With the document: what it refers to must live, or its identity may be another's.
+            known = self.chunks[key] = (document, *_chunk(document, self))
+        return known[1:]
+
+    def text(self, value: object) -> str:
+        """Return a text, cleaned and bounded."""
+        return bounded(value, MAX_TEXT_BYTES + self.margin)
+
+    def message_text(self, value: object) -> str:
+        """Return the text of a message, cleaned and bounded."""
+        # A redactor sees it as any other text, and what is left of it is cut after that.
+        return self.text(value) if self.margin else bounded(value, MAX_MESSAGE_BYTES)
+
+    def json_object(self, metadata: Mapping[str, object]) -> dict[str, JsonValue]:
+        """Return metadata as JSON."""
+        value = to_json(metadata, self.walk)
+        return value if isinstance(value, dict) else {}
+
+
+def _chunk(document: Document, of: Values) -> tuple[Chunk, str]:
+    text = of.text(document.text)
+    given = of.text(document.id)
+    # Not checked once more: all of it was cleaned here.
+    chunk = Chunk.model_construct(
+        id=given or Chunk.content_id(cut(text, MAX_TEXT_BYTES)),
+        text=text,
+        score=_score(document.score),
+        metadata=of.json_object(document.metadata),
+    )
+    return chunk, "document" if given else "content_hash"
+
+
+def _score(value: object) -> float | None:
+    """A finite number; what else a store calls a score has no place on a span or in JSON."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond every float
+        return None
