@@ -39,6 +39,7 @@ from claimspan_llama_index._chats import (
 )
 from claimspan_llama_index._origins import BESIDE, is_called_beside
 from claimspan_llama_index._reader import LlamaIndexReader
+from claimspan_llama_index._retries import RETRYING, reject_attempts
 from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
 from claimspan_llama_index._streams import (
     StreamedAnswer,
@@ -46,7 +47,7 @@ from claimspan_llama_index._streams import (
     answer_of,
     follow,
     hold_open,
-    stream_being_read,
+    parent_of,
 )
 from claimspan_tracing.adapters import Capture, Document, Monitor, RunKind, open_capture
 
@@ -148,9 +149,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             # Noted before the look at the switch: whoever turns it off looks at the open spans
             # afterwards, so one of the two sees the other.
             self._open.add(id_)
-            # The span of a query ends when its stream is returned, so what the stream calls
-            # while it is read has no parent in LlamaIndex.
-            parent_id = parent_id or stream_being_read()
+            parent_id = parent_of(parent_id)
             parent = capture.run(parent_id)
             is_beside = role.is_beside or parent_id in self._beside
             if not is_beside and role.may_be_called_beside:
@@ -160,6 +159,8 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                 if parent is None:
                     return
             around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
+            if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
+                reject_attempts(parent)
             known: Known = around.known if around else {}
             # A response that the user gets must be seen to be dropped.
             called = None if isinstance(instance, StreamingAgentChatResponse) else instance
@@ -351,6 +352,9 @@ class _Role(NamedTuple):
     may_be_called_beside: bool
     """Whether evaluators and indices call it as well."""
 
+    is_retry: bool
+    """Whether it is called once more after it has rejected an answer."""
+
 
 @lru_cache(maxsize=1024)
 def _role(owner: type[Any], name: str) -> _Role:
@@ -363,6 +367,7 @@ def _role(owner: type[Any], name: str) -> _Role:
         and method not in HOUSEKEEPING,
         is_beside=issubclass(owner, BESIDE),
         may_be_called_beside=is_pipeline or is_job,
+        is_retry=issubclass(owner, RETRYING),
     )
 
 

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.indices.document_summary.base import DEFAULT_SUMMARY_QUERY
 from llama_index.core.llms.llm import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
@@ -50,6 +52,8 @@ ROLES: Final = {
     "function": "tool",
 }
 """LlamaIndex's roles to OpenInference's."""
+
+ENGINES: Final = (BaseQueryEngine, BaseChatEngine)
 
 NO_RESPONSE: Final = "Empty Response"
 """What a response synthesizer returns where the model said nothing, or there were no nodes."""
@@ -101,7 +105,10 @@ class LlamaIndexReader:
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the nodes among the arguments of a call."""
         call = call_of(run)
-        return () if call.is_beside else documents_of({**call.arguments})
+        # Answers to other questions, given as nodes, beside the sources that they rest on.
+        if call.is_beside or call.arguments.get("additional_source_nodes"):
+            return ()
+        return documents_of({**call.arguments})
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a tool or a step of a workflow has returned as plain text."""
@@ -151,11 +158,13 @@ class LlamaIndexReader:
             case Said():
                 return (value.text,)
             case Answer():
-                return value.said, value.sources
+                # Not its sources, which are no part of what was said. They were weighed where they
+                # were retrieved.
+                return (value.said,)
             case ToolResult():
                 return value.text, value.raw
             case StreamedAnswer():
-                return value.sources, value.parts
+                return (value.parts,)
             case _:
                 return ()
 
@@ -167,16 +176,32 @@ class LlamaIndexReader:
 def _last_completion(root: Run) -> str:
     """Return what the last model answered, for a result of unknown shape.
 
-    Models inside a retriever rewrite the query; they do not answer it.
+    Models inside a retriever rewrite the query; they do not answer it. Nor is the answer of the
+    last of several engines the answer to the first one's question.
     """
-    completions = [
-        answer_in(run.outputs)
-        for run in runs_below(root)
+    runs = runs_below(root)
+    said = [
+        run
+        for run in runs
         if run.kind is RunKind.GENERATOR
         and is_counted(run, root)
         and not run.has_ancestor(RunKind.RETRIEVER)
     ]
-    return completions[-1] if completions else ""
+    engines = {id(engine) for run in runs if (engine := _engine_around(run, root))}
+    if not said or (len(engines) > 1 and _engine_around(said[-1], root)):
+        return ""
+    return answer_in(said[-1].outputs)
+
+
+def _engine_around(run: Run, root: Run) -> Run | None:
+    """The outermost engine below the root that a run is part of."""
+    engine: Run | None = None
+    each: Run | None = run
+    while each is not None and each is not root:
+        if isinstance(call_of(each).instance, ENGINES) and is_counted(each, root):
+            engine = each
+        each = each.parent
+    return engine
 
 
 def _prompt(call: Call) -> str:

@@ -11,14 +11,18 @@ from types import AsyncGeneratorType, GeneratorType
 from typing import Final, TypeVar
 
 from llama_index.core.base.llms.types import ChatResponse
+from llama_index_instrumentation.span import active_span_id
 
 from claimspan_tracing.adapters import Capture, Document
 
-__all__ = ["StreamedAnswer", "afollow", "answer_of", "follow", "hold_open", "stream_being_read"]
+__all__ = ["StreamedAnswer", "afollow", "answer_of", "follow", "hold_open", "parent_of"]
 
 Part = TypeVar("Part", str, ChatResponse)
 
-_reading: Final[ContextVar[str | None]] = ContextVar("claimspan_stream_being_read", default=None)
+_reading: Final[ContextVar[tuple[str, str | None] | None]] = ContextVar(
+    "claimspan_stream_being_read", default=None
+)
+"""The run whose stream is producing a part, and the run that reads it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,16 +77,22 @@ def hold_open(answer: StreamedAnswer, id_: str) -> bool:
     return True
 
 
-def stream_being_read() -> str | None:
-    """Return the span id of the run whose stream is producing a part in this context, or None."""
-    return _reading.get()
+def parent_of(parent_id: str | None) -> str | None:
+    """Return what a run is part of: of the stream that is producing a part, rather than its reader.
+
+    Args:
+        parent_id: What LlamaIndex says. The span of a query ends when its stream is returned, so
+            that what the stream calls has no parent, or the function that reads it.
+    """
+    reading = _reading.get()
+    return parent_id if reading is None or parent_id not in (None, reading[1]) else reading[0]
 
 
 @contextmanager
 def _producing_part_of(answer: StreamedAnswer) -> Generator[None]:
     # Set only while the stream produces a part. Between two parts the context belongs to the
     # reader of the stream, whose own queries are not part of this one.
-    token = _reading.set(answer.runs[0])
+    token = _reading.set((answer.runs[0], active_span_id.get()))
     try:
         yield
     finally:
