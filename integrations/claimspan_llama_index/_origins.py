@@ -14,6 +14,7 @@ from typing import Final
 from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.evaluation.base import BaseEvaluator
 from llama_index.core.indices.base import BaseIndex
+from llama_index.core.indices.document_summary.base import DEFAULT_SUMMARY_QUERY
 from llama_index.core.indices.query.query_transform.base import BaseQueryTransform
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.memory.types import BaseMemory
@@ -22,7 +23,7 @@ from llama_index.core.question_gen.types import BaseQuestionGenerator
 from llama_index.core.schema import TransformComponent
 from llama_index_instrumentation.dispatcher import Dispatcher
 
-__all__ = ["BESIDE", "is_called_beside"]
+__all__ = ["ASKED_BESIDE", "BESIDE", "is_called_beside"]
 
 BESIDE: Final = (
     TransformComponent,
@@ -44,6 +45,9 @@ MODULES: Final = frozenset(
         "memory.chat_summary_memory_buffer",
         "memory.memory",
         "memory.memory_blocks.fact",
+        "node_parser.interface",
+        "node_parser.relational.base_element",
+        "extractors.interface",
         "indices.base",
         "indices.common.struct_store.base",
         "indices.common_tree.base",
@@ -56,6 +60,10 @@ MODULES: Final = frozenset(
     )
 )
 """Modules whose functions build something; none of them has an engine."""
+
+ASKED_BESIDE: Final = (DEFAULT_SUMMARY_QUERY, "generate only questions based on the below query")
+"""Texts of LlamaIndex's own: what an index of summaries asks of each document, and what the prompt
+for questions of a dataset says. Both may run in tasks where the stack does not show them."""
 
 _BUILDERS: Final = (BaseEvaluator, BaseIndex, BaseMemory)
 _METHODS: Final = frozenset(

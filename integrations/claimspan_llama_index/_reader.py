@@ -11,13 +11,12 @@ from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
-from llama_index.core.indices.document_summary.base import DEFAULT_SUMMARY_QUERY
 from llama_index.core.llms.llm import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
-from llama_index.core.response_synthesizers import BaseSynthesizer
 
 from claimspan_llama_index._context import call_of, is_counted, nodes_read, runs_below
 from claimspan_llama_index._evidence import evidence_in
+from claimspan_llama_index._origins import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_llama_index._texts import (
@@ -67,9 +66,10 @@ class LlamaIndexReader:
         call = call_of(root)
         if root.kind is RunKind.RETRIEVER or call.is_beside:
             return False
-        # An index of summaries may build itself in a thread, where its stack is not seen.
-        is_synthesis = isinstance(call.instance, BaseSynthesizer)
-        return not (is_synthesis and question_of(call) == DEFAULT_SUMMARY_QUERY)
+        models = (run for run in runs_below(root) if run.kind is RunKind.GENERATOR)
+        prompts = [_prompt(call_of(run)) for run in models if is_counted(run, root)]
+        was_asked = (any(each in prompt for each in ASKED_BESIDE) for prompt in prompts)
+        return not prompts or not all(was_asked)
 
     def query(self, root: Run) -> object:
         """Return the question that the root was asked, before any rewriting."""

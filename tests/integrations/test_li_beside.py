@@ -26,6 +26,7 @@ from llama_index.core.evaluation import (
     BaseEvaluator,
     BatchEvalRunner,
     CorrectnessEvaluator,
+    DatasetGenerator,
     EvaluationResult,
     FaithfulnessEvaluator,
     RelevancyEvaluator,
@@ -82,6 +83,10 @@ def documents() -> list[Document]:
     return [Document(text=fact) for fact in FACTS]
 
 
+def nodes() -> list[TextNode]:
+    return [TextNode(text=fact) for fact in FACTS]
+
+
 # --- indices and extractors -----------------------------------------------------------------------
 
 
@@ -113,14 +118,19 @@ EXTRACTORS = [TitleExtractor, KeywordExtractor, QuestionsAnsweredExtractor, Summ
 
 def extracted() -> object:
     steps = [each(llm=Script(said="Words.")) for each in EXTRACTORS]
-    IngestionPipeline(transformations=steps).run(documents=documents())
+    IngestionPipeline(transformations=steps).run(nodes=nodes())
     TitleExtractor(llm=Script(said="Words.")).extract([TextNode(text=FACTS[0])])
-    return VectorStoreIndex.from_documents(documents(), transformations=steps)
+    split = [TokenTextSplitter(tokenizer=str.split), *steps]
+    return VectorStoreIndex.from_documents(documents(), transformations=split)
 
 
 async def extracted_async() -> object:
     steps = [each(llm=Script(said="Words.")) for each in EXTRACTORS]
-    return await IngestionPipeline(transformations=steps).arun(documents=documents())
+    return await IngestionPipeline(transformations=steps).arun(nodes=nodes())
+
+
+def table_elements() -> list[Element]:
+    return [Element(id=fact, type="table_text", element=fact) for fact in FACTS]
 
 
 class Tables(BaseElementNodeParser):
@@ -158,13 +168,13 @@ async def summaries_in_a_loop() -> object:
     return summaries(use_async=True)
 
 
-async def questions() -> object:
-    # It moved to another module, and is deprecated.
-    from llama_index.core.evaluation import DatasetGenerator
-
+def generator() -> DatasetGenerator:
     model = Script(said="1. What is it?")
-    generator = DatasetGenerator.from_documents(documents(), llm=model, num_questions_per_chunk=1)
-    return await generator.agenerate_questions_from_nodes()
+    return DatasetGenerator([*documents()], llm=model, num_questions_per_chunk=1)
+
+
+def questions() -> object:
+    return generator().generate_questions_from_nodes()
 
 
 def chats() -> None:
@@ -254,6 +264,16 @@ async def test_an_evaluator_makes_no_record(monitor: InMemoryMonitor, name: str)
     assert monitor.records() == []
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_questions_that_are_generated_in_tasks_are_never_judged(
+    monitor: InMemoryMonitor,
+) -> None:
+    await generator().agenerate_questions_from_nodes()
+
+    assert {record.status for record in monitor.records()} == {"no_answer"}
+
+
+@pytest.mark.filterwarnings("ignore:asyncio_module:DeprecationWarning")  # by its own runner
 async def test_a_batch_of_evaluations_records_the_queries_alone(monitor: InMemoryMonitor) -> None:
     judged = {name: each for name, each in evaluators().items() if name != "correctness"}
     runner = BatchEvalRunner(judged, workers=2)
