@@ -43,8 +43,10 @@ class WrittenAnswer(StreamedAnswer):
         self.whole = text
         self._end_if_complete()
 
-    def seen(self) -> None:
+    def seen(self, text: str = "") -> None:
         """Note that the user has it, and end the runs if it is whole."""
+        # llama-index-core 0.12 gives the response its text only when it is read.
+        self.parts = [text] if text else self.parts
         self.is_seen = True
         self._end_if_complete()
 
@@ -59,7 +61,7 @@ class WrittenAnswer(StreamedAnswer):
         # Reader and writer are two threads: each sets its own mark before it looks at the other's,
         # and a run ends once.
         if self.whole is not None and self.is_seen:
-            self.parts = [self.whole]
+            self.parts = [self.whole] if self.whole else self.parts
             self.end()
 
 
@@ -121,7 +123,7 @@ class _Watched:
         text: str = vars(self).get("response", "")
         if text:
             for answer in _answers(self):
-                answer.seen()
+                answer.seen(text)
         return text
 
     @response.setter

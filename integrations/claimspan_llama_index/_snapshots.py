@@ -33,7 +33,7 @@ from llama_index.core.tools import ToolOutput
 from llama_index.core.workflow import Event
 from pydantic import BaseModel
 
-from claimspan_tracing.adapters import Document, is_mapping
+from claimspan_tracing.adapters import Document, is_list, is_mapping
 
 __all__ = ["Answer", "Call", "Fields", "Known", "Said", "ToolResult", "documents_of", "taken"]
 
@@ -127,15 +127,18 @@ def documents_of(value: object, depth: int = 0) -> list[Document]:
             return [value]
         case ToolResult():
             return documents_of(value.raw, depth + 1)
-        case dict():
-            values: list[object] = [*value.values()]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType] - whatever it holds
-        case list() | tuple():
-            values = [*value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - whatever it holds
-        case _:
+        case _ if depth > MAX_DEPTH:
             return []
-    if depth > MAX_DEPTH or (values and type(values[0]) in _PLAIN and type(value) is not dict):
-        return []
-    return [document for each in values for document in documents_of(each, depth + 1)]
+        case _ if is_mapping(value):
+            inner = [*value.values()]
+        case _:
+            # Embeddings are lists of many numbers.
+            inner = [*value] if is_list(value) and not _is_plain(value) else []
+    return [document for each in inner for document in documents_of(each, depth + 1)]
+
+
+def _is_plain(values: Sequence[object]) -> bool:
+    return not values or type(values[0]) in _PLAIN
 
 
 def _document(found: NodeWithScore, known: Known, depth: int) -> Document:
@@ -220,8 +223,7 @@ def _mapping(values: dict[object, object], known: Known, depth: int) -> dict[obj
 
 
 def _list(values: Sequence[object], known: Known, depth: int) -> object:
-    # Embeddings are lists of many numbers.
-    if not values or type(values[0]) in _PLAIN:
+    if _is_plain(values):
         return list(values)
     return [taken(value, known, depth) for value in list(values)]
 

@@ -5,6 +5,7 @@
 # LlamaIndex leaves some of its generics and decorators open.
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.node_parser.relational.base_element import BaseElementNodeParser, Element
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever
-from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.schema import BaseNode, TextNode, TransformComponent
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import RetrieverTool
 from llama_index_instrumentation import get_dispatcher
@@ -117,15 +118,15 @@ EXTRACTORS = [TitleExtractor, KeywordExtractor, QuestionsAnsweredExtractor, Summ
 
 
 def extracted() -> object:
-    steps = [each(llm=Script(said="Words.")) for each in EXTRACTORS]
+    steps: list[TransformComponent] = [each(llm=Script(said="Words.")) for each in EXTRACTORS]
     IngestionPipeline(transformations=steps).run(nodes=nodes())
     TitleExtractor(llm=Script(said="Words.")).extract([TextNode(text=FACTS[0])])
-    split = [TokenTextSplitter(tokenizer=str.split), *steps]
+    split: list[TransformComponent] = [TokenTextSplitter(tokenizer=str.split), *steps]
     return VectorStoreIndex.from_documents(documents(), transformations=split)
 
 
 async def extracted_async() -> object:
-    steps = [each(llm=Script(said="Words.")) for each in EXTRACTORS]
+    steps: list[TransformComponent] = [each(llm=Script(said="Words.")) for each in EXTRACTORS]
     return await IngestionPipeline(transformations=steps).arun(nodes=nodes())
 
 
@@ -206,7 +207,7 @@ WORK: Sequence[Callable[[], object]] = [
 def test_what_builds_something_makes_no_record(
     monitor: InMemoryMonitor, work: Callable[[], object]
 ) -> None:
-    if asyncio.iscoroutinefunction(work):
+    if inspect.iscoroutinefunction(work):
         asyncio.run(work())
     else:
         work()

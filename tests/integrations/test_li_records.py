@@ -1,7 +1,7 @@
 """One record for each answer, with what the model read: LlamaIndex's shapes."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false
+# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportDeprecated=false
 # LlamaIndex leaves some of its generics and decorators open.
 
 import asyncio

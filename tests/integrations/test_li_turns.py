@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import time
 from collections.abc import Callable, Iterator
+from queue import Queue
 
 import pytest
 from llama_index.core.chat_engine import (
@@ -61,7 +63,7 @@ def chat_of(kind: str, model: Script) -> BaseChatEngine:
 
 def turns(monitor: InMemoryMonitor, count: int) -> list[CapturedRecord]:
     """The records of some turns, which another thread may be about to end."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 5
     while monitor.stats.produced < count and time.monotonic() < until:
         time.sleep(0.01)
     return monitor.records()
@@ -69,7 +71,7 @@ def turns(monitor: InMemoryMonitor, count: int) -> list[CapturedRecord]:
 
 def written(response: StreamingAgentChatResponse) -> StreamingAgentChatResponse:
     """Wait until the thread has written the answer into the memory."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 5
     while not response.is_done and time.monotonic() < until:
         time.sleep(0.001)
     return response
@@ -131,12 +133,23 @@ def test_the_question_is_the_last_one_of_a_person(monitor: InMemoryMonitor) -> N
     assert record.job.rewritten == CONDENSED
 
 
+IS_OLD = "write_response_to_history_thread" not in {
+    each.name for each in dataclasses.fields(StreamingAgentChatResponse)
+}
+
+
+def take_from_queue(response: StreamingAgentChatResponse) -> None:
+    queue: Queue[str] = getattr(written(response), "queue")  # noqa: B009 - of unknown items
+    while not queue.empty():
+        queue.get()
+
+
 READ: dict[str, Callable[[StreamingAgentChatResponse], object]] = {
     "response_gen": lambda response: "".join(response.response_gen),
     "print": StreamingAgentChatResponse.print_response_stream,
     "str": lambda response: str(written(response)),
     "response": lambda response: written(response).response,
-    "queue": lambda response: [written(response).queue.get() for _ in HIGH.split()],
+    "queue": take_from_queue,
 }
 
 
@@ -145,6 +158,8 @@ READ: dict[str, Callable[[StreamingAgentChatResponse], object]] = {
 def test_an_answer_that_is_read_in_any_way_is_evaluated(
     monitor: InMemoryMonitor, kind: str, how: str
 ) -> None:
+    if IS_OLD and (how in ("response", "queue") or (how == "str" and "context" in kind)):
+        pytest.skip("a response of llama-index-core 0.12 has no text before its stream was read")
     response = chat_of(kind, Script(said=HIGH)).stream_chat(TOWER)
     READ[how](response)
     if how == "queue":
@@ -159,7 +174,10 @@ def test_an_answer_that_is_read_in_any_way_is_evaluated(
 def test_an_answer_that_is_written_and_dropped_unread_is_abandoned(
     monitor: InMemoryMonitor, kind: str
 ) -> None:
-    written(chat_of(kind, Script(said=HIGH)).stream_chat(TOWER))
+    response = chat_of(kind, Script(said=HIGH)).stream_chat(TOWER)
+    if response.is_writing_to_memory:
+        written(response)
+    del response
     gc.collect()
 
     (record,) = turns(monitor, 1)
@@ -184,7 +202,7 @@ async def test_an_asynchronous_answer_that_is_dropped_unread_is_abandoned(
     monitor: InMemoryMonitor,
 ) -> None:
     response = await chat_of("context", Script(said=HIGH)).astream_chat(TOWER)
-    while not response.is_done:
+    while response.is_writing_to_memory and not response.is_done:
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.01)
     del response

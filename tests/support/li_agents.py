@@ -51,12 +51,13 @@ async def ask_agent(
         structure: Makes a structured answer of the agent's messages.
     """
     model = _ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
+    structured: dict[str, Any] = {"structured_output_fn": structure} if structure else {}
     agent = FunctionAgent(
         name="one",
         description="one",
         tools=list(tools),
         llm=model,
-        **({"structured_output_fn": structure} if structure else {}),
+        **structured,
     )
     runner = AgentWorkflow(agents=[agent], root_agent="one") if in_workflow else agent
     return str(await runner.run(user_msg=question, memory=memory_of([])))

@@ -50,8 +50,10 @@ class Script(CustomLLM):
         return LLMMetadata(model_name="script", context_window=100_000)
 
     def _answer(self, prompt: str) -> str:
-        found = next((line for words, line in self.rules.items() if words in prompt), self.said)
-        return str(found.pop(0) if isinstance(found, list) else found)
+        lines = (line for words, line in self.rules.items() if words in prompt)
+        found: Any = next(lines, self.said)
+        line: Any = found.pop(0) if type(found) is list else found  # pyright: ignore[reportUnknownVariableType] - of any lines
+        return str(line)
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
