@@ -134,6 +134,8 @@ def documents_of(value: object, depth: int = 0) -> list[Document]:
         case _:
             # Embeddings are lists of many numbers.
             inner = [*value] if is_list(value) and not _is_plain(value) else []
+    if all(type(each) is Document for each in inner):
+        return [each for each in inner if type(each) is Document]
     return [document for each in inner for document in documents_of(each, depth + 1)]
 
 
@@ -149,14 +151,13 @@ def _of_node(node: BaseNode, known: Known, score: object = None) -> Document:
     # Without the metadata that LlamaIndex writes into its prompts: a chunk keeps text and metadata
     # apart. The plain attribute where it is no code of the user's, as it is many times faster.
     if type(node) is TextNode:
-        text = node.text
+        text, id_ = node.text, node.id_
     else:
-        text = node.get_content(metadata_mode=MetadataMode.NONE)
-    number = float(score) if isinstance(score, int | float) else None
-    id_, metadata = node.node_id, node.metadata
-    same = known.get(id_)
-    if same and same.text is text and same.score == number and same.metadata == metadata:
+        text, id_ = node.get_content(metadata_mode=MetadataMode.NONE), node.node_id
+    same, metadata = known.get(id_), node.metadata
+    if same and same.text is text and same.score == score and same.metadata == metadata:
         return same
+    number = float(score) if isinstance(score, int | float) else None
     document = Document(text=text, id=id_, score=number, metadata=dict(metadata))
     known[id_] = document
     return document
@@ -225,7 +226,12 @@ def _mapping(values: dict[object, object], known: Known, depth: int) -> dict[obj
 def _list(values: Sequence[object], known: Known, depth: int) -> object:
     if _is_plain(values):
         return list(values)
-    return [taken(value, known, depth) for value in list(values)]
+    return [
+        _of_node(each.node, known, each.score)  # the usual item, without a call in between
+        if type(each) is NodeWithScore
+        else taken(each, known, depth)
+        for each in list(values)
+    ]
 
 
 _TAKERS: Final[Sequence[tuple[type[Any] | tuple[type[Any], ...], _Taker | None]]] = (

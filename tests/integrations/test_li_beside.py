@@ -93,7 +93,7 @@ def nodes() -> list[TextNode]:
 
 def summaries(use_async: bool = False) -> DocumentSummaryIndex:
     synthesizer = synthesizer_of(Script(said="A summary of a document."))
-    synthesizer._use_async = use_async  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage] - its constructor builds another one
+    setattr(synthesizer, "_use_async", use_async)  # noqa: B010 - private
     return DocumentSummaryIndex.from_documents(documents(), response_synthesizer=synthesizer)
 
 

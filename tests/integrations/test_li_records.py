@@ -237,7 +237,7 @@ def test_an_engine_of_the_users_own_is_judged_on_what_its_prompt_holds(
 
         def custom_query(self, query_str: str) -> str:
             found = self.retriever.retrieve(query_str)
-            return Script(said=HIGH).complete(f"{found[0].text}\n{query_str}").text
+            return str(Script(said=HIGH).complete(f"{found[0].text}\n{query_str}"))
 
     Own(retriever=Shelf(facts(0, 1))).query(TOWER)
 

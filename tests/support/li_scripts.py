@@ -52,8 +52,10 @@ class Script(CustomLLM):
     def _answer(self, prompt: str) -> str:
         lines = (line for words, line in self.rules.items() if words in prompt)
         found: Any = next(lines, self.said)
-        line: Any = found.pop(0) if type(found) is list else found  # pyright: ignore[reportUnknownVariableType] - of any lines
-        return str(line)
+        if isinstance(found, list):
+            lines_left: list[str] = found
+            return lines_left.pop(0)
+        return str(found)
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
