@@ -8,12 +8,16 @@ import re
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from claimspan import Evaluations
 from claimspan.cli.main import SUMMARIES
 from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
 from claimspan.metrics import METRICS as METRIC_NAMES
+from claimspan.report import ReportEntry
+from claimspan.report.trace_links import TraceLinks
 from claimspan_tracing import Status, semconv
 from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX_TREE_RUNS
 from claimspan_tracing.decide.status import DROPPED
@@ -23,6 +27,7 @@ from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
 from claimspan_tracing.read.bounds import MAX_RUNS
 from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
 
+from instruments import INSTRUMENTS, SIGNALS
 from judge_server import judge_server
 from processes import run_python, start, statuses_in, wait_for
 
@@ -31,13 +36,15 @@ PRODUCTION: Final = ROOT / "docs" / "production.md"
 BACKENDS: Final = ROOT / "docs" / "backends.md"
 RELIABILITY: Final = ROOT / "docs" / "reliability.md"
 QUICKSTART: Final = ROOT / "docs" / "quickstart.md"
+EVALUATION: Final = ROOT / "docs" / "evaluation.md"
 TROUBLESHOOTING: Final = ROOT / "docs" / "troubleshooting.md"
 PAGES: Final = (
     PRODUCTION,
     ROOT / "docs" / "sampling.md",
     BACKENDS,
     RELIABILITY,
-    ROOT / "docs" / "evaluation.md",
+    EVALUATION,
+    ROOT / "docs" / "names.md",
     ROOT / "docs" / "benchmarks.md",
     QUICKSTART,
     ROOT / "docs" / "index.md",
@@ -49,17 +56,6 @@ PAGES: Final = (
 )
 
 MIB: Final = 1024 * 1024
-SIGNALS: Final = (ROOT / "tracing/claimspan_tracing/write/signals.py").read_text("utf-8")
-METRICS: Final = sorted(
-    getattr(semconv, constant)
-    for source in (
-        SIGNALS,
-        (ROOT / "integrations/claimspan_celery/_processing.py").read_text("utf-8"),
-    )
-    for constant in re.findall(r"create_\w+\(\s*semconv\.(\w+)", source)
-)
-"""Names of all instruments that our code creates."""
-
 RUN_BLOCKS: Final = """
 import json, re
 from pathlib import Path
@@ -181,7 +177,7 @@ def test_the_guide_has_every_metric_with_its_unit() -> None:
     text = PRODUCTION.read_text(encoding="utf-8")
     (table,) = re.findall(r"^\| metric \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
 
-    for name in METRICS:
+    for name in INSTRUMENTS:
         assert name in table.replace("`, `.", "`, `claimspan.evaluation."), name
     units = set(re.findall(r'unit="([^"]+)"', SIGNALS))
     assert {unit for unit in units if f"`{unit}`" not in table} == set()
@@ -242,6 +238,61 @@ def test_every_score_and_attribute_of_the_pages_on_scores_exists() -> None:
     assert shown
     assert set(re.findall(r"`(claimspan\.[a-z_.]+)`", text)) <= known
     assert {*METRIC_NAMES, *(status.value for status in Status)} >= shown
+
+
+# --- docs/evaluation.md ---
+
+
+def test_the_table_of_the_guide_to_evaluation_is_what_its_block_makes() -> None:
+    block = next(text for _, text in texts_of(EVALUATION) if "evaluate_many" in text)
+    names: dict[str, object] = {}
+    # The text is our own guide, and this test exists to run it.
+    exec(compile(block, "evaluation.md", "exec"), names)  # noqa: S102 - see above
+    evaluations = names["evaluations"]
+    assert isinstance(evaluations, Evaluations)
+
+    rows = [(row["id"], row["faithfulness"], row["abstained"]) for row in evaluations.table()]
+    assert rows == [("q1", 0.0, False), ("q2", None, True)]
+
+
+TEMPLATES: Final = re.findall(
+    r"^\| [\w, ]+ \| `(http\S+)` \|", EVALUATION.read_text("utf-8"), re.MULTILINE
+)
+
+
+def test_the_guide_has_a_trace_address_for_every_backend_of_the_page_of_backends() -> None:
+    backends = re.findall(r"^## (.*)$", BACKENDS.read_text("utf-8"), re.MULTILINE)
+    table = EVALUATION.read_text("utf-8").partition("| backend | template |")[2]
+
+    assert len(TEMPLATES) == 8
+    for name in (
+        "Phoenix",
+        "MLflow",
+        "Langfuse",
+        "Tempo",
+        "Jaeger",
+        "Zipkin",
+        "Logfire",
+        "Datadog",
+    ):
+        assert any(name in heading for heading in backends), name
+        assert name in table, name
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_template_of_the_guide_is_taken_and_gets_the_ids(template: str) -> None:
+    entry = ReportEntry(
+        query="q", response="r", status="evaluated", trace_id="a" * 32, span_id="b" * 16
+    )
+    url = TraceLinks(template).url(entry)
+
+    assert url is not None
+    assert "a" * 32 in url
+    assert "{" not in url
+    panes = parse_qs(urlsplit(url).query).get("panes", [])
+    assert [json.loads(each)["t"]["queries"][0]["query"] for each in panes] == ["a" * 32] * len(
+        panes
+    )
 
 
 # --- docs/reliability.md ---

@@ -29,6 +29,7 @@ FACADE: Final = {
     "Chunk",
     "Claim",
     "Evaluation",
+    "Evaluations",
     "GroundTruth",
     "Label",
     "RagRecord",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from claimspan.cost.usage import Usage
     from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
+    from claimspan.evaluation.evaluations import Evaluations
     from claimspan.evaluation.result import Evaluation
     from claimspan.files.ground_truth import GroundTruth
     from claimspan.records import Chunk, RagRecord
@@ -27,6 +28,7 @@ __all__ = [
     "Chunk",
     "Claim",
     "Evaluation",
+    "Evaluations",
     "GroundTruth",
     "Label",
     "RagRecord",
@@ -44,6 +46,7 @@ _HOMES: Final = {
     "Chunk": "records",
     "Claim": "verdicts",
     "Evaluation": "evaluation.result",
+    "Evaluations": "evaluation.evaluations",
     "GroundTruth": "files.ground_truth",
     "Label": "verdicts",
     "RagRecord": "records",

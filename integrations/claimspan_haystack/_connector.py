@@ -66,7 +66,7 @@ class ClaimspanConnector:
         """Report whether queries are captured.
 
         Returns:
-            ``active``: False where another tracer has replaced ours.
+            ``active``: False after ``undo``.
         """
         return {"active": self.undo.active}
 

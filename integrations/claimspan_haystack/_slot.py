@@ -1,72 +1,73 @@
-"""Haystack's slot for a tracer: takes it, notices when another tracer replaces ours, gives it back.
+"""Attaches to Haystack's one tracer, beside whatever the application enables in it.
 
-Haystack has one tracer for the whole process, ``haystack.tracing.tracer.actual_tracer``, and
-``enable_tracing`` replaces it without notice.
+``haystack.tracing.tracer`` passes each call on to its ``actual_tracer``, which ``enable_tracing``
+replaces at any time: Langfuse's connector does when a pipeline is built. Ours is therefore not put
+there. It takes the place of the two methods that Haystack calls, and passes each call on to them.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-import weakref
-from collections.abc import Iterator
-from typing import Final, Unpack
+from contextlib import AbstractContextManager
+from typing import Any, Final, Unpack
 
-from haystack.tracing.tracer import Tracer, enable_tracing, tracer
+from haystack.tracing.tracer import Span, Tracer, tracer
 
 from claimspan_haystack._reader import HaystackReader
 from claimspan_haystack._tracer import ClaimspanTracer
 from claimspan_tracing.adapters import Key, Monitor, MonitorOptions, default_monitor, open_capture
 
-__all__ = ["Instrumentation", "instrument"]
+__all__ = ["Instrumentation", "instrument", "is_attached", "is_called"]
 
-_logger: Final = logging.getLogger("claimspan")
 _lock: Final = threading.RLock()
 
 
-# Those that were not undone. By number: a caller who keeps no reference wants it all the same.
-_wanted: Final = set[int]()
+class _Enabled(Tracer):
+    """Haystack's tracer as it is without us: it calls the one that is enabled at the moment."""
+
+    # The methods of the class are looked up for each call: whoever patches them is called, too.
+    def trace(  # type: ignore[override]  # the class returns the same, made from a generator
+        self,
+        operation_name: str,
+        tags: dict[str, Any] | None = None,
+        parent_span: Span | None = None,
+    ) -> AbstractContextManager[Span]:
+        return type(tracer).trace(tracer, operation_name, tags=tags, parent_span=parent_span)
+
+    def current_span(self) -> Span | None:
+        return type(tracer).current_span(tracer)
 
 
 class Instrumentation:
     """The result of ``instrument``. Calling it detaches the tracer; calling it twice is safe."""
 
-    def __init__(self, tracer: ClaimspanTracer) -> None:
-        """Watch a tracer that is about to be enabled."""
-        # Only Haystack's slot and the runs under way refer to the tracer. It is collected when
-        # another tracer takes the slot without wrapping it, and that is how we notice.
-        self._tracer = weakref.ref(tracer)
-        self._dropped = weakref.finalize(tracer, _warn)
-        self._dropped.atexit = False
-        _wanted.add(id(self))
+    def __init__(self, mine: ClaimspanTracer) -> None:
+        """Stand for a tracer that is being attached."""
+        self.tracer: Final = mine
 
     @property
     def active(self) -> bool:
-        """Whether our tracer is in Haystack's slot, by itself or under other tracers of ours.
-
-        Also False where a tracer of another package wraps ours, which still captures then.
-        """
-        mine = self._tracer()
-        return mine is not None and mine.capturing and any(mine is ours for ours in _ours())
+        """Whether our tracer is attached, whatever other tracer Haystack has enabled."""
+        return self in _attached
 
     def __call__(self) -> None:
-        """Restore the tracer that was enabled before; a tracer that has replaced ours stays."""
+        """Detach our tracer; the tracer that Haystack has enabled stays."""
         with _lock:
-            self._dropped.detach()
-            _wanted.discard(id(self))
-            mine = self._tracer()
-            if mine is None:
+            # Another package may have taken hold of our methods: they only pass calls on then.
+            self.tracer.capturing = False
+            if not self.active:
                 return
-            # Another package's tracer may wrap ours for good: it then only passes calls on.
-            mine.capturing = False
-            if tracer.actual_tracer is mine:
-                enable_tracing(mine.theirs)
-            for outer in _ours():
-                if outer.theirs is mine:
-                    outer.theirs = mine.theirs
+            was_called = is_called()
+            place = _attached.index(self)
+            for outer in _attached[place + 1 : place + 2]:
+                outer.tracer.theirs = self.tracer.theirs
+            del _attached[place]
+            if was_called:
+                _take_calls()
 
 
-_handles: Final = weakref.WeakKeyDictionary[ClaimspanTracer, Instrumentation]()
+_attached: Final = list[Instrumentation]()
+"""One for each monitor. The last one is called by Haystack, and each calls the one before."""
 
 
 def instrument(
@@ -78,10 +79,9 @@ def instrument(
 ) -> Instrumentation:
     """Capture every pipeline of this process.
 
-    Haystack has one slot for a tracer. Ours takes the slot and passes every call on to the tracer
-    that was there, so call this after everything else that enables tracing. A warning is logged
-    when a later ``enable_tracing`` replaces ours. A monitor is attached once, however often this
-    is called.
+    The tracer that Haystack has enabled hears the same as without us. Another one may be enabled
+    later, or none by ``disable_tracing``: pipelines are captured until this is undone. A monitor is
+    attached once, however often this is called.
 
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
@@ -100,36 +100,30 @@ def instrument(
     """
     monitor = default_monitor(monitor, options)
     with _lock:
-        for ours in _ours():
-            if ours.monitor is monitor and ours.capturing:
-                return _handles[ours]
+        for each in _attached:
+            if each.tracer.monitor is monitor:
+                return each
         capture = open_capture(monitor, HaystackReader(query_key, response_key))
-        mine = ClaimspanTracer(tracer.actual_tracer, monitor, capture)
-        _handles[mine] = Instrumentation(mine)
-        enable_tracing(mine)
-        return _handles[mine]
+        theirs = _attached[-1].tracer if _attached else _Enabled()
+        _attached.append(Instrumentation(ClaimspanTracer(theirs, monitor, capture)))
+        _take_calls()
+        return _attached[-1]
 
 
-def is_capturing() -> bool:
-    """Whether a tracer of ours is in the slot, by itself or wrapping others."""
-    return any(each.capturing for each in _ours())
-
-
-def has_captured() -> bool:
+def is_attached() -> bool:
     """Whether ``instrument`` was called, and was not undone since."""
-    return bool(_wanted)
+    return bool(_attached)
 
 
-def _ours() -> Iterator[ClaimspanTracer]:
-    """Yield our tracers in the slot, the outermost first; there is one for each monitor."""
-    found: Tracer = tracer.actual_tracer
-    while isinstance(found, ClaimspanTracer):
-        yield found
-        found = found.theirs
+def is_called() -> bool:
+    """Whether Haystack calls our tracer; another package may have replaced its methods."""
+    return bool(_attached) and vars(tracer).get("trace") == _attached[-1].tracer.trace
 
 
-def _warn() -> None:
-    _logger.warning(
-        "another tracer has replaced claimspan's in Haystack: queries are no longer captured; "
-        "call claimspan_haystack.instrument() after everything else that enables tracing"
-    )
+def _take_calls() -> None:
+    """Have Haystack call the last tracer of ours, or the methods of the class if there is none."""
+    for name in ("trace", "current_span"):
+        if _attached:
+            setattr(tracer, name, getattr(_attached[-1].tracer, name))
+        else:
+            vars(tracer).pop(name, None)

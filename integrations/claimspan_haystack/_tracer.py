@@ -11,12 +11,27 @@ import contextlib
 from asyncio import CancelledError
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar, Token
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, Literal, TypeGuard, cast
 
 from haystack.tracing.tracer import Span, Tracer
 
-from claimspan_haystack._reader import is_streaming, kind_of, root_name
-from claimspan_tracing.adapters import Capture, Monitor, RunKind, is_suppressed
+from claimspan_haystack._notes import Known, noted
+from claimspan_haystack._operations import (
+    PIPELINE_RUNS,
+    REPLIES_KEY,
+    Operation,
+    is_streaming,
+    kind_of,
+    root_name,
+)
+from claimspan_tracing.adapters import (
+    Capture,
+    Monitor,
+    RunKind,
+    is_mapping,
+    is_suppressed,
+    leave_out,
+)
 
 __all__ = ["ClaimspanTracer"]
 
@@ -24,9 +39,6 @@ _INPUT_TAGS: Final = (".input", ".input_data")
 _OUTPUT_TAGS: Final = (".output", ".output_data")
 """Ends of the tag names under which components, agents, tools and pipelines report their inputs and
 outputs, such as ``haystack.component.output`` and ``haystack.pipeline.output_data``."""
-
-PIPELINE_RUNS: Final = ("haystack.pipeline.run", "haystack.async_pipeline.run")
-"""Operations of a whole pipeline; the second is that of ``AsyncPipeline`` before Haystack 3."""
 
 METADATA_TAG: Final = "haystack.pipeline.metadata"
 
@@ -36,10 +48,11 @@ class Step:
 
     def __init__(self, operation: str, tags: Mapping[str, Any], parent: Step | None) -> None:
         """Note an operation that starts with some tags."""
-        self.id = object()
+        self.id = Operation.of(operation, tags)
         self.operation = operation
-        self.tags = tags
         self.parent = parent
+        self.known: Known = parent.known if parent else {}
+        """What the whole tree has noted."""
         self.inputs: object = None
         self.outputs: object = None
         self.is_suppressed: bool = parent.is_suppressed if parent else is_suppressed()
@@ -48,32 +61,36 @@ class Step:
         Inherited from the parent and not asked again: components such as ``LLMMetadataExtractor``
         run model calls in threads without the caller's context, and pass only the parent span.
         """
-        self.generates = False
-        """Whether a generator ran inside the operation."""
+        self.inside: Literal["", "called", "replied"] = ""
+        """Whether a generator ran inside the operation, and whether its reply was reported."""
         for key, value in tags.items():
             self.note(key, value)
 
     def note(self, key: str, value: object) -> None:
-        """Keep a tag that reports inputs or outputs, by reference; ignore any other."""
+        """Keep inputs as they are now, and outputs until the operation ends; ignore other tags."""
         if key.endswith(_INPUT_TAGS):
-            self.inputs = value
+            self.inputs = noted(value, self.known)
         elif key.endswith(_OUTPUT_TAGS):
+            # Haystack before 2.24 reports the outputs of a pipeline first, and fills them later.
             self.outputs = value
 
     def settle(self) -> RunKind:
-        """Return what the operation did, now that its outputs are known.
+        """Keep the outputs as they are now, and return what the operation did.
 
         Called once, when the operation ends: inner operations end before outer ones.
         """
-        kind = kind_of(self.operation, self.tags, self.inputs, self.outputs)
+        self.outputs = noted(self.outputs, self.known)
+        kind = kind_of(self.id, self.inputs, self.outputs)
         if kind is RunKind.GENERATOR:
-            # A component such as ``FallbackChatGenerator`` returns replies that a generator inside
-            # it made. That one counts, or the model call would be reported twice.
-            if self.generates:
+            # A component such as a whole pipeline returns replies that a generator inside it made.
+            # That one counts, or the model call would be reported twice. The call inside of a
+            # ``FallbackChatGenerator`` is reported without its reply, so that there it does not.
+            if self.inside == "replied" or (self.inside and self.outputs is None):
                 return RunKind.CHAIN
+            replied = is_mapping(self.outputs) and REPLIES_KEY in self.outputs
             step = self.parent
             while step is not None:
-                step.generates = True
+                step.inside = "replied" if replied else step.inside or "called"
                 step = step.parent
         return kind
 
@@ -85,6 +102,9 @@ _current: Final[ContextVar[Mapping[Capture, Step]]] = ContextVar("claimspan_hays
 in the context of whoever reads the generator. Haystack passes the pipeline's span as the parent of
 its components, so it is not needed here.
 """
+
+# A query of another framework that begins in a component would keep what the component was given.
+leave_out(cast(ContextVar[object], _current), {})
 
 
 class ClaimspanSpan(Span):
@@ -126,11 +146,15 @@ class ClaimspanSpan(Span):
         return self.theirs.get_correlation_data_for_logs()
 
     def __getattr__(self, name: str) -> Any:
-        return _attribute(self, name)
+        # What Haystack's interface lacks. ``copy`` and ``pickle`` ask an object that has no
+        # ``theirs`` yet for special methods.
+        if name == "theirs" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.theirs, name)
 
 
 class ClaimspanTracer(Tracer):
-    """Reports every operation to a capture, and wraps the tracer that was enabled before."""
+    """Reports every operation to a capture, and passes it on to Haystack's tracer."""
 
     def __init__(self, theirs: Tracer, monitor: Monitor, capture: Capture) -> None:
         """Wrap a tracer."""
@@ -138,7 +162,7 @@ class ClaimspanTracer(Tracer):
         self.monitor = monitor
         self.capture = capture
         self.capturing = True
-        """False after ``undo``, where another package's tracer still wraps this one."""
+        """False after ``undo``, where another package still calls this one."""
 
     @contextlib.contextmanager
     def trace(
@@ -174,9 +198,6 @@ class ClaimspanTracer(Tracer):
                 return ClaimspanSpan(inner, step, self.capture)
         return inner
 
-    def __getattr__(self, name: str) -> Any:
-        return _attribute(self, name)
-
     def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
         with self.capture.guard:
             step = Step(operation, tags, self._parent(parent_span))
@@ -188,7 +209,7 @@ class ClaimspanTracer(Tracer):
                 step.id,
                 parent_id,
                 RunKind.CHAIN,
-                root_name(operation, tags),
+                root_name(step.id, tags),
                 step.inputs,
                 metadata,
             )
@@ -236,11 +257,3 @@ class ClaimspanTracer(Tracer):
             # is an abandoned stream, not a cancelled task.
             error = GeneratorExit()
         self.capture.fail(step.id, error, inputs=step.inputs, kind=kind)
-
-
-def _attribute(wrapper: ClaimspanSpan | ClaimspanTracer, name: str) -> Any:
-    """Return an attribute of the wrapped object that Haystack's interface lacks, like ``flush``."""
-    # ``copy`` and ``pickle`` ask an object that has no ``theirs`` yet for special methods.
-    if name == "theirs" or name.startswith("__"):
-        raise AttributeError(name)
-    return getattr(wrapper.theirs, name)

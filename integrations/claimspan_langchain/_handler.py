@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from typing import Any, Final, Unpack
+from contextvars import ContextVar
+from typing import Any, Final, Unpack, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -25,6 +26,7 @@ from claimspan_tracing.adapters import (
     MonitorOptions,
     RunKind,
     default_monitor,
+    leave_out,
     open_capture,
 )
 
@@ -34,6 +36,10 @@ EVENT_STREAM: Final = "ls_event_stream"
 """Key in the metadata of a root that ``astream_events`` runs. Internal, as all that begin so."""
 
 _Serialized = dict[str, Any] | None
+
+# A node of LangGraph runs with a config that holds the graph's loop. A query of another framework
+# that begins in the node would keep it, with all of its state.
+leave_out(cast(ContextVar[object], var_child_runnable_config), None)
 
 
 class ClaimspanCallbackHandler(BaseCallbackHandler):

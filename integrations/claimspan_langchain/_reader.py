@@ -190,11 +190,11 @@ class LangChainReader:
         """Whether the graph waits for a person, or the task was cancelled."""
         if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
             return True
-        if isinstance(root.error, asyncio.CancelledError):
+        if root.failed_with(asyncio.CancelledError):
             return True
         # In a stream the output lacks the key, and only the waiting node fails.
         runs = root.tree.runs
-        waits = [run.end or 0 for run in runs if type(run.error).__name__ == INTERRUPT_NAME]
+        waits = [r.end or 0 for r in runs if r.error and r.error.__name__ == INTERRUPT_NAME]
         # A root that resumes its graph itself goes on after that.
         return bool(waits) and all(run.start <= max(waits) for run in runs)
 

@@ -170,7 +170,7 @@ class LlamaIndexReader:
 
     def interrupted(self, root: Run) -> bool:
         """Whether the task was cancelled, or the workflow through its handler."""
-        return isinstance(root.error, asyncio.CancelledError)
+        return root.failed_with(asyncio.CancelledError)
 
 
 def _last_completion(root: Run) -> str:

@@ -33,4 +33,4 @@ def reject_attempts(retrying: Run) -> None:
     for run in retrying.tree.runs:
         is_attempt = run.parent is retrying and run.error is None
         if is_attempt and isinstance(run.inputs, Call) and not run.inputs.is_beside:
-            run.error = RejectedAnswerError("the engine asked again")
+            run.error = RejectedAnswerError

@@ -6,7 +6,6 @@ import logging
 import sys
 import threading
 import time
-from contextvars import copy_context
 from typing import Final, Unpack
 
 from opentelemetry.context import Context
@@ -30,6 +29,7 @@ from claimspan_tracing.adapters import (
     is_suppressed,
     is_suppressed_by_us,
     processors_of,
+    request_context,
     submit_ended,
     wait_until_idle,
     warn_of_no_exporter,
@@ -239,7 +239,7 @@ def _tree(
 ) -> RunTree:
     """Return the spans as runs, the root first. A span whose parent is missing is put below it."""
     # The root has ended: a span that does not record stands for it, and carries its ids.
-    tree = RunTree(NonRecordingSpan(context), reader, copy_context())
+    tree = RunTree(NonRecordingSpan(context), reader, request_context())
     ordered = sorted(family, key=lambda member: (member is not root, member.start_time or 0))
     by_id: dict[int, Run] = {}
     for member in ordered:
@@ -272,7 +272,7 @@ def _run(span: ReadableSpan, tree: RunTree, parent: Run | None) -> Run:
         end=span.end_time,
         outputs=span.attributes or {},
         # The exception itself is gone; only that the run failed is still known.
-        error=None if span.status.is_ok else RuntimeError(),
+        error=None if span.status.is_ok else RuntimeError,
         span_id=context.span_id if (context := span.get_span_context()) else 0,
     )
 

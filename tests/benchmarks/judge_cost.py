@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -168,7 +168,7 @@ async def malformed(url: str, records: list[RagRecord]) -> str:
     )
 
 
-def moved(good: list[Evaluation], bad: list[Evaluation]) -> int:
+def moved(good: Sequence[Evaluation], bad: Sequence[Evaluation]) -> int:
     """Number of scores that differ."""
     pairs = zip(good, bad, strict=True)
     return sum(a.metrics[name] != b.metrics[name] for a, b in pairs for name in b.metrics)

@@ -186,6 +186,27 @@ def test_a_plug_in_that_misses_an_extra_says_so_itself(tmp_path: Path) -> None:
     assert errors(done) == ["claimspan: 'a' is not installed: pip install 'claimspan[b]'"]
 
 
+def test_where_the_demo_is_not_installed_one_line_says_where_it_is(tmp_path: Path) -> None:
+    # What an installed wheel is: the entry point is there, and the package is not.
+    hide = "import sys\nsys.meta_path.insert(0, Hidden())\n"
+    finder = (
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        import sys\n"
+        "        sys.path[:] = [each for each in sys.path if not each.endswith('/examples')]\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(finder + hide, encoding="utf-8")
+
+    done = claimspan("demo", path=tmp_path)
+
+    assert done.returncode == 2
+    assert errors(done) == [
+        "claimspan: the demo is not in the installed package: run `make demo` in the source"
+    ]
+    assert "  demo " not in claimspan("--help", path=tmp_path).stdout
+    assert "  demo " in claimspan("--help").stdout
+
+
 def test_without_typer_the_options_work_and_a_command_names_the_extra(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ImportError('no typer here')", encoding="utf-8")
 

@@ -178,13 +178,26 @@ def test_a_judge_for_workers_is_refused_as_they_have_one(records: Path) -> None:
     assert "--judge and --celery do not go together" in str(result.exception)
 
 
+@pytest.mark.parametrize("output", ["out.jsonl", "out.json"])
+def test_an_answer_that_is_a_number_is_evaluated_and_gone_on_with(
+    tmp_path: Path, output: str
+) -> None:
+    row = {"query": "How many?", "answer": 42, "gt_answer": 42.0, "contexts": ["There are 42."]}
+    (tmp_path / "in.json").write_text(json.dumps([row]))
+    arguments = (str(tmp_path / "in.json"), "-o", str(tmp_path / output), "--json")
+
+    for _ in range(2):
+        means = json.loads(run("evaluate", *arguments))["metrics"]
+        assert (means["faithfulness"]["mean"], means["recall"]["mean"]) == (1.0, 1.0)
+
+
 # --- files with rows that are no records ---
 
 
 def half_broken(path: Path) -> Path:
     """A file with a byte order mark and CRLF, with four columns missing and half its rows bad."""
     good = json.dumps({"query": "Where is it?", "response": "It is in Paris."})
-    lines = [good, '{"query": "torn', "", good, '{"query": "q"}', good, "[]", '{"response": 7}']
+    lines = [good, '{"query": "torn', "", good, '{"query": "q"}', good, "[]", '{"response": []}']
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
     return path
 
@@ -202,7 +215,7 @@ def test_the_rest_of_a_broken_file_is_evaluated_and_every_line_accounted_for(
         "not JSON": {"count": 1, "first_lines": [2]},
         "response is missing": {"count": 1, "first_lines": [5]},
         "not a JSON object": {"count": 1, "first_lines": [7]},
-        "query is missing, response is not a text": {"count": 1, "first_lines": [8]},
+        "query is missing, response is a list, not a text": {"count": 1, "first_lines": [8]},
     }
     assert file["missing"] == {"chunks": 3, "ground_truth": 3, "id": 3, "metadata": 3}
     assert "faithfulness" in file["not_computed"]["chunks"]

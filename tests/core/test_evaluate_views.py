@@ -109,7 +109,8 @@ def test_without_o_no_results_stay_behind(
         (["--csv", "missing/t.csv"], "does not exist"),
         (["--csv", "records.jsonl"], "another file of this run"),
         (["-o", "r.jsonl", "--report", "r.jsonl"], "another file of this run"),
-        (["--csv", "one", "--report", "one"], "a path of its own"),
+        (["--csv", "one", "--report", "one"], "--csv and --report are one file"),
+        (["--parquet", "records.jsonl"], "another file of this run"),
         (["-o", "r.json", "--csv", "t.csv"], "RAGChecker"),
     ],
 )

@@ -526,7 +526,7 @@ def test_a_record_that_fails_does_not_stop_the_others() -> None:
 
 
 def test_no_records_give_no_evaluations() -> None:
-    assert evaluate_many([], judge=ScriptedJudge()) == []
+    assert list(evaluate_many([], judge=ScriptedJudge())) == []
 
 
 async def test_many_records_are_capped_and_zeroed_as_one_is() -> None:

@@ -418,6 +418,26 @@ def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
     assert PRIVATE not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("written", "text"), [("42", "42"), ("3.5", "3.5"), ("true", "true"), ("false", "false")]
+)
+def test_a_ground_truth_may_be_a_number_or_a_boolean(
+    tmp_path: Path, written: str, text: str
+) -> None:
+    path = write(tmp_path / "golden.jsonl", f'{{"query": "q", "ground_truth": {written}}}')
+
+    match = GroundTruth(path).find_known("q")
+
+    assert match is not None
+    assert match.text == text
+
+
+def test_the_nan_of_a_data_frame_waits_to_be_filled_in(tmp_path: Path) -> None:
+    path = write(tmp_path / "golden.jsonl", '{"query": "q", "ground_truth": NaN}')
+
+    assert GroundTruth(path).find_known("q") is None
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(GroundTruthError, match=r"absent\.jsonl' \(FileNotFoundError\)"):
         GroundTruth(tmp_path / "absent.jsonl")

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from claimspan import Evaluation, RagRecord
+from claimspan import Evaluations, RagRecord
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.files.record_files import read_records
 from claimspan.judges import OpenAIJudge
@@ -54,7 +54,7 @@ def shortened(record: RagRecord) -> RagRecord:
 
 async def evaluate_all(
     records: list[RagRecord], url: str, extraction: Extraction, chunks_per_call: int = 10
-) -> list[Evaluation]:
+) -> Evaluations:
     judge = OpenAIJudge(
         MODEL_NAME,
         base_url=url,

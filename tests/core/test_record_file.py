@@ -70,6 +70,48 @@ def test_the_columns_of_ragas_are_understood(tmp_path: Path) -> None:
     assert [chunk.text for chunk in record.chunks] == ["t"]
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [("42", "42"), ("3.5", "3.5"), ("-1e21", "-1e+21"), ("true", "true"), ("false", "false")],
+)
+def test_a_number_or_a_boolean_is_an_answer_and_a_ground_truth(
+    tmp_path: Path, written: str, text: str
+) -> None:
+    line = f'{{"query": "q", "response": {written}, "ground_truth": {written}}}'
+
+    (record,) = read_records(write(tmp_path / "records.jsonl", line))
+    (of_list,) = read_records(write(tmp_path / "records.json", f"[{line}]"))
+
+    assert (record.response, record.ground_truth) == (text, text)
+    assert of_list == record
+
+
+@pytest.mark.parametrize(
+    ("field", "written", "reason"),
+    [
+        ("ground_truth", '["a", "b"]', "ground_truth is a list, not a text"),
+        ("gt_answer", '{"text": "a"}', "ground_truth is an object, not a text"),
+        ("answer", "[1]", "response is a list, not a text"),
+        ("query", "7", "query is not a text"),
+        ("ground_truth", "Infinity", "ground_truth is not a text"),
+    ],
+)
+def test_what_no_single_text_stands_for_is_refused(
+    tmp_path: Path, field: str, written: str, reason: str
+) -> None:
+    row = {"query": "q", "answer": "r"} | {field: json.loads(written)}
+
+    with pytest.raises(FileError, match=reason):
+        read_records(write(tmp_path / "records.jsonl", json.dumps(row)))
+
+
+def test_the_nan_of_a_data_frame_is_an_absent_ground_truth(tmp_path: Path) -> None:
+    row = {**ROW, "ground_truth": float("nan")}
+
+    (record,) = read_records(write(tmp_path / "records.jsonl", json.dumps(row)))
+    assert record.ground_truth is None
+
+
 def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     chunk = Chunk(id="a", text="t", score=0.5, metadata={"page": 3})
     record = RagRecord(query="q", response="r", chunks=(chunk,), metadata={"tenant": "x"})
@@ -84,7 +126,7 @@ def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         (f'{{"{PRIVATE}', "line 2: not JSON; write one record with query and response"),
         (f'["{PRIVATE}"]', "line 2: not a JSON object"),
         (f'{{"query": "{PRIVATE}"}}', "line 2: response is missing; write one record with"),
-        (f'{{"query": ["{PRIVATE}"], "response": "r"}}', "line 2: query is not a text"),
+        (f'{{"query": ["{PRIVATE}"], "response": "r"}}', "line 2: query is a list, not a text"),
     ],
 )
 def test_a_bad_line_is_refused_and_named(tmp_path: Path, bad: str, message: str) -> None:

@@ -146,11 +146,11 @@ def test_what_another_tracer_raises_is_its_own(
     make_monitor: MonitorFactory, instrumented: bool
 ) -> None:
     enable_tracing(Broken())
-    if instrumented:
-        claimspan_haystack.instrument(make_monitor())
+    undo = claimspan_haystack.instrument(make_monitor()) if instrumented else disable_tracing
 
     with pytest.raises(ZeroDivisionError):
         rag_pipeline().run(DATA)
+    undo()
 
 
 @component

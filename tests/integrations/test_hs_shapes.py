@@ -328,8 +328,8 @@ def test_an_agent_that_looks_up_twice(monitor: Monitor, spans: Spans, keeps: boo
         assert [each[0] for each in found_ids(spans)] == ["doc-first", "doc-second"]
         asked = [attributes(s)["gen_ai.retrieval.query.text"] for s in spans.of_kind("RETRIEVER")]
         assert sorted(map(str, asked)) == ["first", "second"]
-    expected = "evaluated" if TOOLS_HAVE_SPANS or keeps else "no_context"
-    assert root(spans) == (QUERY, answer_to(QUERY), expected)
+    # Where tools have no spans, what they returned stands in the messages of the next prompt.
+    assert root(spans) == (QUERY, answer_to(QUERY), "evaluated")
     assert len(spans.of_kind("LLM")) == 3
     assert len({ids(span).trace_id for span in spans.all}) == 1
 
@@ -352,7 +352,11 @@ def test_an_agent_reads_what_it_was_given_and_what_it_looked_up(
     assert root(spans) == (QUERY, answer_to(QUERY), "evaluated")
     given = (f"Answer to {QUERY}. More on {QUERY}",)
     looked_up = ("Answer to more. More on more", "Something else about more")
-    assert judge.checked[0] == (given + looked_up if TOOLS_HAVE_SPANS else given)
+    if TOOLS_HAVE_SPANS:
+        assert judge.checked[0] == given + looked_up
+    else:
+        assert judge.checked[0][:1] == given
+        assert all(text in judge.checked[0][1] for text in looked_up)
 
 
 def test_an_agent_by_itself(monitor: Monitor, spans: Spans) -> None:

@@ -1,4 +1,4 @@
-"""Haystack's one slot for a tracer: the wrapped tracer keeps working, a later one is noticed."""
+"""Haystack's one slot for a tracer: whatever tracer is enabled hears the same, and we capture."""
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
@@ -14,12 +14,15 @@ from typing import Any
 
 import pytest
 from haystack import Pipeline, component
+from haystack.tracing.logging_tracer import LoggingTracer
 from haystack.tracing.tracer import (
     NullTracer,
+    ProxyTracer,
     Span,
     Tracer,
     disable_tracing,
     enable_tracing,
+    is_tracing_enabled,
     tracer,
 )
 from opentelemetry.sdk.trace import TracerProvider
@@ -27,6 +30,7 @@ from opentelemetry.sdk.trace import TracerProvider
 import claimspan_haystack
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_haystack import ClaimspanConnector
+from claimspan_haystack._slot import is_attached
 from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import default_monitor
 
@@ -112,9 +116,11 @@ class Tagger:
 
 
 @pytest.fixture(autouse=True)
-def empty_slot() -> Iterator[None]:
+def nobody_traces() -> Iterator[None]:
     assert isinstance(tracer.actual_tracer, NullTracer)
+    assert not is_attached()
     yield
+    assert not is_attached()
     disable_tracing()
 
 
@@ -174,17 +180,15 @@ def test_content_is_captured_although_its_switch_is_off(monitor: Monitor, spans:
     assert found["retrieval.documents.0.document.content"] == f"Answer to {QUERY}. More on {QUERY}"
 
 
-def test_what_else_a_tracer_can_do_is_reached_through_us(monitor: Monitor) -> None:
+def test_the_tracer_that_haystack_has_enabled_is_the_same_as_without_us(monitor: Monitor) -> None:
     recorder = Recorder()
-    enable_tracing(recorder)
     undo = claimspan_haystack.instrument(monitor)
+    assert not is_tracing_enabled()
+    enable_tracing(recorder)
 
-    getattr(tracer.actual_tracer, "flush")()  # noqa: B009 - as those who know their tracer write it
-    with pytest.raises(AttributeError):
-        getattr(tracer.actual_tracer, "nonsense")  # noqa: B009 - no checker knows what is inside
+    assert tracer.actual_tracer is recorder
     undo()
-
-    assert recorder.flushed
+    assert tracer.actual_tracer is recorder
 
 
 class OnOpenTelemetry(Tracer):
@@ -258,9 +262,9 @@ def test_instrumenting_twice_captures_once(monitor: Monitor, spans: Spans) -> No
 
 def test_instrumenting_again_after_undoing_captures_again(monitor: Monitor, spans: Spans) -> None:
     claimspan_haystack.instrument(monitor)
-    kept = tracer.actual_tracer
+    kept = tracer.trace
     claimspan_haystack.instrument(monitor)()
-    enable_tracing(kept)  # as one does who puts back what was there before
+    setattr(tracer, "trace", kept)  # noqa: B010 - as one does who puts back what was there before
     run()
     undo = claimspan_haystack.instrument(monitor)
     run()
@@ -288,28 +292,103 @@ def test_two_monitors_each_capture_and_leave_in_any_order(
     produced = [monitor.stats.produced for monitor in monitors]
     assert (produced[first_out], produced[1 - first_out]) == (1, 2)
     assert len(spans.roots) == len(spans.of_kind("RETRIEVER")) == 3
+    assert "trace" not in vars(tracer)
 
 
-@pytest.mark.parametrize("put_out", [lambda: enable_tracing(Recorder()), disable_tracing])
-def test_being_put_out_is_noticed_and_said_once(
-    monitor: Monitor, caplog: pytest.LogCaptureFixture, put_out: Any
+@component
+class Connector:
+    """Enables a tracer as soon as it is made, as the connectors of Haystack's integrations do."""
+
+    def __init__(self, theirs: Tracer) -> None:
+        enable_tracing(theirs)
+
+    @component.output_types(name=str)
+    def run(self) -> dict[str, str]:
+        return {"name": "connector"}
+
+
+@component
+class LateConnector(Connector):
+    """Enables a tracer in its first run."""
+
+    def __init__(self, theirs: Tracer) -> None:
+        self._theirs = theirs
+
+    @component.output_types(name=str)
+    def run(self) -> dict[str, str]:
+        enable_tracing(self._theirs)
+        return {"name": "connector"}
+
+
+@pytest.mark.parametrize("kind", [Connector, LateConnector])
+@pytest.mark.parametrize("theirs", [Recorder, LoggingTracer])
+def test_a_tracer_that_is_enabled_after_us_leaves_us_capturing(
+    monitor: Monitor, spans: Spans, kind: type[Connector], theirs: type[Tracer]
 ) -> None:
     undo = claimspan_haystack.instrument(monitor)
-    with caplog.at_level(logging.WARNING, "claimspan"):
-        run()
-        put_out()
-        gc.collect()
-        run()
-        assert not undo.active
+    pipeline = rag_pipeline()
+    pipeline.add_component("connector", kind(theirs()))
+    for _ in range(2):
+        assert pipeline.run(DATA)["llm"]["replies"][0].text == answer_to(QUERY)
+    assert undo.active
+    undo()
+    assert monitor.flush()
+
+    assert isinstance(tracer.actual_tracer, theirs)
+    assert monitor.stats.evaluated == 2
+    assert len(spans.of_kind("RETRIEVER")) == len(spans.of_kind("LLM")) == 2
+
+
+def test_a_tracer_that_is_enabled_in_a_run_is_told_the_same_as_without_us(
+    monitor: Monitor,
+) -> None:
+    alone, beside = Recorder(), Recorder()
+    for recorder, instrumented in ((alone, False), (beside, True)):
+        undo = claimspan_haystack.instrument(monitor) if instrumented else disable_tracing
+        pipeline = rag_pipeline()
+        pipeline.add_component("connector", LateConnector(recorder))
+        for _ in range(2):
+            pipeline.run(DATA)
         undo()
 
+    assert beside.told() == alone.told() != []
+
+
+def test_disabling_other_tracers_leaves_us_capturing_until_we_are_undone(monitor: Monitor) -> None:
+    enable_tracing(Recorder())
+    undo = claimspan_haystack.instrument(monitor)
+    disable_tracing()
+    run()
+    undo()
+    run()
     assert monitor.flush()
-    assert monitor.stats.produced == 1
-    (said,) = [record.message for record in caplog.records if record.name == "claimspan"]
-    assert "no longer captured" in said
+
+    assert monitor.stats.evaluated == 1
+    assert "trace" not in vars(tracer)
+    assert "current_span" not in vars(tracer)
 
 
-def test_being_wrapped_or_undone_is_nothing_to_warn_of(
+def test_a_patch_of_haystacks_tracer_is_called_with_us_as_without(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undo = claimspan_haystack.instrument(monitor)
+    called: list[str] = []
+    trace = ProxyTracer.trace
+
+    def noted(self: ProxyTracer, operation_name: str, **more: Any) -> Any:
+        called.append(operation_name)
+        return trace(self, operation_name, **more)
+
+    monkeypatch.setattr(ProxyTracer, "trace", noted)
+    run()
+    undo()
+    assert monitor.flush()
+
+    assert "haystack.pipeline.run" in called
+    assert monitor.stats.evaluated == 1
+
+
+def test_a_wrapper_around_the_enabled_tracer_is_nothing_to_warn_of(
     monitor: Monitor, spans: Spans, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Wrapper(Recorder):

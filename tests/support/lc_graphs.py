@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypedDict, cast
 
 from langchain.agents import create_agent
@@ -26,6 +26,7 @@ __all__ = [
     "Graph",
     "agent",
     "artifact_tool",
+    "graph_of",
     "interrupted_graph",
     "messages_graph",
     "resume",
@@ -78,6 +79,18 @@ def unreported_graph() -> Graph:
     builder = StateGraph(_State)
     builder.add_sequence([retrieve, generate])
     builder.add_edge(START, "retrieve")
+    return cast(Graph, builder.compile())
+
+
+def graph_of(ask: Callable[[str], str]) -> Graph:
+    """Answers in one node, by a function."""
+
+    def answer(state: _State) -> dict[str, object]:
+        return {"answer": ask(state["question"])}
+
+    builder = StateGraph(_State)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "answer")
     return cast(Graph, builder.compile())
 
 

@@ -46,7 +46,7 @@ def answered(capture: Capture, below: Callable[[Hashable], None]) -> None:
     capture.start(root, None, RunKind.CHAIN, "chain", QUERY)
     one_run(capture, RunKind.RETRIEVER, root, QUERY, [Document(page_content="The tower stands.")])
     below(root)
-    capture.end(root, "The tower stands.")
+    capture.end(root, "It stands.")
 
 
 def test_runs_beyond_the_bound_of_one_query_are_counted_and_not_kept(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from haystack.tracing.tracer import NullTracer, disable_tracing, enable_tracing
+from haystack.tracing.tracer import NullTracer, enable_tracing, tracer
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from claimspan import Claim, VerdictMatrix
 from claimspan.errors import JudgeUnavailableError
-from claimspan_haystack import instrument
+from claimspan_haystack import Instrumentation, instrument
 from claimspan_haystack.checks import check_slot
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_openinference import ClaimspanSpanProcessor
@@ -33,8 +33,8 @@ from support import ScriptedJudge
 
 @pytest.fixture(autouse=True)
 def _no_tracer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # pytest uses it
-    """What other tests have attached to Haystack, and another tracer has replaced, is not told."""
-    monkeypatch.setattr("claimspan_haystack._slot._wanted", set[int]())
+    """What other tests have attached to Haystack is not told."""
+    monkeypatch.setattr("claimspan_haystack._slot._attached", list[Instrumentation]())
 
 
 def provider(*, sampler: object = None) -> TracerProvider:
@@ -229,18 +229,20 @@ def test_variables_that_keep_spans_back_are_named(
     assert variable in found.found
 
 
-def test_another_tracer_in_the_slot_of_haystack_is_a_failure_until_ours_is_undone() -> None:
-    disable_tracing()
+def test_replaced_methods_of_haystacks_tracer_are_a_failure_until_ours_is_undone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     undo = instrument(Monitor(tracer_provider=provider()))
     try:
         assert [each.state for each in check_slot()] == ["ok"]
         enable_tracing(NullTracer())
+        assert [each.state for each in check_slot()] == ["ok"]
+        monkeypatch.setattr(tracer, "trace", NullTracer().trace)
         (found,) = check_slot()
         assert found.state == "failed"
-        assert "NullTracer" in found.found
+        assert "another package" in found.found
     finally:
         undo()
-        disable_tracing()
     assert list(check_slot()) == []
 
 

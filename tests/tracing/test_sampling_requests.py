@@ -304,7 +304,7 @@ def monitor_spans(monitor: Monitor, factory: MonitorFactory, metadata: str = "{}
     tracer = factory.provider.get_tracer("somebody else's instrumentation")
     with tracer.start_as_current_span("chain") as root:
         root.set_attributes({"openinference.span.kind": "CHAIN", "input.value": "q"})
-        root.set_attributes({"output.value": "A text.", "metadata": metadata})
+        root.set_attributes({"output.value": "It is a short one.", "metadata": metadata})
         with tracer.start_as_current_span("retriever") as span:
             span.set_attribute("openinference.span.kind", "RETRIEVER")
             span.set_attribute("input.value", "q")

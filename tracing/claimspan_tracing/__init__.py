@@ -26,7 +26,7 @@ from claimspan_tracing.decide.throttle import Throttle
 from claimspan_tracing.export.providers import configure
 from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.job import Job, Outcome
-from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.monitor import CapturedRecord, Monitor
 from claimspan_tracing.observed import ObservedRecord, current_record
 from claimspan_tracing.observing import observe
 from claimspan_tracing.redact.pii import PiiRedactor
@@ -38,6 +38,7 @@ __all__ = [
     "AlertEvent",
     "AlertState",
     "Budget",
+    "CapturedRecord",
     "Condition",
     "Decision",
     "Diagnosis",

@@ -14,6 +14,7 @@ from claimspan.errors import ConfigError
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
+from claimspan_tracing.capture.request import leave_out, request_context
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.deliver.backend_writer import BackendWriter
 from claimspan_tracing.deliver.delivery import Delivery
@@ -88,8 +89,10 @@ __all__ = [
     "is_suppressed",
     "is_suppressed_by_us",
     "join_bounded",
+    "leave_out",
     "open_capture",
     "processors_of",
+    "request_context",
     "run_suppressed",
     "sdk_provider",
     "submit_ended",

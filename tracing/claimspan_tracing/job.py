@@ -228,8 +228,10 @@ class Job:
     """The outermost retriever and generator runs, in the order of their start."""
 
     context_source: Literal["prompt", "last_documents", "retriever", ""] = ""
-    """How it is known that the generator read the record's chunks, as
-    ``claimspan.context.source``; empty without chunks."""
+    """How it is known what was read, as ``claimspan.context.source``; empty without chunks."""
+
+    chunks_found: int = 0
+    """Number of chunks that the generator read, before any was cut off; 0 where nobody counted."""
 
     rewritten: str = ""
     """What the retriever was asked whose chunks were read; empty where that is the query."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from opentelemetry.trace import SpanContext, TracerProvider
@@ -21,7 +22,13 @@ from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import WorkerKind, checked_worker
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
-from claimspan_tracing.engine import Engine, Settings, checked_feedback
+from claimspan_tracing.engine import (
+    CapturedRecord,
+    Engine,
+    Settings,
+    checked_feedback,
+    collected_records,
+)
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.export.whole_values import wants_whole_values
 from claimspan_tracing.health import Diagnosis, diagnose
@@ -49,7 +56,7 @@ from claimspan_tracing.options import (
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink
 
-__all__ = ["EXIT_TIMEOUT", "GroundTruthLike", "Monitor", "MonitorOptions"]
+__all__ = ["EXIT_TIMEOUT", "CapturedRecord", "GroundTruthLike", "Monitor", "MonitorOptions"]
 
 
 class Monitor:
@@ -210,6 +217,18 @@ class Monitor:
         """
         capture = Capture(ObservedReader(), lambda: self.engine)
         return open_record(capture, self.feedback, name=name, inputs=query, metadata=metadata)
+
+    def collect_records(self) -> AbstractContextManager[list[CapturedRecord]]:
+        """Get a handle on each query that starts in a block, whatever framework runs it.
+
+        ``with monitor.collect_records() as records:`` around ``chain.invoke(question, ...)``. Each
+        handle has the ``trace_id`` and the ``span_id`` of the query, and ``feedback(value)`` at any
+        later time. A query is in the list from its start, also while it runs and where it raises.
+        Threads and tasks that take the context along, such as those of ``chain.batch``, add to the
+        same list; requests that are served side by side have lists of their own. Queries whose
+        spans an instrumentor of OpenInference makes are not in it.
+        """
+        return collected_records(self._settings, self.feedback)
 
     def feedback(
         self, value: float, *, trace_id: str | int | SpanContext, span_id: str | int = ""

@@ -136,6 +136,10 @@ _Compare = Annotated[
 _Csv = Annotated[
     Path | None, typer.Option("--csv", help="Table to write: one row a record, with its scores.")
 ]
+_Parquet = Annotated[
+    Path | None,
+    typer.Option("--parquet", help="The same table as a Parquet file; needs claimspan[pandas]."),
+]
 _Report = Annotated[
     Path | None, typer.Option("--report", help="HTML page to write, as claimspan report.")
 ]
@@ -157,6 +161,7 @@ def evaluate_command(
     patience: _Patience = 600.0,
     compare: _Compare = None,
     csv: _Csv = None,
+    parquet: _Parquet = None,
     report: _Report = None,
     progress: _Progress = None,
     as_json: _Json = False,
@@ -170,7 +175,7 @@ def evaluate_command(
         raise ConfigError("--judge and --celery do not go together: the workers have their judge")
     before_and_after = _files_to_compare(compare, output)
     _keep_from_skipped(skipped, file, output, compare)
-    views = Views(csv, report)
+    views = Views(csv, parquet, report)
     views.refuse([file, output, skipped, compare])
     with views.results(output) as results, views.opened() as write_views:
         run = _checked_run(file, results, result_format, undefined, strict=strict, skipped=skipped)

@@ -1,46 +1,48 @@
-"""What ``claimspan evaluate`` leaves to be looked at: a table, and an HTML page."""
+"""What ``claimspan evaluate`` leaves to be looked at: a table in two formats, and an HTML page."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Final, TextIO
 
 from claimspan.cli.evaluate_run import EvaluationRun
 from claimspan.errors import ConfigError
-from claimspan.files.private import is_same_file, replaced_private
+from claimspan.files.private import is_same_file, replaced_private, replaced_private_bytes
 from claimspan.report import render_report
 from claimspan.report.evaluated import entry_of_evaluation
+from claimspan.results.parquet_table import ParquetFormat
 from claimspan.results.result_file import ResultFile
 from claimspan.results.result_table import write_table
 
 __all__ = ["Views"]
 
-_WHAT: Final = {"--csv": "the table", "--report": "the report"}
+_Write = Callable[[ResultFile, EvaluationRun, bool | None], object]
+"""Writes one view of the results of a run; shows its progress as in ``evaluate_many``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The files of ``--csv`` and ``--report``; None where one is not wanted."""
+    """The files of ``--csv``, ``--parquet`` and ``--report``; None where one is not wanted."""
 
     table: Path | None
+    parquet: Path | None
     page: Path | None
 
     @property
     def paths(self) -> dict[str, Path]:
         """Option to path, of those that are wanted."""
-        given = {"--csv": self.table, "--report": self.page}
+        given = {"--csv": self.table, "--parquet": self.parquet, "--report": self.page}
         return {option: path for option, path in given.items() if path is not None}
 
     def refuse(self, others: Sequence[Path | None]) -> None:
         """Refuse to write over a file that the run reads or writes.
 
         Raises:
-            ConfigError: ``--csv`` or ``--report`` is one of the others, or both are one file.
+            ConfigError: One of them is one of the others, or two of them are one file.
         """
         for option, path in self.paths.items():
             if any(is_same_file(path, each) for each in others if each is not None):
@@ -48,8 +50,9 @@ class Views:
                     f"{str(path)!r} is another file of this run, which {option} would replace: "
                     f"give another path with {option}"
                 )
-        if any(is_same_file(*pair) for pair in combinations(self.paths.values(), 2)):
-            raise ConfigError("--csv and --report are one file: give each a path of its own")
+        for (option, path), (other, its_path) in combinations(self.paths.items(), 2):
+            if is_same_file(path, its_path):
+                raise ConfigError(f"{option} and {other} are one file: give each a path of its own")
 
     @contextmanager
     def results(self, output: Path | None) -> Generator[Path | None]:
@@ -77,13 +80,18 @@ class Views:
 
         Raises:
             ConfigError: A file cannot be written. What was there before is unchanged.
+            MissingExtraError: ``--parquet`` is given, and pyarrow is not installed.
         """
         with ExitStack() as stack:
-            files = {
-                option: stack.enter_context(replaced_private(path, what=_WHAT[option]))
-                for option, path in self.paths.items()
-            }
-            yield lambda run, progress: self._write(run, files, progress)
+            writes = list(self._opened(stack))
+
+            def write(run: EvaluationRun, progress: bool | None) -> None:
+                results = self.results_of(run)
+                if results is not None:
+                    for each in writes:
+                        each(results, run, progress)
+
+            yield write
 
     def results_of(self, run: EvaluationRun) -> ResultFile | None:
         """Return the results that the views are made of; None where no view is wanted.
@@ -101,13 +109,22 @@ class Views:
             )
         return run.output.lines
 
-    def _write(self, run: EvaluationRun, files: dict[str, TextIO], progress: bool | None) -> None:
-        results = self.results_of(run)
-        if results is None:
-            return
-        if "--csv" in files:
-            write_table(files["--csv"], results.rows(), run.summary.means)
+    def _opened(self, stack: ExitStack) -> Iterator[_Write]:
+        """Open the files, and yield what writes each."""
+        if self.table is not None:
+            table = stack.enter_context(replaced_private(self.table, what="the table"))
+            yield lambda results, run, _: write_table(table, results.rows(), run.summary.means)
+        if self.parquet is not None:
+            # First, so that nobody waits for a judge where pyarrow is missing.
+            columnar = ParquetFormat()
+            file = stack.enter_context(replaced_private_bytes(self.parquet, what="the table"))
+            yield lambda results, run, _: columnar.write(file, results.rows(), run.summary.means)
         if self.page is not None:
-            entries = [entry_of_evaluation(row.record, row.evaluation) for row in results.rows()]
-            page = render_report(entries, title=self.page.stem, progress=progress)
-            files["--report"].write(page)
+            page, title = replaced_private(self.page, what="the report"), self.page.stem
+            html = stack.enter_context(page)
+            yield lambda results, _, progress: html.write(_page(results, title, progress))
+
+
+def _page(results: ResultFile, title: str, progress: bool | None) -> str:
+    entries = [entry_of_evaluation(row.record, row.evaluation) for row in results.rows()]
+    return render_report(entries, title=title, progress=progress)

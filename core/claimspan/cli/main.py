@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points, version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ClaimspanError, ConfigError, MissingExtraError
@@ -54,6 +55,10 @@ SUMMARIES: Final = {
     "worker": "Run a Celery worker that evaluates records.",
 }
 """The first docstring line of each of our commands, so that `--help` imports none of them."""
+
+_DEMO: Final = "claimspan_demo"
+"""The package of `claimspan demo`. It is in the source tree alone: a wheel with it would put one
+more top-level package into the environment of everybody."""
 
 _INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
@@ -101,19 +106,23 @@ def build_app(name: str | None = None) -> Typer:
     if name is not None and name not in commands:
         called = name.replace(".", " ")
         raise ConfigError(f"there is no command {called!r}: `claimspan --help` lists all commands")
+    if name is not None and not _is_present(commands[name]):
+        # Before typer is looked for: to install that for a command that is not there helps nobody.
+        raise ConfigError("the demo is not in the installed package: run `make demo` in the source")
     try:
         from typer import Typer
     except ImportError as error:
         raise MissingExtraError("typer", "report") from error
     app = Typer(add_completion=False, pretty_exceptions_enable=False)
-    for each in commands if name is None else [name]:
+    present = [each for each, entry in commands.items() if _is_present(entry)]
+    for each in present if name is None else [name]:
         app.command(each)(_load(commands[each]))
     return app
 
 
 def overview() -> str:
     """Write the text of `claimspan --help`: every installed command with its summary."""
-    commands = _installed()
+    commands = {name: entry for name, entry in _installed().items() if _is_present(entry)}
     width = max(map(len, commands), default=0)
     return "\n".join(
         (
@@ -152,6 +161,10 @@ def _run(arguments: Sequence[str]) -> None:
 def _installed() -> dict[str, EntryPoint]:
     found = sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name)
     return {entry.name: entry for entry in found}
+
+
+def _is_present(entry: EntryPoint) -> bool:
+    return _package(entry) != _DEMO or find_spec(_DEMO) is not None
 
 
 def _load(entry: EntryPoint) -> Callable[..., object]:

@@ -20,6 +20,7 @@ from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
+from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.protocol import ClaimLimitedJudge, Judge
@@ -159,7 +160,7 @@ async def aevaluate_many(
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
     budget: Budget | None = None,
-) -> list[Evaluation]:
+) -> Evaluations:
     """Evaluate many records; a judge that fails on one does not stop the others.
 
     Args:
@@ -173,7 +174,7 @@ async def aevaluate_many(
 
     Returns:
         One evaluation per record, in order. Where the judge failed it has no metrics, and its
-        ``error`` says why.
+        ``error`` says why. ``table()`` and ``to_pandas()`` have all of them as a table.
 
     Raises:
         ConfigError: ``concurrency`` or ``max_claims`` is not positive, or ``undefined`` is neither
@@ -195,7 +196,7 @@ async def aevaluate_many(
                 finally:
                     advance()
 
-        return list(await asyncio.gather(*(one(record) for record in records)))
+        return Evaluations(records, await asyncio.gather(*map(one, records)))
 
 
 def evaluate_many(
@@ -207,7 +208,7 @@ def evaluate_many(
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
     budget: Budget | None = None,
-) -> list[Evaluation]:
+) -> Evaluations:
     """Evaluate many records from synchronous code; also where an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate_many``.

@@ -11,6 +11,7 @@ from claimspan.errors import GroundTruthError
 from claimspan.files.csv_rows import csv_rows
 from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
 from claimspan.files.raw_rows import RawRow, SkippedRow
+from claimspan.files.scalars import is_absent, scalar_text
 
 __all__ = [
     "ID_KEYS",
@@ -123,16 +124,15 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
     """Return the first of the fields that is not empty, as a text: ids are often numbers.
 
     Raises:
-        GroundTruthError: It is neither a text nor a number; names the place.
+        GroundTruthError: It is no text, number or boolean; names the place.
     """
     for key in keys:
         value = row.get(key)
         # An empty cell of a spreadsheet is an empty text.
-        if value in (None, ""):
+        if is_absent(value) or value == "":
             continue
-        # Lists and objects are refused rather than printed: their text would be compared with
-        # answers letter by letter.
-        if not isinstance(value, str | int | float):
+        text = scalar_text(value)
+        if not isinstance(text, str):
             raise GroundTruthError(f"{place}: {key} is a {type(value).__name__}; write a text")
-        return str(value)
+        return text
     return None

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TextIO
+from typing import BinaryIO, Final, TextIO
 
 from claimspan.errors import ConfigError
 
@@ -23,6 +23,7 @@ __all__ = [
     "open_private",
     "refuse_special",
     "replaced_private",
+    "replaced_private_bytes",
     "write_private",
 ]
 
@@ -131,14 +132,30 @@ def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
     Raises:
         ConfigError: It cannot be written; says what to do. What was there before is unchanged.
     """
+    with (
+        _replaced(path, what=what) as handle,
+        open(handle, "w", encoding="utf-8", errors="replace") as file,
+    ):
+        yield file
+
+
+@contextmanager
+def replaced_private_bytes(path: Path, *, what: str) -> Generator[BinaryIO]:
+    """As ``replaced_private``, for a file that is no text."""
+    with _replaced(path, what=what) as handle, open(handle, "wb") as file:
+        yield file
+
+
+@contextmanager
+def _replaced(path: Path, *, what: str) -> Generator[int]:
+    """The new file, opened; whoever gets the descriptor closes it within the block."""
     try:
         refuse_special(path)
         # In the same directory, since a file cannot be moved to another disk in one step. Its mode
         # is 0600 from the beginning.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            with open(handle, "w", encoding="utf-8", errors="replace") as file:
-                yield file
+            yield handle
             os.replace(name, path)
         except BaseException:
             # Also after Ctrl-C: half a file with users' texts must not stay behind under a name

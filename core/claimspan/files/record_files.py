@@ -115,7 +115,7 @@ class RecordFile:
         return FileError(
             f"{str(self.path)!r} {self.unit} {row.place}: {row.reason}; write one record with "
             "query and response (texts), chunks (a list) and, where it is known, ground_truth "
-            "(a text)"
+            "(a text or a number)"
         )
 
     @property

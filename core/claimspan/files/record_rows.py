@@ -18,6 +18,7 @@ from pydantic import (
 
 from claimspan.files.raw_rows import RawRow, SkippedRow
 from claimspan.files.recorded import Recorded
+from claimspan.files.scalars import TextOrScalar, is_absent
 from claimspan.records import Chunk, RagRecord
 
 __all__ = ["OPTIONAL", "OTHER_NAMES", "InputRow", "record_row"]
@@ -34,7 +35,6 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
 """RAGChecker's and RAGAS's names, and others that are in use, to ours."""
 
 _WRONG: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("query", "response", "ground_truth"), "is not a text"),
     "chunks": "is not a list of texts or of objects with a text",
     "id": "is neither a text nor a whole number",
     "metadata": "is not an object",
@@ -44,6 +44,9 @@ _WRONG: Final[Mapping[str, str]] = {
     "retrieved2answer": "is not a table of labels",
 }
 """Field to what is wrong where it is there."""
+
+_TEXTS: Final = frozenset({"query", "response", "ground_truth"})
+"""Fields that hold one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class _Row(BaseModel):
             return row
         fields = cast("Mapping[object, object]", row)
         # RAGChecker writes null for everything that is still to be found out.
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in fields.items() if not is_absent(value)}
 
 
 class _Passage(_Row):
@@ -97,14 +100,14 @@ class _Record(_Row):
     """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
 
     query: str = Field(validation_alias=AliasChoices("query", "question", "user_input"))
-    response: str = Field(validation_alias=AliasChoices("response", "answer"))
+    response: TextOrScalar = Field(validation_alias=AliasChoices("response", "answer"))
     chunks: list[_Passage | str] | None = Field(
         default=None,
         validation_alias=AliasChoices(
             "chunks", "retrieved_context", "contexts", "retrieved_contexts"
         ),
     )
-    ground_truth: str | None = Field(
+    ground_truth: TextOrScalar | None = Field(
         default=None, validation_alias=AliasChoices("ground_truth", "gt_answer", "reference")
     )
     id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "query_id"))
@@ -149,16 +152,30 @@ def _known(value: object) -> Mapping[str, object]:
 def _reason(error: ValidationError, whole: str = "not an object") -> str:
     """What is wrong with a row; without its values, which may be private."""
     problems: dict[str, None] = {}
-    for each in error.errors(include_input=False):
+    for each in error.errors():
         given = str(each["loc"][0]) if each["loc"] else ""
         field = OTHER_NAMES.get(given, given)
         # Within a field something else may be missing, such as the text of a chunk.
         is_missing = each["type"] == "missing" and len(each["loc"]) == 1
-        problem = "is missing" if is_missing else _WRONG.get(field, "cannot be used")
+        problem = "is missing" if is_missing else _wrong(field, each["input"])
         # A dict rather than a set: the same problem counts once, and reasons keep one order, by
         # which they are grouped in the account.
         problems[f"{field} {problem}" if field else whole] = None
     return ", ".join(problems)
+
+
+def _wrong(field: str, value: object) -> str:
+    """What is wrong with a field that is there; of its value only the kind."""
+    if field not in _TEXTS:
+        return _WRONG.get(field, "cannot be used")
+    # Files with several right answers have a list here, which no single text stands for.
+    match value:
+        case list():
+            return "is a list, not a text"
+        case dict():
+            return "is an object, not a text"
+        case _:
+            return "is not a text"
 
 
 def _record(valid: _Record) -> RagRecord:

@@ -6,13 +6,10 @@ import csv
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from claimspan.metrics.compute import METRICS
+from claimspan.evaluation.table import Cell, Columns, table_columns, table_row
 from claimspan.results.rows import ResultRow
 
-__all__ = ["write_table"]
-
-_BEFORE: Final = ("index", "id", "query", "response")
-_AFTER: Final = ("abstained", "claims", "undecided_claims", "judge", "cost_usd", "seconds", "error")
+__all__ = ["cells_of", "write_table"]
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula
@@ -30,30 +27,27 @@ def write_table(file: TextIO, rows: Iterable[ResultRow], metrics: Iterable[str])
         rows: The records with their evaluations.
         metrics: Names of the metrics that a record may have beside those of ``METRICS``.
     """
-    others = sorted(set(metrics) - set(METRICS))
-    writer = csv.DictWriter(file, [*_BEFORE, *METRICS, *others, *_AFTER], lineterminator="\n")
+    columns = table_columns(metrics)
+    writer = csv.DictWriter(file, list(columns), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow(_cells(row))
+        writer.writerow({name: _shown(cell) for name, cell in cells_of(row, columns).items()})
 
 
-def _cells(row: ResultRow) -> dict[str, str | float | None]:
-    found = row.evaluation
-    return {
-        "index": row.index,
-        "id": _shown(row.id),
-        "query": _shown(row.record.query),
-        "response": _shown(row.record.response),
-        **row.metrics,
-        "abstained": str(found.abstained).lower(),
-        "claims": len(found.response_claims),
-        "undecided_claims": found.undecided_claims,
-        "judge": _shown(found.judge_name),
-        "cost_usd": found.usage.cost_usd,
-        "seconds": round(found.usage.seconds, 3),
-        "error": _shown(row.error),
-    }
+def cells_of(row: ResultRow, columns: Columns) -> dict[str, Cell]:
+    """Return the cells of a row of results.
+
+    Args:
+        row: The record with its evaluation.
+        columns: Those of ``table_columns``.
+    """
+    found = table_row(row.index, row.record, row.evaluation, columns)
+    # The scores of the row count: a file of results may have metrics that the evaluation lacks.
+    return {**found, **{name: row.metrics[name] for name in columns if name in row.metrics}}
 
 
-def _shown(text: str | None) -> str | None:
-    return f"'{text}" if text is not None and text.startswith(_FORMULA) else text
+def _shown(cell: Cell) -> Cell:
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    is_formula = isinstance(cell, str) and cell.startswith(_FORMULA)
+    return f"'{cell}" if is_formula else cell

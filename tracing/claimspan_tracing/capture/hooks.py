@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Callable, Hashable, Mapping
 from time import monotonic_ns
 from typing import Final, Protocol
@@ -12,6 +11,7 @@ from opentelemetry.trace import INVALID_SPAN, Span
 
 from claimspan_tracing.capture.joining import open_root
 from claimspan_tracing.capture.reader import Reader
+from claimspan_tracing.capture.request import request_context
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.capture.table import MAX_TREE_RUNS, RunTable
 from claimspan_tracing.capture.weight import weigh
@@ -174,7 +174,7 @@ class Capture:
     def fail(
         self,
         run_id: Hashable,
-        error: BaseException,
+        error: BaseException | type[BaseException],
         *,
         inputs: object = None,
         kind: RunKind | None = None,
@@ -183,7 +183,7 @@ class Capture:
 
         Args:
             run_id: The run.
-            error: The exception.
+            error: The exception, or its type. The type alone is kept.
             inputs: What went in, where it is known only now.
             kind: What it was to do, where only its end tells; None keeps what it started as.
         """
@@ -193,7 +193,7 @@ class Capture:
             if run is None:
                 return
             run.end = run.tree.now()
-            run.error = error
+            run.error = error if isinstance(error, type) else type(error)
             run.kind = kind or run.kind
             if inputs is not None:
                 run.inputs = _shallow(inputs)
@@ -213,7 +213,7 @@ class Capture:
             if run is None:
                 return
             errors = [part.error for part in run.tree.runs if part.parent is run and part.error]
-            self.fail(run_id, errors[-1] if errors else asyncio.CancelledError())
+            self.fail(run_id, errors[-1] if errors else asyncio.CancelledError)
 
     def defer_end(self, run_id: Hashable, outputs: object) -> bool:
         """Note that a run has returned while its answer is still being streamed.
@@ -276,8 +276,7 @@ class Capture:
         return None
 
     def _new_tree(self, host: CaptureHost) -> RunTree:
-        # Copying a context takes constant time; the copy is entered where spans are built.
-        tree = RunTree(INVALID_SPAN, self._reader, contextvars.copy_context(), failed=True)
+        tree = RunTree(INVALID_SPAN, self._reader, request_context(), failed=True)
         tree.started, tree.size = tree.now(), TREE_BYTES
         tree.max_bytes = host.table.max_tree_bytes
         # A span processor, a sampler or a provider may raise. Without a tree the runs below would

@@ -65,14 +65,20 @@ class Run:
     outputs: object = None
     """What came out, by reference."""
 
-    error: BaseException | None = None
-    """The exception that ended the run."""
+    # Not the exception: its traceback holds the frames that it went through, and all that is in
+    # them, such as the running loop of a graph.
+    error: type[BaseException] | None = None
+    """Type of the exception that ended the run."""
 
     span_id: int = 0
     """Of the span that somebody else made for the run; 0 where the worker is to make one."""
 
     reader: Reader | None = None
     """Reads the run, where its framework is not that of the tree's root."""
+
+    def failed_with(self, kind: type[BaseException]) -> bool:
+        """Whether an exception of a type, or of one below it, ended the run."""
+        return self.error is not None and issubclass(self.error, kind)
 
     def has_ancestor(self, kind: RunKind) -> bool:
         """Whether any run above this one is of the kind."""
@@ -158,6 +164,7 @@ class RunTree:
             run.inputs = run.outputs = run.error = None
             run.metadata = {}
         self.weighed = set()
+        self.context = Context()
 
     def of_kind(self, kind: RunKind) -> list[Run]:
         """The runs of a kind, in the order of their start."""

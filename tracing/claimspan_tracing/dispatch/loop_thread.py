@@ -93,7 +93,8 @@ class LoopThread:
         with self._lock:
             if self._thread is not None:
                 return
-            loop = asyncio.new_event_loop()
+            # A loop keeps the context that it is made in, here that of the first request.
+            loop = Context().run(asyncio.new_event_loop)
             loop.time = _CLOCK[0]  # type: ignore[method-assign]  # all its timers go by this
             if self._executor is not None:
                 # Here and not on the thread, which the end of a script may outrun.

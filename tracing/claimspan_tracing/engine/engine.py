@@ -17,6 +17,7 @@ from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.engine.collected import note_root
 from claimspan_tracing.engine.feedback import Feedback
 from claimspan_tracing.engine.opening import open_record
 from claimspan_tracing.engine.parts import Parts
@@ -113,7 +114,7 @@ class Engine:
         span = tracer.start_span(
             semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, attributes=BARE_ROOT, start_time=started
         )
-        span.get_span_context()  # a provider that is not the SDK's may return what is no span
+        note_root(span.get_span_context(), self._settings)  # raises for what is no span
         return span
 
     def submit(self, tree: RunTree) -> None:

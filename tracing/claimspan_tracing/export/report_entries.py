@@ -45,7 +45,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         response=job.record.response,
         ground_truth=ground_truth or None,
         chunks=chunks,
-        chunks_left_out=_chunks_left_out(job),
+        chunks_left_out=max(0, job.chunks_found - len(chunks)),
         response_claims=response_claims(chunks, evaluation),
         ground_truth_claims=ground_truth_claims(chunks, evaluation),
         # None, not 0: without an evaluation nothing was decided either.
@@ -63,10 +63,3 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         started=datetime.fromtimestamp(job.started / 1e9, UTC),
         seconds=max(job.ended - job.started, 0) / 1e9,
     )
-
-
-def _chunks_left_out(job: Job) -> int:
-    """Count the chunks beyond ``MAX_CHUNKS``, of one retriever and of all of them together."""
-    kept = {(chunk.id, chunk.text) for run in job.retrievers for chunk in run.chunks}
-    cut_off = sum(run.found - len(run.chunks) for run in job.retrievers)
-    return cut_off + len(kept) - len(job.retrieved)

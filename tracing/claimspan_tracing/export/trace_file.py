@@ -145,16 +145,17 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
     # The root tells the state, but only the carrier has the scores where they came late.
     facts = {**claims, **root.attributes}
     scores = {**_scores(root.attributes), **_scores(claims)}
+    # Generator spans have documents only where the model read others than were retrieved.
+    chunks = _chunks(family, semconv.KIND_LLM, skipped)
+    chunks = chunks or _chunks(family, semconv.KIND_RETRIEVER, skipped)
     return ReportEntry(
         trace_id=root.key[0],
         span_id=root.key[1],
         query=_text(root.attributes, semconv.INPUT_VALUE),
         response=_text(root.attributes, semconv.OUTPUT_VALUE),
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
-        # Generator spans have documents only where the model read others than were retrieved.
-        chunks=_chunks(family, semconv.KIND_LLM, skipped)
-        or _chunks(family, semconv.KIND_RETRIEVER, skipped),
-        chunks_left_out=_chunks_left_out(root, family),
+        chunks=chunks,
+        chunks_left_out=_chunks_left_out(root, len(chunks)),
         response_claims=_claims(claims, semconv.response_claim),
         ground_truth_claims=_claims(claims, semconv.ground_truth_claim),
         claims_left_out=_left_out(facts, _CLAIM_COUNTS, semconv.CLAIMS_RECORDED),
@@ -178,15 +179,10 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
 _CLAIM_COUNTS: Final = (semconv.CLAIMS_RESPONSE, semconv.CLAIMS_GROUND_TRUTH)
 
 
-def _chunks_left_out(root: TraceSpan, family: Iterable[TraceSpan]) -> int:
-    """Count the chunks for which the retriever spans had no room.
-
-    The counts of the root differ for other reasons as well: it counts a chunk that two retrievers
-    found twice, and does not record one that the generator did not read.
-    """
-    counted = [span for span in family if semconv.CHUNKS_COUNT in span.attributes] or [root]
-    names = (semconv.CHUNKS_COUNT,)
-    return sum(_left_out(span.attributes, names, semconv.CHUNKS_RECORDED) for span in counted)
+def _chunks_left_out(root: TraceSpan, shown: int) -> int:
+    """Count the chunks that were read and for which no span had room."""
+    read = _number(root.attributes, semconv.CHUNKS_COUNT) or 0
+    return max(int(read) - shown, 0)
 
 
 def _left_out(attributes: Attributes, counts: Sequence[str], recorded: str) -> int:

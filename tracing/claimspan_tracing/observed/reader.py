@@ -143,7 +143,7 @@ class ObservedReader:
 
     def interrupted(self, root: Run) -> bool:
         """Whether the task was cancelled, or a joined pipeline waits for a person."""
-        if isinstance(root.error, asyncio.CancelledError):
+        if root.failed_with(asyncio.CancelledError):
             return True
         return any(reader.interrupted(run) for run, reader in _joined(root))
 

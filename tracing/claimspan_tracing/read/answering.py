@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Generated", "answering", "gave"]
+__all__ = ["MIN_HANDED_ON", "Generated", "answering", "gave"]
 
 MIN_HANDED_ON: Final = 20
 """Characters of a completion from which on its words in a later prompt are no coincidence."""

@@ -48,7 +48,7 @@ def was_thrown_away(run: Run) -> bool:
     """Whether a run failed or belongs to an attempt that did, which something else made up for."""
     each: Run | None = run
     while each is not None and each.parent is not None:
-        if isinstance(each.error, Exception):
+        if each.failed_with(Exception):
             return True
         each = each.parent
     return False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.read.answering import Generated, answering
+from claimspan_tracing.read.answering import MIN_HANDED_ON, Generated, answering
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
@@ -84,8 +84,13 @@ def find_context(
     found = _named_in_prompt(candidates, generations, answers)
     prompts = _whole(answers)
     if prompts:
-        found += _others_in(prompts, found, candidates.documents())
-        own_words = {query.strip(), *(each.completion.strip() for each in generations)}
+        said = {each.completion.strip() for each in generations}
+        # Beside what a pipeline names, a document that holds what a model has said is the answer to
+        # a part of the question. Where it names nothing, that is a compressed chunk.
+        others = candidates.documents()
+        others = _without(said, others) if candidates.named else others
+        found += _others_in(prompts, found, others)
+        own_words = {query.strip(), *said}
         found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
     if not found and candidates.named is None and candidates.is_by_hand():
         told = [text for each in answers for text in each.told or (each.prompt,)]
@@ -110,6 +115,13 @@ def _named_in_prompt(
     return _read(_whole(generations[:until]), _once(candidates.named))
 
 
+def _without(said: Iterable[str], documents: Iterable[Document]) -> Iterator[Document]:
+    texts = [text for text in said if len(text) >= MIN_HANDED_ON]
+    for document in documents:
+        if not any(text in _text(document) for text in texts):
+            yield document
+
+
 def _others_in(
     prompts: Sequence[str], found: Sequence[Document], documents: Iterable[Document]
 ) -> list[Document]:
@@ -124,7 +136,25 @@ def _others_in(
     ]
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
-    return [part for part in parts if part is not None]
+    rest = [_outside(prompt, found) for prompt in prompts]
+    return [part for part in parts if part is not None and _stands_apart(part, found, rest)]
+
+
+def _outside(prompt: str, found: Sequence[Document]) -> str:
+    for text in sorted(map(_text, found), key=len, reverse=True):
+        prompt = prompt.replace(text, "\0") if text else prompt
+    return prompt
+
+
+def _stands_apart(part: Document, found: Sequence[Document], rest: Sequence[str]) -> bool:
+    """Whether a text is in the prompts by itself, and not within a document that it is a part of.
+
+    Where leaves were merged into their parent, or sentences into a window, that one was read.
+    """
+    text = _text(part)
+    if not any(text in _text(each) for each in found):
+        return True
+    return any(text in each for each in rest)
 
 
 def _longest(found: Sequence[Document]) -> list[Document]:

@@ -5,9 +5,9 @@ After this no framework object is referred to.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
 
@@ -33,7 +33,7 @@ from claimspan_tracing.read.candidates import (
     try_read,
     was_thrown_away,
 )
-from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.context import Candidates, Context, ContextSource, find_context
 from claimspan_tracing.read.result import Result, result_of
 from claimspan_tracing.read.run_reader import ReadRuns, error_type_of, read_runs
 from claimspan_tracing.read.splitting import Split
@@ -49,8 +49,19 @@ are joined."""
 TOOL: Final = "tool"
 """Role of a message that has what a tool returned."""
 
-TOLD: Final = frozenset({"system", "user"})
+TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
+
+
+class _Found(NamedTuple):
+    """What a record is about."""
+
+    query: str
+    response: str
+    chunks: tuple[Chunk, ...]
+    n_chunks: int
+    source: ContextSource
+    result: Result
 
 
 def read_job(
@@ -73,29 +84,18 @@ def read_job(
         capture_content: As ``Job.capture_content``.
         whole_values: As ``Job.whole_values``.
     """
-    root, reader = tree.root, tree.reader
+    root = tree.root
     of = Values(guard, _ended(root), margin, Walk(margin=margin))
     # First, since samplers decide on it: chunks may use up what may be walked.
     metadata = attached_to(tree, of.walk, guard)
     read = read_runs(tree, of)
-    query = of.text(try_read(guard, reader.query, root, None))
-    if several is None:
-        query = query or next((each.query for _, each in read.retrievers), "")
-        response = of.text(try_read(guard, reader.response, root, None))
-    else:
-        response = of.text(join_bounded(several.answers, "\n"))
-    generated = _generated(read.generations)
-    context = _context(tree, read, generated, query, response, guard)
-    chunks = _chunks(context, read, of)
-    result = result_of(tree, generated, chunks, response, guard, read.retrievers)
-    if several is not None:
-        result = Result(Status.SEVERAL_ANSWERS, several.reason)
+    found = _found(tree, read, several, of)
     span = tree.span.get_span_context()
     return Job(
         record=RagRecord(
-            query=query,
-            response=response,
-            chunks=chunks,
+            query=found.query,
+            response=found.response,
+            chunks=found.chunks,
             metadata=metadata,
             id=_record_id(root.metadata, of),
         ),
@@ -109,15 +109,33 @@ def read_job(
         ended=of.ended,
         error_type=error_type_of(root),
         runs=read.kept,
-        context_source=context.source if chunks else "",
-        rewritten=_rewritten(query, read, chunks),
+        context_source=found.source if found.chunks else "",
+        chunks_found=found.n_chunks,
+        rewritten=_rewritten(found.query, read, found.chunks),
         runs_dropped=read.dropped,
-        abstained=has_abstained(response),
-        status=result.status,
-        reason=result.reason,
+        abstained=has_abstained(found.response),
+        status=found.result.status,
+        reason=found.result.reason,
         capture_content=capture_content,
         whole_values=whole_values,
     )
+
+
+def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> _Found:
+    """Find question, answer and chunks, and the state that they lead to."""
+    query = of.text(try_read(of.guard, tree.reader.query, tree.root, None))
+    if several is None:
+        query = query or next((each.query for _, each in read.retrievers), "")
+        response = of.text(try_read(of.guard, tree.reader.response, tree.root, None))
+    else:
+        response = of.text(join_bounded(several.answers, "\n"))
+    generated = _generated(read.generations)
+    context = _context(tree, read, generated, query, response, of.guard)
+    chunks, n_chunks = _chunks(context, read, of)
+    result = result_of(tree, generated, chunks, response, of.guard, read.retrievers)
+    if several is not None:
+        result = Result(Status.SEVERAL_ANSWERS, several.reason)
+    return _Found(query, response, chunks, n_chunks, context.source, result)
 
 
 def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
@@ -126,7 +144,7 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
         Generated(
             bounded(each.prompt, MAX_PROMPT_BYTES),
             bounded(each.completion, MAX_TEXT_BYTES),
-            _texts_of(each, {TOOL}),
+            _texts_of(each, (TOOL,)),
             _texts_of(each, TOLD),
         )
         for run, each in generations
@@ -134,7 +152,7 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
     ]
 
 
-def _texts_of(generation: Generation, roles: Container[object]) -> tuple[str, ...]:
+def _texts_of(generation: Generation, roles: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(bounded(t, MAX_TEXT_BYTES) for role, t in generation.messages if role in roles)
 
 
@@ -166,12 +184,18 @@ def _context(
     return found
 
 
-def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[Chunk, ...]:
-    """The chunks of the record: those that were read, or else all that was retrieved."""
+def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, ...], int]:
+    """The chunks of the record, those that were read or else all that was retrieved; their number.
+
+    The number counts those beyond the bounds as well.
+    """
     if context.documents is not None:
-        return first_chunks(of.chunk(document)[0] for document in context.documents)
+        found = context.documents
+        return first_chunks(of.chunk(document)[0] for document in found), len(found)
     kept = [each for run, each in read.retrievers if not was_thrown_away(run)]
-    return union_of(kept)
+    different = {(chunk.id, chunk.text) for each in kept for chunk in each.chunks}
+    cut_off = sum(each.found - len(each.chunks) for each in kept)
+    return union_of(kept), len(different) + cut_off
 
 
 def _rewritten(query: str, read: ReadRuns, chunks: Sequence[Chunk]) -> str:

@@ -73,7 +73,7 @@ def _unfinished(
     root = tree.root
     # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
     interrupted = try_read(guard, tree.reader.interrupted, root, False)
-    if interrupted or isinstance(root.error, asyncio.CancelledError):
+    if interrupted or root.failed_with(asyncio.CancelledError):
         return Result(Status.INTERRUPTED)
     if root.end is None:
         return Result(Status.ABANDONED, "the run never ended")
@@ -89,7 +89,7 @@ def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str
     """
     root = tree.root
     if root.error is not None:
-        return isinstance(root.error, GeneratorExit)
+        return root.failed_with(GeneratorExit)
     is_running = any(run.end is None for run in tree.of_kind(RunKind.GENERATOR))
     return is_running and not any(gave(each, response) for each in generations)
 

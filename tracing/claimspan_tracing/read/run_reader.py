@@ -63,7 +63,9 @@ def read_runs(tree: RunTree, of: Values) -> ReadRuns:
 def error_type_of(run: Run) -> str:
     """Return the class of the exception that ended a run; empty where it did not fail."""
     # A closed stream and a cancelled task end in a BaseException, and are no errors.
-    return clean(type(run.error).__qualname__) if isinstance(run.error, Exception) else ""
+    if run.error is None or not run.failed_with(Exception):
+        return ""
+    return clean(run.error.__qualname__)
 
 
 def _retrievals(tree: RunTree, of: Values) -> list[tuple[Run, Retrieval]]:

@@ -212,7 +212,7 @@ def _root_attributes(job: Job) -> Attributes:
         | failed
         | {
             semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),
-            semconv.CHUNKS_COUNT: sum(run.found for run in job.retrievers),
+            semconv.CHUNKS_COUNT: max(job.chunks_found, len(record.chunks)),
             semconv.CHUNKS_RECORDED: len(record.chunks),
         }
         | attached_attributes(record.metadata)

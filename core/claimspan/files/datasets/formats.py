@@ -13,6 +13,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from claimspan.files.datasets.item import DatasetItem
+from claimspan.files.scalars import TextOrScalar
 from claimspan.records import Chunk
 
 __all__ = [
@@ -39,7 +40,7 @@ _FINANCEBENCH_METADATA: Final = (
 
 
 def _text(value: object) -> object:
-    """A number as a text: some files store "8.7" as a number, and ids as well."""
+    """A number as a text: some files store ids as numbers."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
@@ -60,7 +61,7 @@ class _Evidence(_Row):
 
 class _FinanceBench(_Row):
     question: str
-    answer: Text
+    answer: TextOrScalar
     financebench_id: Text | None = None
     company: str | None = None
     doc_name: str | None = None
@@ -81,14 +82,14 @@ class _Source(_Row):
 
 class _LegalQa(_Row):
     question: str
-    answer: str
+    answer: TextOrScalar
     id: Text | None = None
     source: _Source
 
 
 class _NqOpen(_Row):
     question: str
-    answer: list[Text]
+    answer: list[TextOrScalar]
     id: Text | None = None
 
 

@@ -1,0 +1,71 @@
+"""Where the prompt of an answer came from, and which documents and texts went into it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from claimspan_haystack._documents import AnyDocument, documents_in
+from claimspan_haystack._generations import replies_below, runs_below
+from claimspan_haystack._operations import TOOL_RUN, operation_of
+from claimspan_haystack._texts import holds_text, nested_parts
+from claimspan_tracing.adapters import Run, RunKind, is_list
+
+__all__ = ["passages_of", "read_documents"]
+
+_EVIDENCE: Final = re.compile(
+    r"(?:^|_)(?:contexts?|documents?|docs?|passages?|chunks?|snippets?|search|results?|sources?"
+    r"|knowledge|facts?|evidences?|windows?|references?|contents?|background)(?:_|$)"
+)
+"""Words in the names of inputs and outputs that hold evidence."""
+
+
+def read_documents(root: Run) -> list[AnyDocument] | None:
+    """Return the documents of the last prompt, or of the last reader, before the answer.
+
+    These are its input documents, or its output documents where a prompt builder drops some
+    and returns the rest. Documents that an agent's tools found later were read as well.
+    """
+    # Prompts inside a retriever are for rewriting the query.
+    runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
+    answers = replies_below(root).answers
+    # Nothing that began after the answer was read for it, such as what a grader is given.
+    until = next((n + 1 for n, run in enumerate(runs) if answers and run is answers[-1]), len(runs))
+    for index in reversed(range(until)):
+        read = _made_into_text(runs[index])
+        if read is not None:
+            later = [run for run in runs[index + 1 : until] if _is_tool(run)]
+            return read + [d for run in later for d in documents_in(run.outputs) or ()]
+    return None
+
+
+def passages_of(run: Run) -> list[str]:
+    """Return the texts among the values of a run whose name says that they are evidence."""
+    found: dict[str, None] = {}
+    for values in (run.inputs, run.outputs):
+        for part in nested_parts(values):
+            for name, value in part.items():
+                if isinstance(name, str) and _EVIDENCE.search(name.lower()):
+                    found.update(dict.fromkeys(_texts(value)))
+    return list(found)
+
+
+def _texts(value: object) -> Iterator[str]:
+    for item in value if is_list(value) else (value,):
+        if isinstance(item, str) and item.strip():
+            yield item
+
+
+def _made_into_text(run: Run) -> list[AnyDocument] | None:
+    """Return the documents that a run made into a text; None where it did no such thing."""
+    read = documents_in(run.inputs)
+    if read is None or not holds_text(run.outputs):
+        return None
+    left = documents_in(run.outputs)
+    return read if left is None else left
+
+
+def _is_tool(run: Run) -> bool:
+    """Whether a run is a retriever that an agent called; the model reads what it found."""
+    return operation_of(run).name == TOOL_RUN and run.kind is RunKind.RETRIEVER
