@@ -1,7 +1,7 @@
 """The span handler and the event handler: report LlamaIndex's spans to the capture, by span id.
 
-The handlers read nothing but what is gone later: a stream that has to be followed, and the nodes
-of a retriever, which post-processors change in place.
+They take the texts of arguments and results, and put something of ours only into streams, which
+have to be followed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -30,8 +30,25 @@ from llama_index_instrumentation.span.base import BaseSpan
 from llama_index_instrumentation.span_handlers.base import BaseSpanHandler
 from pydantic import PrivateAttr
 
-from claimspan_llama_index._reader import Call, LlamaIndexReader, documents_of
-from claimspan_llama_index._streams import StreamedAnswer, afollow, follow, stream_being_read
+from claimspan_llama_index._chats import (
+    WrittenAnswer,
+    answer_of_chat,
+    break_chat,
+    end_of_writing,
+    watch,
+)
+from claimspan_llama_index._origins import BESIDE, is_called_beside
+from claimspan_llama_index._reader import LlamaIndexReader
+from claimspan_llama_index._retries import RETRYING, reject_attempts
+from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
+from claimspan_llama_index._streams import (
+    StreamedAnswer,
+    afollow,
+    answer_of,
+    follow,
+    hold_open,
+    parent_of,
+)
 from claimspan_tracing.adapters import Capture, Document, Monitor, RunKind, open_capture
 
 __all__ = ["EndOfStreams", "SpanHandler"]
@@ -51,6 +68,9 @@ DONE: Final = "WorkflowDone"
 """Name of the exception with which the workflows of llama-index-core 0.12 end a good run. Compared
 by name because newer releases have moved it."""
 
+HOUSEKEEPING: Final = frozenset({"reset"})
+"""Methods of ``PIPELINES`` that answer nothing."""
+
 JOBS: Final = "run_jobs"
 """LlamaIndex's function that runs ``PARTS`` concurrently, and is a span of its own."""
 
@@ -69,13 +89,14 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     _capture: Capture = PrivateAttr()
     _streams: EndOfStreams = PrivateAttr()
     _open: set[str] = PrivateAttr()
+    _beside: set[str] = PrivateAttr()
     _detach: Callable[[], None] | None = PrivateAttr(default=None)
 
     def __init__(self, monitor: Monitor) -> None:
         """Create a handler that reports to a monitor."""
         super().__init__()
         self._monitor = monitor
-        self._open = set()
+        self._open, self._beside = set(), set()
         self._capture = open_capture(monitor, LlamaIndexReader())
         self._streams = EndOfStreams(self._capture)
 
@@ -101,6 +122,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
 
     def _ended(self, id_: str) -> None:
         self._open.discard(id_)
+        self._beside.discard(id_)
         if self._detach is not None and not self._open:
             self._detach()
 
@@ -118,21 +140,36 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         tags: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Report the start of a run, with its arguments by reference."""
+        """Report the start of a run, with the texts of its arguments."""
         capture = self._capture
         with capture.guard:
             # A span id is ``Class.method-uuid``; the dispatcher passes the name nowhere else.
             name = id_.partition("-")[0]
-            kind, may_be_root = _role(type(instance), name)  # type: ignore[arg-type]  # hashable
+            role = _role(type(instance), name)  # type: ignore[arg-type]  # hashable
             # Noted before the look at the switch: whoever turns it off looks at the open spans
             # afterwards, so one of the two sees the other.
             self._open.add(id_)
-            may_be_root = may_be_root and self.capturing
-            # The span of a query ends when its stream is returned, so what the stream calls
-            # while it is read has no parent in LlamaIndex.
-            parent = parent_id or stream_being_read()
-            call = Call(instance, bound_args.arguments)
-            capture.start(id_, parent, kind, name, call, tags, may_be_root=may_be_root)
+            parent_id = parent_of(parent_id)
+            parent = capture.run(parent_id)
+            is_beside = role.is_beside or parent_id in self._beside
+            if not is_beside and role.may_be_called_beside:
+                is_beside = is_called_beside(is_root=parent is None)
+            if is_beside:
+                self._beside.add(id_)
+                if parent is None:
+                    return
+            around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
+            if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
+                reject_attempts(parent)
+            known: Known = around.known if around else {}
+            # A response that the user gets must be seen to be dropped.
+            called = None if isinstance(instance, StreamingAgentChatResponse) else instance
+            arguments = {key: taken(each, known) for key, each in bound_args.arguments.items()}
+            call = Call(called, arguments, known, is_beside)
+            # What an evaluator looks up is no retrieval of the query.
+            kind = RunKind.CHAIN if is_beside and role.kind is RunKind.RETRIEVER else role.kind
+            may_be_root = role.may_be_root and self.capturing
+            capture.start(id_, parent_id, kind, name, call, tags, may_be_root=may_be_root)
 
     def span_exit(
         self,
@@ -152,12 +189,11 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                 case StreamingResponse() | AsyncStreamingResponse():
                     self._follow(id_, result)
                 case StreamingAgentChatResponse() if result.is_writing_to_memory:
-                    self._await_writer(id_, result)
+                    self._watch(id_, result)
                 case StreamingAgentChatResponse():
                     self._follow_chat(id_, result)
-                case _ if _is_stream(result) and isinstance(instance, LLM):
-                    if self._capture.defer_end(id_, ""):
-                        self._fail_if_dropped(id_, result)
+                case _ if _is_stream(result):
+                    self._return_stream(id_, instance, result)
                 # A workflow that its user cancels exits with None. In llama-index-core 0.12 one
                 # that fails does too: the dispatcher reports a failed future that way.
                 case None if isinstance(instance, Workflow) and RUN_OF_WORKFLOW in id_:
@@ -180,62 +216,81 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
             if type(error).__name__ == DONE:
                 self._capture.end(id_, "")
             if isinstance(instance, StreamingAgentChatResponse):
-                self._capture.end_deferred(id_, instance, error)
+                break_chat(instance, self._capture, error)
             self._capture.fail(id_, error)
 
     def _end(self, id_: str, instance: object, result: object) -> None:
         # The exit of ``write_response_to_history``: the writer has read the whole stream.
         if isinstance(instance, StreamingAgentChatResponse):
-            self._capture.end_deferred(id_, instance)
-        if _is_a(type(instance), BaseRetriever):  # type: ignore[arg-type]  # hashable
-            documents: list[Document] = []
-            with self._capture.guard:
-                # Taken now, as post-processors change nodes and scores in place.
-                documents = documents_of(result)
-            result = documents
+            end_of_writing(instance, self._capture)
+        outputs: object = ""
+        with self._capture.guard:
+            outputs = taken(result, self._known(id_))
         # None would mean that the answer is still to come.
-        self._capture.end(id_, "" if result is None else result)
+        self._capture.end(id_, "" if outputs is None else outputs)
+
+    def _known(self, id_: str) -> Known:
+        run = self._capture.run(id_)
+        return run.inputs.known if run and isinstance(run.inputs, Call) else {}
+
+    def _sources(self, id_: str, response: Any) -> list[Document]:
+        return documents_of(taken(response.source_nodes, self._known(id_)))
 
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Replace the stream in the response that the user gets with one that we follow."""
-        answer, stream = StreamedAnswer(response.source_nodes), response.response_gen
-        if not self._capture.defer_end(id_, answer):
+        stream = response.response_gen
+        answer = answer_of(stream, self._capture)
+        if answer is not None:
+            hold_open(answer, id_)
+            return
+        answer = StreamedAnswer(self._capture, self._sources(id_, response))
+        if not hold_open(answer, id_):
             return
         if isinstance(response, AsyncStreamingResponse) and isinstance(stream, AsyncIterator):
-            response.response_gen = afollow(stream, self._capture, id_, answer)
+            response.response_gen = afollow(stream, answer)
         elif isinstance(response, StreamingResponse) and isinstance(stream, Iterator):
-            response.response_gen = follow(stream, self._capture, id_, answer)
+            response.response_gen = follow(stream, answer)
         else:  # a stream of the user's own type is left alone
-            self._capture.end(id_, response)
-            return
-        self._fail_if_dropped(id_, response.response_gen)
+            self._end(id_, None, str(response.response_txt or ""))
 
     def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """Replace the stream of a chat that no writer reads: the user reads the model's own."""
-        answer = StreamedAnswer(response.source_nodes)
-        if not self._capture.defer_end(id_, answer):
+        stream = response.chat_stream or response.achat_stream
+        answer = answer_of(stream, self._capture)
+        if answer is not None:
+            hold_open(answer, id_)
+            return
+        answer = StreamedAnswer(self._capture, self._sources(id_, response))
+        if not hold_open(answer, id_):
             return
         if response.chat_stream is not None:
-            response.chat_stream = follow(response.chat_stream, self._capture, id_, answer)
-            self._fail_if_dropped(id_, response.chat_stream)
+            response.chat_stream = follow(response.chat_stream, answer)
         elif response.achat_stream is not None:
-            response.achat_stream = afollow(response.achat_stream, self._capture, id_, answer)
-            self._fail_if_dropped(id_, response.achat_stream)
+            response.achat_stream = afollow(response.achat_stream, answer)
         else:
-            self._capture.end(id_, response)
+            self._end(id_, None, response.response)
 
-    def _await_writer(self, id_: str, response: StreamingAgentChatResponse) -> None:
-        """Wait for the thread or task that writes a chat's answer; it may have ended before us."""
-        held = self._capture.defer_end(id_, response)
-        if held and response.exception is not None:
-            self._capture.fail(id_, response.exception)
-        elif held and response.is_done:
-            self._capture.end(id_, response)
+    def _watch(self, id_: str, response: StreamingAgentChatResponse) -> None:
+        """Wait for the thread or task that writes a chat's answer, and for who reads it."""
+        answer = answer_of_chat(response, self._capture)
+        if answer is not None:
+            hold_open(answer, id_)
+            return
+        answer = WrittenAnswer(self._capture, self._sources(id_, response))
+        if hold_open(answer, id_):
+            watch(response, answer)
 
-    def _fail_if_dropped(self, id_: str, stream: object) -> None:
-        """Fail the run when its stream is dropped unread: that runs no line of the generator."""
-        dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
-        dropped.atexit = False  # at exit the monitor ends what is open
+    def _return_stream(self, id_: str, instance: object, stream: object) -> None:
+        answer = answer_of(stream, self._capture)
+        if answer is not None:
+            # The user's own function hands on the stream of an engine.
+            hold_open(answer, id_)
+        elif isinstance(instance, LLM):
+            if self._capture.defer_end(id_, ""):
+                dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
+                dropped.atexit = False
+        else:
+            self._end(id_, instance, stream)
 
     # ``BaseSpanHandler`` calls these from the methods that are overridden above.
 
@@ -269,7 +324,7 @@ class EndOfStreams(BaseEventHandler):
             match event:
                 # The response is None where the stream brought nothing at all.
                 case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
-                    capture.end(event.span_id, event.response)
+                    capture.end(event.span_id, taken(event.response, {}))
                 case ExceptionEvent():
                     capture.fail(event.span_id, event.exception)
                 case _:
@@ -282,22 +337,38 @@ def _is_heard(event: type[BaseEvent]) -> bool:
     return issubclass(event, (LLMChatEndEvent, LLMCompletionEndEvent, ExceptionEvent))
 
 
-@lru_cache(maxsize=1024)
-def _is_a(owner: type[Any], base: type[Any]) -> bool:
-    return issubclass(owner, base)
+class _Role(NamedTuple):
+    """What a method does."""
+
+    kind: RunKind
+
+    may_be_root: bool
+    """Whether a call of it may be a root: where it belongs to one of ``PIPELINES``, or to the
+    user's own code."""
+
+    is_beside: bool
+    """Whether it answers nothing, and nothing does that it calls."""
+
+    may_be_called_beside: bool
+    """Whether evaluators and indices call it as well."""
+
+    is_retry: bool
+    """Whether it is called once more after it has rejected an answer."""
 
 
 @lru_cache(maxsize=1024)
-def _role(owner: type[Any], name: str) -> tuple[RunKind, bool]:
-    """Return what a method does, and whether a call of it may be a root.
-
-    It may where it belongs to one of ``PIPELINES`` or to the user's own code.
-    """
+def _role(owner: type[Any], name: str) -> _Role:
     # Cached, as ``issubclass`` of an abstract class takes longer than the rest of a hook.
-    may_be_root = issubclass(owner, PIPELINES) or not (
-        issubclass(owner, PARTS) or name.startswith(JOBS)
+    method, is_job = name.rpartition(".")[2], name.startswith(JOBS)
+    is_pipeline = issubclass(owner, PIPELINES)
+    return _Role(
+        _kind(owner, method),
+        may_be_root=(is_pipeline or not (issubclass(owner, PARTS) or is_job))
+        and method not in HOUSEKEEPING,
+        is_beside=issubclass(owner, BESIDE),
+        may_be_called_beside=is_pipeline or is_job,
+        is_retry=issubclass(owner, RETRYING),
     )
-    return _kind(owner, name.rpartition(".")[2]), may_be_root
 
 
 def _kind(owner: type[Any], method: str) -> RunKind:

@@ -156,7 +156,9 @@ HOOKS = [
     (SpanHandler, "_end"),
     (_handlers, "documents_of"),
     (_handlers, "_role"),
-    (_handlers, "stream_being_read"),
+    (_handlers, "parent_of"),
+    (_handlers, "taken"),
+    (_handlers, "is_called_beside"),
     *((LlamaIndexReader, name) for name in ("query", "response", "retrieval", "context")),
     *((LlamaIndexReader, name) for name in ("generation", "parts", "interrupted")),
 ]

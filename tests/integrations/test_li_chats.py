@@ -120,12 +120,12 @@ async def test_a_turn_that_breaks_while_it_is_written_is_an_error(
     assert status == "app_error"
 
 
-async def test_an_answer_that_is_written_though_nobody_reads_it_is_evaluated(
+async def test_an_answer_that_is_written_and_that_nobody_reads_is_abandoned(
     attached: Monitor, spans: Spans
 ) -> None:
     chat_engine("condense", Echo(said=SAID)).stream_chat(TURN)
 
-    assert await seen(spans, attached) == (TURN, SAID, "evaluated")
+    assert await seen(spans, attached) == (TURN, "", "abandoned")
 
 
 @pytest.mark.parametrize("mode", MODES)

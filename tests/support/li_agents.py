@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, MessageRole
@@ -20,7 +20,7 @@ from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.tools import QueryEngineTool
+from llama_index.core.tools import AsyncBaseTool, QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from li_pipelines import memory_of
@@ -33,11 +33,34 @@ def tool_of(engine: BaseQueryEngine, name: str) -> QueryEngineTool:
     return QueryEngineTool.from_defaults(engine, name=name, description=name)
 
 
-async def ask_agent(tools: Sequence[QueryEngineTool], question: str, answer: str) -> str:
-    """Run an agent that asks each tool the question in the tool's name, and then answers."""
+async def ask_agent(
+    tools: Sequence[AsyncBaseTool],
+    question: str,
+    answer: str,
+    *,
+    in_workflow: bool = False,
+    structure: Callable[[list[ChatMessage]], dict[str, Any]] | None = None,
+) -> str:
+    """Run an agent that asks each tool the question in the tool's name, and then answers.
+
+    Args:
+        tools: Each is called once, with its own name as ``input``.
+        question: What the user asks.
+        answer: What the agent says in the end.
+        in_workflow: Run it in an ``AgentWorkflow``.
+        structure: Makes a structured answer of the agent's messages.
+    """
     model = _ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
-    agent = FunctionAgent(tools=list(tools), llm=model)
-    return str(await agent.run(user_msg=question, memory=memory_of([])))
+    structured: dict[str, Any] = {"structured_output_fn": structure} if structure else {}
+    agent = FunctionAgent(
+        name="one",
+        description="one",
+        tools=list(tools),
+        llm=model,
+        **structured,
+    )
+    runner = AgentWorkflow(agents=[agent], root_agent="one") if in_workflow else agent
+    return str(await runner.run(user_msg=question, memory=memory_of([])))
 
 
 async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:

@@ -48,6 +48,7 @@ __all__ = [
     "read_async",
     "synthesizer_of",
     "text_of",
+    "word_counter",
 ]
 
 QUESTION = "Query: "
@@ -152,9 +153,13 @@ def synthesizer_of(
         llm=model,
         response_mode=mode,
         streaming=streaming,
-        # Counts words: the default tokenizer takes minutes for a megabyte of one letter.
-        prompt_helper=PromptHelper(10_000_000, tokenizer=str.split),
+        prompt_helper=word_counter(),
     )
+
+
+def word_counter() -> PromptHelper:
+    """Count words: the default tokenizer takes minutes for a megabyte of one letter."""
+    return PromptHelper(10_000_000, tokenizer=str.split)
 
 
 def memory_of(history: list[ChatMessage]) -> ChatMemoryBuffer:

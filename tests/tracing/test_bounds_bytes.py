@@ -29,7 +29,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from claimspan_haystack._reader import HaystackReader
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langchain._reader import LangChainReader
-from claimspan_llama_index._reader import Call, LlamaIndexReader
+from claimspan_llama_index._reader import LlamaIndexReader
+from claimspan_llama_index._snapshots import Call, taken
 from claimspan_tracing.adapters import Reader
 from claimspan_tracing.capture.weight import MAX_ITEMS, weigh
 
@@ -61,11 +62,11 @@ def text(length: int = len(TEXT)) -> str:
         (LangChainReader(), StringPromptValue(text=TEXT)),
         (LangChainReader(), ChatPromptValue(messages=[HumanMessage(TEXT)])),
         (LangChainReader(), LLMResult(generations=[[ChatGeneration(message=AIMessage(TEXT))]])),
-        (LlamaIndexReader(), [NodeWithScore(node=TextNode(text=TEXT))]),
+        (LlamaIndexReader(), taken([NodeWithScore(node=TextNode(text=TEXT))], {})),
         (LlamaIndexReader(), Call(object(), {"query": TEXT})),
-        (LlamaIndexReader(), ChatMessage(content=TEXT)),
-        (LlamaIndexReader(), CompletionResponse(text=TEXT)),
-        (LlamaIndexReader(), Response(response=TEXT)),
+        (LlamaIndexReader(), taken(ChatMessage(content=TEXT), {})),
+        (LlamaIndexReader(), taken(CompletionResponse(text=TEXT), {})),
+        (LlamaIndexReader(), taken(Response(response=TEXT), {})),
         (HaystackReader(), {"documents": [HaystackDocument(content=TEXT)]}),
         (HaystackReader(), {"replies": [HaystackMessage.from_assistant(TEXT)]}),
         (HaystackReader(), {"prompt": TEXT}),

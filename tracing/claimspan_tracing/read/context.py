@@ -131,8 +131,14 @@ def _others_in(
     prompts: Sequence[str], found: Sequence[Document], documents: Iterable[Document]
 ) -> list[Document]:
     """What stands in the prompts beside documents that were found already."""
-    known = {_key(document) for document in found}
-    others = [document for document in _once(documents) if _key(document) not in known]
+    known = [_text(document) for document in found]
+    # A text within one that was found is no second one: a node that was split from it, or put into
+    # it with others.
+    others = [
+        document
+        for document in _once(documents)
+        if not any(_text(document) in text for text in known)
+    ]
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
     parts = _with_reworded(prompts, found, others, parts)

@@ -1,0 +1,261 @@
+"""Takes what a record needs of LlamaIndex's objects, while a hook runs.
+
+Applications change nodes, messages and responses in place after a call: they shorten a text for the
+user interface, clear the sources, append to a history. Strings do not change, so references to them
+are taken, and lists and mappings are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    TextBlock,
+)
+from llama_index.core.base.response.schema import PydanticResponse, Response
+from llama_index.core.chat_engine.types import AgentChatResponse
+from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.schema import (
+    BaseComponent,
+    BaseNode,
+    MetadataMode,
+    NodeWithScore,
+    QueryBundle,
+    TextNode,
+)
+from llama_index.core.tools import ToolOutput
+from llama_index.core.workflow import Event
+from pydantic import BaseModel
+
+from claimspan_tracing.adapters import Document, is_list, is_mapping
+
+__all__ = ["Answer", "Call", "Fields", "Known", "Said", "ToolResult", "documents_of", "taken"]
+
+MAX_DEPTH: Final = 3
+"""How deep lists and mappings are copied: a result holds an event, which holds nodes."""
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None), bytes})
+
+Known = dict[str, Document]
+"""The documents of one query by node id: a node that is handed on unchanged is taken once."""
+
+_Taker = Callable[[Any, Known, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The input of a run: the object whose method was called, and the arguments by name."""
+
+    instance: object
+    arguments: Mapping[str, object]
+
+    known: Known = field(default_factory=dict[str, Document])
+    """Shared by the runs of a query."""
+
+    is_beside: bool = False
+    """Whether the run answers nothing: an evaluator, an index that is built, a memory."""
+
+    def flat(self) -> dict[str, object]:
+        """Return the arguments, with the contents of ``**kwargs`` among them."""
+        named = dict(self.arguments)
+        for value in self.arguments.values():
+            if type(value) is dict:
+                named.update({str(key): item for key, item in value.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType] - whatever it holds
+        return named
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, or what a model has said."""
+
+    role: str
+    text: str
+
+    tokens: tuple[object, object] = (None, None)
+    """Of the prompt and of the completion, where the model's integration passes them on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an engine has returned."""
+
+    said: object
+    """A text, or the fields of a structured answer."""
+
+    sources: Sequence[Document]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool has returned."""
+
+    text: str
+    raw: object
+
+
+class Fields(dict[str, object]):
+    """The fields of an event or of the user's own model."""
+
+
+def taken(value: object, known: Known, depth: int = 0) -> object:
+    """Return a value that nobody else changes.
+
+    Args:
+        value: Argument or result of a run.
+        known: The documents that were taken for the same query; added to.
+        depth: How deep in a result it stands.
+
+    Returns:
+        The value itself where it has no texts that are known to us.
+    """
+    if type(value) in _PLAIN:
+        return value
+    taker = _taker(type(value))  # type: ignore[arg-type]  # hashable
+    return value if taker is None or depth > MAX_DEPTH else taker(value, known, depth + 1)
+
+
+def documents_of(value: object, depth: int = 0) -> list[Document]:
+    """Return the documents in a value that was taken; the sources of an answer are none of them."""
+    match value:
+        case Document():
+            return [value]
+        case ToolResult():
+            return documents_of(value.raw, depth + 1)
+        case _ if depth > MAX_DEPTH:
+            return []
+        case _ if is_mapping(value):
+            inner = [*value.values()]
+        case _:
+            # Embeddings are lists of many numbers.
+            inner = [*value] if is_list(value) and not _is_plain(value) else []
+    if all(type(each) is Document for each in inner):
+        return [each for each in inner if type(each) is Document]
+    return [document for each in inner for document in documents_of(each, depth + 1)]
+
+
+def _is_plain(values: Sequence[object]) -> bool:
+    return not values or type(values[0]) in _PLAIN
+
+
+def _document(found: NodeWithScore, known: Known, depth: int) -> Document:
+    return _of_node(found.node, known, found.score)
+
+
+def _of_node(node: BaseNode, known: Known, score: object = None) -> Document:
+    # Without the metadata that LlamaIndex writes into its prompts: a chunk keeps text and metadata
+    # apart. The plain attribute where it is no code of the user's, as it is many times faster.
+    if type(node) is TextNode:
+        text, id_ = node.text, node.id_
+    else:
+        text, id_ = node.get_content(metadata_mode=MetadataMode.NONE), node.node_id
+    same, metadata = known.get(id_), node.metadata
+    if same and same.text is text and same.score == score and same.metadata == metadata:
+        return same
+    number = float(score) if isinstance(score, int | float) else None
+    document = Document(text=text, id=id_, score=number, metadata=dict(metadata))
+    known[id_] = document
+    return document
+
+
+def _node_alone(node: BaseNode, known: Known, depth: int) -> Document:
+    return _of_node(node, known)
+
+
+def _message(message: ChatMessage, known: Known, depth: int) -> Said:
+    return Said(message.role.value, _text(message))
+
+
+def _text(message: ChatMessage) -> str:
+    blocks = message.blocks
+    if len(blocks) == 1 and type(blocks[0]) is TextBlock:
+        return blocks[0].text
+    return message.content or ""
+
+
+def _chat(response: ChatResponse, known: Known, depth: int) -> Said:
+    return Said(response.message.role.value, _text(response.message), _tokens(response))
+
+
+def _completion(response: CompletionResponse, known: Known, depth: int) -> Said:
+    return Said("", response.text, _tokens(response))
+
+
+def _tokens(response: ChatResponse | CompletionResponse) -> tuple[object, object]:
+    # By convention they are here, under OpenAI's names.
+    counted: object = getattr(response, "additional_kwargs", None)
+    if not is_mapping(counted):
+        return None, None
+    return counted.get("prompt_tokens"), counted.get("completion_tokens")
+
+
+def _answer(response: Any, known: Known, depth: int) -> Answer:
+    said: object = response.response
+    if isinstance(said, BaseModel):
+        said = _fields_of_model(said, known, depth)
+    return Answer(said, documents_of(taken(response.source_nodes, known, depth)))
+
+
+def _tool_result(result: ToolOutput, known: Known, depth: int) -> ToolResult:
+    return ToolResult(result.content, taken(result.raw_output, known, depth))
+
+
+def _query(query: QueryBundle, known: Known, depth: int) -> str:
+    return query.query_str
+
+
+def _fields_of_event(event: Event, known: Known, depth: int) -> Fields:
+    # Those of its class, and those given to it beyond the class.
+    named: dict[str, object] = {**event.__dict__, **dict(event.items())}
+    return Fields({name: taken(value, known, depth) for name, value in named.items()})
+
+
+def _fields_of_model(model: BaseModel, known: Known, depth: int) -> Fields:
+    return Fields({name: taken(each, known, depth) for name, each in model.__dict__.items()})
+
+
+def _mapping(values: dict[object, object], known: Known, depth: int) -> dict[object, object]:
+    return {key: taken(value, known, depth) for key, value in values.items()}
+
+
+def _list(values: Sequence[object], known: Known, depth: int) -> object:
+    if _is_plain(values):
+        return list(values)
+    return [
+        _of_node(each.node, known, each.score)  # the usual item, without a call in between
+        if type(each) is NodeWithScore
+        else taken(each, known, depth)
+        for each in list(values)
+    ]
+
+
+_TAKERS: Final[Sequence[tuple[type[Any] | tuple[type[Any], ...], _Taker | None]]] = (
+    (NodeWithScore, _document),
+    (BaseNode, _node_alone),
+    (ChatMessage, _message),
+    (ChatResponse, _chat),
+    (CompletionResponse, _completion),
+    ((Response, PydanticResponse, AgentChatResponse), _answer),
+    (QueryBundle, _query),
+    (ToolOutput, _tool_result),
+    (Event, _fields_of_event),
+    # Models, prompts, embeddings: LlamaIndex's own parts hold no text of a record.
+    ((BaseComponent, BasePromptTemplate), None),
+    (BaseModel, _fields_of_model),
+)
+
+
+@lru_cache(maxsize=1024)
+def _taker(kind: type[Any]) -> _Taker | None:
+    # Cached, as ``issubclass`` of an abstract class takes longer than the rest of a hook. Only the
+    # exact types of containers: to read a subclass may run code of the user's.
+    if kind is dict:
+        return _mapping
+    if kind is list or kind is tuple:
+        return _list
+    return next((taker for base, taker in _TAKERS if issubclass(kind, base)), None)
