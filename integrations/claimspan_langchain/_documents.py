@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -11,7 +11,7 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel
 
-from claimspan_langchain._texts import Structure, as_said
+from claimspan_langchain._texts import Structure, as_said, text_of
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "evidence_in",
     "holds_documents",
     "read_document",
+    "tool_results",
     "with_texts",
 ]
 
@@ -40,6 +41,18 @@ STEPS_KEY: Final = "intermediate_steps"
 
 TEXT_KEY: Final = "page_content"
 """Where a document that was turned into a dict has its text."""
+
+PLUMBING_TOOLS: Final = ("transfer_", "handoff_", "write_todos")
+PLUMBING_TEXTS: Final = (
+    "Error: ",
+    "Error invoking tool",
+    "Returning structured response",
+    "Successfully transferred",
+    "Tool call limit",
+    "Updated todo list",
+    "[cleared]",
+)
+"""How LangChain's and LangGraph's own tools and middleware begin what is no result."""
 
 MAX_DEPTH: Final = 4
 MAX_ITEMS: Final = 2_000
@@ -157,13 +170,32 @@ def _is_found(item: object) -> bool:
     return isinstance(item, LangChainDocument)
 
 
+def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
+    """Return what tools have found, of the messages of a prompt.
+
+    A tool that failed, one that hands the conversation over, and the notes that LangChain's own
+    middleware writes in place of a result are no evidence.
+    """
+    return [
+        text_of(message)
+        for message in messages
+        if isinstance(message, ToolMessage) and _has_found(message)
+    ]
+
+
+def _has_found(message: ToolMessage) -> bool:
+    if message.status == "error" or (message.name or "").startswith(PLUMBING_TOOLS):
+        return False
+    return not text_of(message).startswith(PLUMBING_TEXTS)
+
+
 def evidence_in(inputs: object, outputs: object) -> Iterator[str]:
     """Yield the texts of a run that a model may have read as evidence, and that are no documents.
 
     What a tool returned as a text, and what stands under a name such as ``context``.
     """
-    if isinstance(outputs, ToolMessage) and isinstance(outputs.content, str):
-        yield outputs.content
+    if isinstance(outputs, ToolMessage) and _has_found(outputs):
+        yield text_of(outputs)
     if not is_mapping(inputs):
         return
     for name, value in islice(inputs.items(), MAX_ITEMS):

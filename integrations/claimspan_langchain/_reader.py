@@ -15,7 +15,12 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.outputs import Generation as OneGeneration
 from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
 
-from claimspan_langchain._documents import documents_in, evidence_in, holds_documents
+from claimspan_langchain._documents import (
+    documents_in,
+    evidence_in,
+    holds_documents,
+    tool_results,
+)
 from claimspan_langchain._texts import (
     Said,
     answer_in,
@@ -172,6 +177,7 @@ class LangChainReader:
             provider=run.metadata.get("ls_provider"),
             input_tokens=usage[0],
             output_tokens=usage[1],
+            tool_results=tool_results(prompt_messages(run.inputs)),
             messages=[role_and_text(message) for message in prompt_messages(run.inputs)],
         )
 

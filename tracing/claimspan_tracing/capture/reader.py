@@ -64,6 +64,10 @@ class Generation:
     output_tokens: int | None = None
     """Tokens of the completion, as the provider counted them."""
 
+    tool_results: Sequence[object] | None = None
+    """What tools had returned, of the messages of the prompt: evidence, without failures and notes
+    of the framework. None for all messages of the role ``tool``."""
+
     messages: Sequence[tuple[object, object]] = ()
     """Role and text of each message of the prompt; the roles are ``system``, ``user``,
     ``assistant`` and ``tool``. Nothing where the model takes a plain text."""

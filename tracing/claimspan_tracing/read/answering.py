@@ -46,9 +46,10 @@ def gave(generation: Generated, response: str) -> bool:
 def answering(generations: Sequence[Generated], response: str) -> list[Generated]:
     """Return the generations that the response rests on.
 
-    The generation whose completion is nearest to the response gave it. Each one before it whose
-    completion stands in the prompt of one of these took part: the parts of a map-reduce, the first
-    draft of a refinement. Graders, titles and rejected drafts did not.
+    The generation whose completion is nearest to the response gave it, with those whose completion
+    is another part of the response. Each one before it whose completion stands in the prompt of one
+    of these took part: the parts of a map-reduce, the first draft of a refinement. Graders, titles
+    and rejected drafts did not.
 
     Args:
         generations: In the order in which they started.
@@ -65,7 +66,9 @@ def answering(generations: Sequence[Generated], response: str) -> list[Generated
     last = max(range(len(shares)), key=lambda index: (shares[index], index))
     found = [generations[last]]
     for each in reversed(generations[:last]):
-        if any(_is_handed_on(each.completion, later.prompt) for later in found):
+        if _is_part(each, generations[last], response) or any(
+            _is_handed_on(each.completion, later.prompt) for later in found
+        ):
             found.append(each)
     return found[::-1]
 
@@ -74,6 +77,12 @@ def _share(completion: str, response: str) -> float:
     """How much of the longer text is the shorter one; 0 where it is no part of it."""
     short, long = sorted((completion.strip(), response.strip()), key=len)
     return len(short) / len(long) if short and short in long else 0.0
+
+
+def _is_part(each: Generated, last: Generated, response: str) -> bool:
+    """Whether a response was joined of completions, and this one is another part of it."""
+    text = each.completion.strip()
+    return len(text) >= MIN_HANDED_ON and text in response and text not in last.completion
 
 
 def _is_handed_on(completion: str, prompt: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, Literal
 
 from claimspan_tracing import semconv
@@ -26,6 +26,9 @@ MAX_CANDIDATES: Final = 1_000
 
 MAX_PASSAGES: Final = 100
 """Texts that are no documents and are looked for: as many as chunks are kept of a record."""
+
+MAX_FIELDS: Final = 30
+"""Fields of a document's metadata in which a form of its text with more around it is looked for."""
 
 FROM_PROMPT: Final = "prompt"
 """Marks a chunk that is no document, but a text that the prompt has."""
@@ -92,7 +95,7 @@ def find_context(
         # a part of the question. Where it names nothing, that is a compressed chunk.
         others = candidates.documents()
         others = _without(said, others) if candidates.named else others
-        found += _others_in(prompts, found, others)
+        found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         own_words = {query.strip(), *said}
         found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
     if not found and candidates.named is None and candidates.is_by_hand():
@@ -131,19 +134,12 @@ def _others_in(
     prompts: Sequence[str], found: Sequence[Document], documents: Iterable[Document]
 ) -> list[Document]:
     """What stands in the prompts beside documents that were found already."""
-    known = [_text(document) for document in found]
-    # A text within one that was found is no second one: a node that was split from it, or put into
-    # it with others.
-    others = [
-        document
-        for document in _once(documents)
-        if not any(_text(document) in text for text in known)
-    ]
+    known = {_key(document) for document in found}
+    others = [document for document in _once(documents) if _key(document) not in known]
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
     parts = _with_reworded(prompts, found, others, parts)
-    rest = [_outside(prompt, found) for prompt in prompts]
-    return [part for part in parts if part is not None and _stands_apart(part, found, rest)]
+    return [part for part in parts if part is not None]
 
 
 def _with_reworded(
@@ -153,30 +149,32 @@ def _with_reworded(
     parts: Sequence[Document | None],
 ) -> list[Document | None]:
     """Add the documents that stand in the prompts in other letters, or with marks."""
-    known = [_text(each) for each in (*found, *parts) if each is not None]
-    missing = [_text(each) for each, part in zip(others, parts, strict=True) if part is None]
-    there = iter(set_otherwise(prompts, missing, known) if missing else ())
-    return [
-        part if part is not None else each if next(there) else None
-        for each, part in zip(others, parts, strict=True)
-    ]
+    pairs = [*zip(others, parts, strict=True)]
+    known = [_text(each) for each in found] + [_text(d) for d, part in pairs if part is d]
+    # Also what seems to be cut: marks between its lines leave its beginning as it is.
+    unsure = [_text(document) for document, part in pairs if part is not document]
+    is_there = iter(set_otherwise(prompts, unsure, known) if unsure else ())
+    return [document if part is document or next(is_there) else part for document, part in pairs]
 
 
-def _outside(prompt: str, found: Sequence[Document]) -> str:
-    for text in sorted(map(_text, found), key=len, reverse=True):
-        prompt = prompt.replace(text, "\0") if text else prompt
-    return prompt
-
-
-def _stands_apart(part: Document, found: Sequence[Document], rest: Sequence[str]) -> bool:
-    """Whether a text is in the prompts by itself, and not within a document that it is a part of.
+def _apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
+    """Documents without those that stand in the prompts only within one that they are a part of.
 
     Where leaves were merged into their parent, or sentences into a window, that one was read.
     """
-    text = _text(part)
-    if not any(text in _text(each) for each in found):
-        return True
-    return any(text in each for each in rest)
+    texts = [*map(_text, found)]
+    return [
+        document
+        for document, text in zip(found, texts, strict=True)
+        if not (around := [t for t in texts if len(t) > len(text) and text in t])
+        or any(text in _outside(prompt, around) for prompt in prompts)
+    ]
+
+
+def _outside(prompt: str, texts: Iterable[str]) -> str:
+    for text in sorted(texts, key=len, reverse=True):
+        prompt = prompt.replace(text, "\0")
+    return prompt
 
 
 def _longest(found: Sequence[Document]) -> list[Document]:
@@ -263,7 +261,7 @@ def _once(documents: Iterable[Document]) -> list[Document]:
     """The first ones, each text with its id once: documents pass through many runs."""
     found: dict[tuple[str, str], Document] = {}
     room = MAX_CANDIDATES_CHARACTERS
-    for document in documents:
+    for document in chain.from_iterable(map(_with_windows, documents)):
         key = _key(document)
         if key in found:
             continue
@@ -272,6 +270,17 @@ def _once(documents: Iterable[Document]) -> list[Document]:
         if len(found) >= MAX_CANDIDATES or room <= 0:
             break
     return [*found.values()]
+
+
+def _with_windows(document: Document) -> Iterator[Document]:
+    """A document, and forms of it with more around its text, as sentence windows keep them."""
+    yield document
+    text, metadata = _text(document), document.metadata
+    # A mapping of another kind may do anything when it is read.
+    values = metadata.values() if type(metadata) is dict else ()
+    for value in islice(values, MAX_FIELDS):
+        if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
+            yield replace(document, text=value)
 
 
 def _key(document: Document) -> tuple[str, str]:

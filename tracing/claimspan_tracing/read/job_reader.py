@@ -144,12 +144,18 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
         Generated(
             bounded(each.prompt, MAX_PROMPT_BYTES),
             bounded(each.completion, MAX_TEXT_BYTES),
-            _texts_of(each, (TOOL,)),
+            _tool_results(each),
             _texts_of(each, TOLD),
         )
         for run, each in generations
         if counts(run) and not run.has_ancestor(RunKind.RETRIEVER)
     ]
+
+
+def _tool_results(generation: Generation) -> tuple[str, ...]:
+    if generation.tool_results is None:
+        return _texts_of(generation, (TOOL,))
+    return tuple(bounded(text, MAX_TEXT_BYTES) for text in generation.tool_results)
 
 
 def _texts_of(generation: Generation, roles: tuple[str, ...]) -> tuple[str, ...]:

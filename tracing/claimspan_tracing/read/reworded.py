@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -38,7 +39,7 @@ def set_otherwise(prompts: Sequence[str], texts: Sequence[str], found: Sequence[
         texts: The texts that do not stand there as they are.
         found: The texts that do: what they explain proves nothing for others.
     """
-    there = {row for prompt in prompts for row in _rows(prompt)}
+    there = {row for prompt in prompts for row in _rows(html.unescape(prompt))}
     explained = {row for text in found for row in _rows(text)}
     return [_is_there([*_rows(text)], there, explained) for text in texts]
 
