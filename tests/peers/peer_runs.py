@@ -85,7 +85,12 @@ class Compared:
         """Whether a user may see that we are there, or nothing shows that we were."""
         unexplained = any(not each.explained for each in self.differences)
         left = self.attached.faults > 0 or self.attached.pending > 0
-        return unexplained or left or not self.attached.records
+        return unexplained or left or self.captured_nothing
+
+    @property
+    def captured_nothing(self) -> bool:
+        """Whether the suite runs queries, and none was captured."""
+        return self.peer.captures and not self.attached.records
 
 
 def compare(peer: Peer, progress: Progress) -> Compared:

@@ -52,12 +52,17 @@ class Peer(BaseModel):
     deselect: tuple[str, ...] = ()
     """Tests that need a server, or minutes."""
 
+    captures: bool = True
+    """Whether the suite runs queries; where it does, a run that captures none shows nothing."""
+
     repository: str = ""
     """Where the source is, if the sdist has no tests."""
 
-    tag: str = ""
+    ref: str = ""
+    """What is fetched of it: a tag, or a commit."""
+
     commit: str = ""
-    """What the tag has to be."""
+    """What the ref has to be."""
 
     folder: str = ""
     """Where in the repository the package is."""
@@ -129,8 +134,8 @@ def _check_out(peer: Peer, folder: Path) -> None:
         return done.stdout.strip()
 
     git("init", "--quiet")
-    git("fetch", "--quiet", "--depth", "1", peer.repository, f"refs/tags/{peer.tag}")
+    git("fetch", "--quiet", "--depth", "1", peer.repository, peer.ref)
     found = git("rev-parse", "FETCH_HEAD^{commit}")
     if found != peer.commit:
-        raise SystemExit(f"{peer.tag} of {peer.repository} is {found}, and was {peer.commit}")
+        raise SystemExit(f"{peer.ref} of {peer.repository} is {found}, and was {peer.commit}")
     git("checkout", "--quiet", "FETCH_HEAD")

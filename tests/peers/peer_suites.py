@@ -66,6 +66,8 @@ def _shown(found: Compared) -> str:
         f"{len(found.differences)} differences, {explained} explained; "
         f"{len(found.unsteady)} unsteady"
     ]
+    if found.captured_nothing:
+        lines.append("  nothing was captured")
     if found.attached.pending:
         lines.append(f"  {found.attached.pending} records were left when the suite had ended")
     if found.attached.dropped:
