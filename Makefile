@@ -51,7 +51,7 @@ test-backends: .venv/installed-dev ## Run the tests with real tracing backends, 
 	@$(PY) -m pytest tests/backends $(ARGS)
 
 # Each suite has an environment of its own below .venv-peer-NAME. What they need is pinned in
-# tests/peers/locks. Not part of .ci/run: all of them together take an hour and a half.
+# tests/peers/locks. Not part of .ci/run: all of them together take about 40 minutes.
 test-peers: .venv/installed-dev ## Run the test suites of others with us and without; PEER=langgraph for one
 	@$(PY) tests/peers/peer_suites.py $(PEER) $(ARGS)
 
