@@ -27,7 +27,7 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade
 
-.PHONY: help demo test test-oldest test-providers test-backends lint docs format bench simulate soak lock clean
+.PHONY: help demo test test-oldest test-providers test-backends test-peers lint docs format bench simulate soak lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,11 @@ test-providers: .venv/installed-dev ## Run our integrations on the tracer provid
 # there. Screenshots are kept in test-results/backends.
 test-backends: .venv/installed-dev ## Run the tests with real tracing backends, in a real browser
 	@$(PY) -m pytest tests/backends $(ARGS)
+
+# Each suite has an environment of its own below .venv-peer-NAME. What they need is pinned in
+# tests/peers/locks. Not part of .ci/run: all of them together take about 40 minutes.
+test-peers: .venv/installed-dev ## Run the test suites of others with us and without; PEER=langgraph for one
+	@$(PY) tests/peers/peer_suites.py $(PEER) $(ARGS)
 
 lint: .venv/installed-dev ## Check style and types, and change nothing
 	@$(PY) -m ruff check

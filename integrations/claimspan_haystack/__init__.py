@@ -15,6 +15,6 @@ if find_spec("haystack") is None:
     raise MissingExtraError("haystack-ai", "haystack")
 
 from claimspan_haystack._connector import ClaimspanConnector
-from claimspan_haystack._slot import Instrumentation, instrument
+from claimspan_haystack._instrument import Instrumentation, instrument
 
 __all__ = ["ClaimspanConnector", "Instrumentation", "instrument"]

@@ -12,7 +12,7 @@ from typing import Any, Final, Unpack
 
 from haystack import component, default_from_dict, default_to_dict
 
-from claimspan_haystack._slot import instrument
+from claimspan_haystack._instrument import instrument
 from claimspan_tracing.adapters import Key, Monitor, MonitorOptions
 
 __all__ = ["ClaimspanConnector"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from claimspan_haystack._slot import is_attached, is_called
+from claimspan_haystack._instrument import is_attached, is_called
 from claimspan_tracing import Finding
 
 __all__ = ["check_slot"]

@@ -10,7 +10,7 @@ from haystack import Pipeline
 from haystack.dataclasses import ChatMessage
 
 from claimspan.errors import ConfigError
-from claimspan_haystack._slot import instrument
+from claimspan_haystack._instrument import instrument
 from claimspan_tracing.adapters import AttachedPipeline, Inputs, Monitor, filled
 
 __all__ = ["adapt", "attach"]

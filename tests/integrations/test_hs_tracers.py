@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace import TracerProvider
 import claimspan_haystack
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_haystack import ClaimspanConnector
-from claimspan_haystack._slot import is_attached
+from claimspan_haystack._instrument import is_attached
 from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import default_monitor
 

@@ -14,7 +14,11 @@ import pytest
 from processes import environment
 
 ROOT: Final = Path(__file__).parents[2]
-LOCKS: Final = sorted((ROOT / "requirements").glob("*.txt"))
+LOCKS: Final = sorted(
+    path
+    for folder in ("requirements", "tests/peers/locks")
+    for path in (ROOT / folder).glob("*.txt")
+)
 MODULES: Final = sorted(
     path.relative_to(folder).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
     for folder in (ROOT / "core", ROOT / "tracing", ROOT / "integrations")

@@ -34,7 +34,7 @@ from support import ScriptedJudge
 @pytest.fixture(autouse=True)
 def _no_tracer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # pytest uses it
     """What other tests have attached to Haystack is not told."""
-    monkeypatch.setattr("claimspan_haystack._slot._attached", list[Instrumentation]())
+    monkeypatch.setattr("claimspan_haystack._instrument._attached", list[Instrumentation]())
 
 
 def provider(*, sampler: object = None) -> TracerProvider:
