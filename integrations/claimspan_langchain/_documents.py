@@ -83,6 +83,7 @@ def with_texts(value: object) -> object:
         held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
         if any(type(item) is list for item in held.values()):
             return {key: _noted(item) for key, item in held.items()}
+        return held
     return _noted(value)
 
 
@@ -104,18 +105,22 @@ def as_returned(value: object) -> object:
 def _as_item(value: object) -> object:
     if isinstance(value, BaseMessage):
         return as_said(value)
-    if type(value) is list and value and isinstance(value[0], BaseMessage):  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
-        messages: list[object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
-        return [as_said(each) if isinstance(each, BaseMessage) else each for each in messages]
-    return _noted(value)
+    if type(value) is not list:
+        return value
+    items: list[object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+    if items and isinstance(items[0], BaseMessage):
+        return [as_said(each) if isinstance(each, BaseMessage) else each for each in items]
+    return _noted(items)
 
 
 def _noted(value: object) -> object:
-    if type(value) is list and value and type(value[0]) is LangChainDocument:  # pyright: ignore[reportUnknownArgumentType] - whatever it holds
-        documents: list[object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+    if type(value) is not list:
+        return value
+    items: list[object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+    if items and type(items[0]) is LangChainDocument:
         # What it holds beside documents has no such field.
-        return Texts(documents, [getattr(each, "page_content", "") for each in documents])
-    return value
+        return Texts(items, [getattr(each, "page_content", "") for each in items])
+    return items
 
 
 def read_document(found: LangChainDocument, text: str | None = None) -> Document:

@@ -6,7 +6,7 @@ Every method runs on the worker except ``parts``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
@@ -248,11 +248,14 @@ class LangChainReader:
         return completions[-1] if completions else ""
 
 
+_NO_STATE: Final[Mapping[object, object]] = {}
+
+
 def _is_given_an_answer(root: Run) -> bool:
     """Whether the input has an answer already; a graph returns the state that it was given."""
     given, output = root.inputs, root.outputs
     if not is_mapping(given):
         return False
-    state = output if is_mapping(output) else {}
+    state: Mapping[object, object] = output if is_mapping(output) else _NO_STATE
     answers = (given.get(key) for key in ANSWER_INPUTS if key not in state)
     return any(isinstance(answer, str) and answer.strip() for answer in answers)

@@ -135,7 +135,7 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
         given: The input: a graph returns its whole state, and what it was given is no answer.
         completions: What models have said, in order, for a mapping with several unknown keys.
     """
-    if isinstance(value, tuple):
+    if is_list(value) and type(value) is tuple:
         # A function that returns the answer and its documents, or its sources.
         found = (_answer(item, completions) for item in value)
         return next(filter(None, found), "")
@@ -147,12 +147,15 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
     nested = _nested_answer(value.values(), MAX_DEPTH)
     if nested:
         return nested
-    before = given if is_mapping(given) else {}
+    before: Mapping[object, object] = given if is_mapping(given) else _NOTHING
     new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
     texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
     if len(texts) <= 1:
         return next(iter(texts.values()), "")
     return _said_by_a_model(texts, completions)
+
+
+_NOTHING: Final[Mapping[object, object]] = {}
 
 
 def _said_by_a_model(texts: Mapping[str, str], completions: Sequence[str]) -> str:

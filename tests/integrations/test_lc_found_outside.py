@@ -1,7 +1,7 @@
 """Shapes of LangChain's pipelines that somebody tried who had not seen the code."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
 import operator

@@ -1,7 +1,7 @@
 """One record for each answer, with what the model read: LangChain's and LangGraph's shapes."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
 import asyncio
@@ -493,7 +493,7 @@ def test_a_second_turn_has_read_what_the_conversation_holds(monitor: InMemoryMon
     assert texts(second) == FACTS[:2]
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     question: str
     documents: list[Document]
     grade: str
@@ -511,14 +511,14 @@ def graph(*nodes: Any, **options: Any) -> Any:
 def test_the_answer_of_a_state_is_not_what_a_grader_said_after_it(monitor: InMemoryMonitor) -> None:
     model = Script(rules={"Grade": "yes", TOWER: HIGH})
 
-    def find(state: State) -> State:
+    def find(state: State) -> dict[str, object]:
         return {"documents": Shelf(documents=documents(*FACTS[:2])).invoke(state["question"])}
 
-    def answer(state: State) -> State:
+    def answer(state: State) -> dict[str, object]:
         prompt = f"{joined(state['documents'])}\n{state['question']}"
         return {"final_answer": str(model.invoke(prompt).content)}
 
-    def grade(state: State) -> State:
+    def grade(state: State) -> dict[str, object]:
         return {"grade": str(model.invoke(f"Grade this: {state['final_answer']}").content)}
 
     graph(find, answer, grade).invoke({"question": TOWER}, config(monitor))
@@ -532,7 +532,7 @@ def test_documents_that_a_command_puts_into_the_state_were_read(monitor: InMemor
     def find(state: State) -> Command[str]:
         return Command(update={"documents": documents(*FACTS[:2])})
 
-    def answer(state: State) -> State:
+    def answer(state: State) -> dict[str, object]:
         prompt = f"{state['documents'][0].page_content}\n{state['question']}"
         return {"final_answer": str(Script(lines=[HIGH]).invoke(prompt).content)}
 
@@ -544,13 +544,13 @@ def test_documents_that_a_command_puts_into_the_state_were_read(monitor: InMemor
 
 
 def waiting(monitor: InMemoryMonitor) -> tuple[Any, Any]:
-    def find(state: State) -> State:
+    def find(state: State) -> dict[str, object]:
         return {"documents": documents(*FACTS[:2])}
 
-    def approve(state: State) -> State:
+    def approve(state: State) -> dict[str, object]:
         return {"grade": interrupt("May I?")}
 
-    def answer(state: State) -> State:
+    def answer(state: State) -> dict[str, object]:
         prompt = f"{joined(state['documents'])}\n{state['question']}"
         return {"final_answer": str(Script(lines=[HIGH]).invoke(prompt).content)}
 

@@ -46,11 +46,10 @@ def is_completed(run: Run) -> bool:
 
 def was_thrown_away(run: Run) -> bool:
     """Whether a run failed or belongs to an attempt that did, which something else made up for."""
-    each: Run | None = run
-    while each is not None and each.parent is not None:
-        if each.failed_with(Exception):
+    while run.parent is not None:
+        if run.failed_with(Exception):
             return True
-        each = each.parent
+        run = run.parent
     return False
 
 

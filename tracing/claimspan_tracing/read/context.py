@@ -275,10 +275,10 @@ def _once(documents: Iterable[Document]) -> list[Document]:
 def _with_windows(document: Document) -> Iterator[Document]:
     """A document, and forms of it with more around its text, as sentence windows keep them."""
     yield document
-    text, metadata = _text(document), document.metadata
+    text = _text(document)
     # A mapping of another kind may do anything when it is read.
-    values = metadata.values() if type(metadata) is dict else ()
-    for value in islice(values, MAX_FIELDS):
+    is_plain = type(document.metadata) is dict
+    for value in islice(document.metadata.values() if is_plain else (), MAX_FIELDS):
         if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
             yield replace(document, text=value)
 

@@ -123,10 +123,9 @@ def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) ->
 def _ancestors(run: Run) -> list[Run]:
     """The run and those around it, from within, without the root."""
     found: list[Run] = []
-    each: Run | None = run
-    while each is not None and each.parent is not None:
-        found.append(each)
-        each = each.parent
+    while run.parent is not None:
+        found.append(run)
+        run = run.parent
     return found
 
 
