@@ -135,8 +135,8 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
         given: The input: a graph returns its whole state, and what it was given is no answer.
         completions: What models have said, in order, for a mapping with several unknown keys.
     """
-    if is_list(value) and type(value) is tuple:
-        # A function that returns the answer and its documents, or its sources.
+    if is_list(value) and not isinstance(value, list):
+        # A function that returns the answer and its documents, or its sources: a tuple.
         found = (_answer(item, completions) for item in value)
         return next(filter(None, found), "")
     if not is_mapping(value) or isinstance(value, Structure):
