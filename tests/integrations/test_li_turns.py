@@ -153,13 +153,19 @@ READ: dict[str, Callable[[StreamingAgentChatResponse], object]] = {
 }
 
 
-@pytest.mark.parametrize("how", READ)
-@pytest.mark.parametrize("kind", KINDS)
+# A response of llama-index-core 0.12 has no text before its stream was read.
+WAYS = [
+    (kind, how)
+    for kind in KINDS
+    for how in READ
+    if not IS_OLD or not (how in ("response", "queue") or (how == "str" and "context" in kind))
+]
+
+
+@pytest.mark.parametrize(("kind", "how"), WAYS)
 def test_an_answer_that_is_read_in_any_way_is_evaluated(
     monitor: InMemoryMonitor, kind: str, how: str
 ) -> None:
-    if IS_OLD and (how in ("response", "queue") or (how == "str" and "context" in kind)):
-        pytest.skip("a response of llama-index-core 0.12 has no text before its stream was read")
     response = chat_of(kind, Script(said=HIGH)).stream_chat(TOWER)
     READ[how](response)
     if how == "queue":
