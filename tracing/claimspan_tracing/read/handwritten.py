@@ -15,7 +15,7 @@ _ANNOUNCED: Final = re.compile(
     r"""
     \b(?:context|documents?|sources?|passages?|excerpts?|snippets?|articles?|evidence|knowledge
       |information|references?|facts|(?:search|retrieval)\ results?)\b
-    [^\n:<>]{0,60}  # the rest of a phrase, as in "the following context in your response"
+    [^\n:<>.]{0,60}  # the rest of a phrase, as in "the following context in your response"
     (?:[:>]|\n)[ \t]*
     """,
     re.IGNORECASE | re.VERBOSE,

@@ -41,14 +41,14 @@ def set_otherwise(prompts: Sequence[str], texts: Sequence[str], found: Sequence[
     """
     there = {row for prompt in prompts for row in _rows(html.unescape(prompt))}
     explained = {row for text in found for row in _rows(text)}
-    return [_is_there([*_rows(text)], there, explained) for text in texts]
+    return [_is_there({*_rows(text)}, there, explained) for text in texts]
 
 
-def _is_there(rows: Sequence[_Row], there: set[_Row], explained: set[_Row]) -> bool:
-    own = [row for row in rows if row not in explained]
+def _is_there(rows: set[_Row], there: set[_Row], explained: set[_Row]) -> bool:
+    own = rows - explained
     if len(own) < max(MIN_ROWS, MIN_OWN * len(rows)):
         return False
-    return sum(row in there for row in own) >= MIN_THERE * len(own)
+    return len(own & there) >= MIN_THERE * len(own)
 
 
 def _rows(text: str) -> Iterator[_Row]:

@@ -1,0 +1,76 @@
+"""Texts that were read with other signs between their words, or written into a prompt by hand."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claimspan_tracing.read.handwritten import written_evidence
+from claimspan_tracing.read.reworded import set_otherwise
+
+QUERY = "How much does the reservoir hold?"
+LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
+OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."
+
+WORDS = st.lists(st.sampled_from(LONG.split() + OTHER.split()), min_size=8, max_size=30)
+
+
+@given(WORDS)
+def test_a_text_in_capitals_with_marks_was_read(words: list[str]) -> None:
+    marked = "\n- ".join(f"**{word.upper()}**" for word in words)
+    # Words that are repeated without an end have no rows of their own.
+    rows = {tuple(words[i : i + 4]) for i in range(len(words) - 3)}
+    assert set_otherwise([f"Context: {marked}"], [" ".join(words)], [])[0] is (len(rows) >= 3)
+
+
+def only_apostrophes(text: str) -> str:
+    return text.replace("'", "&#39;")
+
+
+@pytest.mark.parametrize("escape", [html.escape, only_apostrophes])
+def test_escapes_are_no_words(escape: Callable[[str], str]) -> None:
+    text = "It's the \"Drava\" plan: it costs < 5 EUR & more, isn't that what you've asked?"
+    assert set_otherwise([escape(text)], [text], []) == [True]
+
+
+def test_a_text_that_is_not_there_was_not_read() -> None:
+    assert set_otherwise([LONG.upper()], [OTHER], []) == [False]
+
+
+def test_what_other_documents_explain_proves_nothing() -> None:
+    first, second = f"{LONG} {OTHER}", f"{OTHER} {QUERY} {LONG}"
+    half = LONG.upper().split()[-8:] + OTHER.upper().split()[:8]
+    assert set_otherwise([first, second], [" ".join(half)], [first, second]) == [False]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Use the following context in your response:\n\n{0}",
+        "<context>\n{0}\n</context>\nAnswer briefly.",
+        "Documents:\n{0}\n\nQuestion: {1}\nAnswer:",
+        "You answer questions from search results.\nSearch results:\n{0}\n---\nBe polite.",
+        "# Sources\n{0}\n\n{1}",
+    ],
+)
+def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:
+    assert written_evidence([prompt.format(f"{LONG}\n{OTHER}", QUERY)], QUERY) == [
+        f"{LONG}\n{OTHER}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "You are a helpful assistant. Answer politely, and in at most three sentences, please.",
+        "Context: none",
+        f"Question: {QUERY}",
+        "You have access to information: ask for it.",
+    ],
+)
+def test_instructions_are_no_evidence(prompt: str) -> None:
+    assert written_evidence([prompt], QUERY) == []
