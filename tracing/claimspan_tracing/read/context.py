@@ -220,6 +220,9 @@ def _from_prompt(text: str) -> Document:
 
 def _rest_of(text: str, known: Sequence[str]) -> list[str]:
     """What documents do not explain of a text: all of it, or whole paragraphs."""
+    inside = [len(each) for each in known if each in text]
+    if inside and len(text) - sum(inside) < MIN_EVIDENCE:
+        return []
     if not _is_explained(text, known):
         return [text]
     paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
@@ -261,7 +264,7 @@ def _once(documents: Iterable[Document]) -> list[Document]:
     """The first ones, each text with its id once: documents pass through many runs."""
     found: dict[tuple[str, str], Document] = {}
     room = MAX_CANDIDATES_CHARACTERS
-    for document in chain.from_iterable(map(_with_windows, documents)):
+    for document in chain.from_iterable(map(_with_windows, _once_each(documents))):
         key = _key(document)
         if key in found:
             continue
@@ -270,6 +273,16 @@ def _once(documents: Iterable[Document]) -> list[Document]:
         if len(found) >= MAX_CANDIDATES or room <= 0:
             break
     return [*found.values()]
+
+
+def _once_each(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents without those that consist of the same objects as one before."""
+    seen: dict[tuple[int, int, int], Document] = {}
+    for document in documents:
+        same = id(document.text), id(document.id), id(document.metadata)
+        # With the document: what it refers to must live, or its identity may be another's.
+        if seen.setdefault(same, document) is document:
+            yield document
 
 
 def _with_windows(document: Document) -> Iterator[Document]:

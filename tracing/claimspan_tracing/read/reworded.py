@@ -5,16 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Final
 
 __all__ = ["set_otherwise"]
 
 LENGTH: Final = 4
 """Words in a row by which a text is looked for: shorter rows stand in many texts."""
-
-MAX_WORDS: Final = 100_000
-"""Words of a prompt that are looked at."""
 
 MIN_ROWS: Final = 3
 """Rows that a text must have of its own, beside what documents have that were found."""
@@ -40,8 +36,14 @@ def set_otherwise(prompts: Sequence[str], texts: Sequence[str], found: Sequence[
         found: The texts that do: what they explain proves nothing for others.
     """
     there = {row for prompt in prompts for row in _rows(html.unescape(prompt))}
+    rows = [{*_rows(text)} for text in texts]
+    # Most are far from being there: what explains the others is not needed for these.
+    may_be = [len(own & there) >= MIN_THERE * MIN_OWN * len(own) for own in rows]
+    if not any(may_be):
+        return may_be
     explained = {row for text in found for row in _rows(text)}
-    return [_is_there({*_rows(text)}, there, explained) for text in texts]
+    pairs = zip(rows, may_be, strict=True)
+    return [may and _is_there(own, there, explained) for own, may in pairs]
 
 
 def _is_there(rows: set[_Row], there: set[_Row], explained: set[_Row]) -> bool:
@@ -52,5 +54,5 @@ def _is_there(rows: set[_Row], there: set[_Row], explained: set[_Row]) -> bool:
 
 
 def _rows(text: str) -> Iterator[_Row]:
-    words = [m.group() for m in islice(_WORD.finditer(text.casefold()), MAX_WORDS)]
+    words: list[str] = _WORD.findall(text.casefold())
     return zip(*(words[start:] for start in range(LENGTH)), strict=False)
