@@ -31,7 +31,7 @@ TEXT: Final = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
 
 NO_ATTRIBUTES: Final = re.compile(
     r"SCOPE|SPAN_\w+|OPERATION_\w+|KIND_\w+|MIME_\w+|EVENT_\w+|EVALUATION_FEEDBACK|LANGFUSE_TRACE_ID"
-    r"|\w+_PREFIX|CLAIM_\w+|MESSAGE_\w+"
+    r"|\w+_PREFIX|CLAIM_\w+|MESSAGE_\w+|BUFFERED_ATTRIBUTES"
 )
 """Constants of the table that are no whole name of an attribute, a metric or a key."""
 
