@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -11,7 +10,8 @@ from typing import Final, Literal
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import MIN_HANDED_ON, Generated, answering, gave
-from claimspan_tracing.read.handwritten import MIN_EVIDENCE, written_evidence
+from claimspan_tracing.read.explained import Explained
+from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.read.reworded import set_otherwise
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
@@ -209,35 +209,13 @@ def _unexplained(
     # The results of tools are messages of the prompt; any other text has to be found there.
     others = [text for text in texts if text not in results]
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
-    known = [_text(document) for document in found]
-    rest = (_rest_of(text, known) for text in texts if text in there)
+    explained = Explained([_text(document) for document in found])
+    rest = (explained.rest_of(text) for text in texts if text in there)
     return [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
 
 
 def _from_prompt(text: str) -> Document:
     return Document(text, metadata={semconv.CHUNK_SOURCE: FROM_PROMPT})
-
-
-def _rest_of(text: str, known: Sequence[str]) -> list[str]:
-    """What documents do not explain of a text: all of it, or whole paragraphs."""
-    inside = [len(each) for each in known if each in text]
-    if inside and len(text) - sum(inside) < MIN_EVIDENCE:
-        return []
-    if not _is_explained(text, known):
-        return [text]
-    paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
-    return [p for p in paragraphs if len(p) >= MIN_EVIDENCE and not _is_explained(p, known)]
-
-
-_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
-
-
-def _is_explained(text: str, known: Sequence[str]) -> bool:
-    if any(text.strip() in each for each in known):
-        return True
-    if any(part is not None for part in read_texts([text], known)):
-        return True
-    return any(set_otherwise([text], known, ())) or any(set_otherwise(known, [text], ()))
 
 
 def _whole(generations: Sequence[Generated]) -> list[str]:

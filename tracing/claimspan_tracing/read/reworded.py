@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-__all__ = ["set_otherwise"]
+__all__ = ["Row", "rows_of", "set_otherwise"]
 
 LENGTH: Final = 4
 """Words in a row by which a text is looked for: shorter rows stand in many texts."""
@@ -22,7 +22,8 @@ MIN_THERE: Final = 0.8
 """Share of a text's own rows that stand in the prompt where it was read: marks at line breaks,
 escapes and numbers of lines interrupt the others."""
 
-_Row = tuple[str, ...]
+Row = tuple[str, ...]
+"""Words that stand in a row in a text."""
 
 _WORD: Final = re.compile(r"\w+")
 
@@ -35,24 +36,26 @@ def set_otherwise(prompts: Sequence[str], texts: Sequence[str], found: Sequence[
         texts: The texts that do not stand there as they are.
         found: The texts that do: what they explain proves nothing for others.
     """
-    there = {row for prompt in prompts for row in _rows(html.unescape(prompt))}
-    rows = [{*_rows(text)} for text in texts]
+    there = {row for prompt in prompts for row in rows_of(prompt)}
+    rows = [{*rows_of(text)} for text in texts]
     # Most are far from being there: what explains the others is not needed for these.
     may_be = [len(own & there) >= MIN_THERE * MIN_OWN * len(own) for own in rows]
     if not any(may_be):
         return may_be
-    explained = {row for text in found for row in _rows(text)}
+    explained = {row for text in found for row in rows_of(text)}
     pairs = zip(rows, may_be, strict=True)
     return [may and _is_there(own, there, explained) for own, may in pairs]
 
 
-def _is_there(rows: set[_Row], there: set[_Row], explained: set[_Row]) -> bool:
+def _is_there(rows: set[Row], there: set[Row], explained: set[Row]) -> bool:
     own = rows - explained
     if len(own) < max(MIN_ROWS, MIN_OWN * len(rows)):
         return False
     return len(own & there) >= MIN_THERE * len(own)
 
 
-def _rows(text: str) -> Iterator[_Row]:
-    words: list[str] = _WORD.findall(text.casefold())
+def rows_of(text: str) -> Iterator[Row]:
+    """Yield the rows of words of a text, without marks, escapes of HTML and capitals."""
+    plain = html.unescape(text) if "&" in text else text
+    words: list[str] = _WORD.findall(plain.casefold())
     return zip(*(words[start:] for start in range(LENGTH)), strict=False)
