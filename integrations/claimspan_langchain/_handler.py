@@ -18,6 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from claimspan_langchain._documents import as_returned, with_texts
 from claimspan_langchain._reader import LangChainReader
+from claimspan_langchain._texts import Asked
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Capture,
@@ -217,8 +218,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Report the start of a chat model."""
         name = kwargs.get("name")
-        # Copied: it may be the history of the application, which appends the answer to it.
-        asked = [prompt.copy() for prompt in messages]
+        asked = [Asked(prompt) for prompt in messages]
         self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, asked, metadata)
 
     # When a reader abandons a stream, LangChain ends the model after the root. The capture ignores

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
 
 __all__ = [
+    "Asked",
     "Said",
     "Structure",
     "answer_in",
@@ -100,6 +101,17 @@ class Said:
     type: str
     content: object
     name: str | None
+
+
+class Asked(list[object]):
+    """The messages of a prompt, with the contents that they had when a model was asked."""
+
+    __slots__ = ("contents",)
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        """Copy the list: it may be the history of the application, which grows by the answer."""
+        super().__init__(messages)
+        self.contents: Final[list[object]] = [each.content for each in messages]
 
 
 class Structure(dict[str, object]):
@@ -325,14 +337,33 @@ def prompt_of(inputs: object) -> str:
     if isinstance(first, str):
         return first
     # One by one: a conversation may be far longer than what is kept of it.
-    return join_bounded((get_buffer_string([m]) for m in prompt_messages(inputs)), "\n")
+    return join_bounded(chain.from_iterable(map(_told, prompt_messages(inputs))), "\n")
+
+
+def _told(message: BaseMessage) -> Iterator[str]:
+    """Yield what a model reads of a message: its text, and the texts in blocks of other kinds."""
+    yield get_buffer_string([message])
+    if is_list(message.content):
+        for block in message.content:
+            if is_mapping(block) and "text" not in block:
+                yield from _texts_in({**block, "type": ""}, MAX_DEPTH)
 
 
 def prompt_messages(inputs: object) -> list[BaseMessage]:
     """Return the messages of the first prompt; nothing where it is a text."""
     first = _first_prompt(inputs)
-    messages = first if is_list(first) else ()
-    return [message for message in messages if isinstance(message, BaseMessage)]
+    if not is_list(first):
+        return []
+    contents = first.contents if isinstance(first, Asked) else [None] * len(first)
+    pairs = zip(first, contents, strict=False)
+    return [_as_asked(m, content) for m, content in pairs if isinstance(m, BaseMessage)]
+
+
+def _as_asked(message: BaseMessage, content: object) -> BaseMessage:
+    """A message with the content that it had when a model was asked."""
+    if content is None or message.content is content:
+        return message
+    return message.model_copy(update={"content": content})
 
 
 def _first_prompt(inputs: object) -> object:

@@ -249,6 +249,37 @@ def test_the_answer_is_found_in_the_shapes_of_outputs(
     assert said(record) == (QUERY, ANSWER, "evaluated")
 
 
+def test_documents_in_blocks_of_their_own_kind_were_read(monitor: InMemoryMonitor) -> None:
+    def told(query: str) -> list[AnyMessage]:
+        found = Shelf(documents=documents(*FACTS)).invoke(query)
+        blocks: list[Any] = [
+            {"type": "search_result", "content": [{"type": "text", "text": each.page_content}]}
+            for each in found
+        ]
+        return [HumanMessage(content=[*blocks, {"type": "text", "text": query}])]
+
+    record = one(monitor, RunnableLambda(told) | Script(lines=[ANSWER]) | StrOutputParser())
+
+    assert said(record) == (QUERY, ANSWER, "evaluated")
+    assert texts(record) == FACTS
+
+
+def test_a_prompt_that_is_edited_after_the_call_is_known_as_it_was(
+    monitor: InMemoryMonitor,
+) -> None:
+    prompt = SystemMessage(f"Context: {FACTS[0]}")
+
+    def told(query: str) -> list[AnyMessage]:
+        Shelf(documents=documents(*FACTS)).invoke(query)
+        return [prompt, HumanMessage(query)]
+
+    run(monitor, RunnableLambda(told) | Script(lines=[ANSWER]) | StrOutputParser(), QUERY)
+    prompt.content = "changed"
+
+    (record,) = monitor.records(20)
+    assert texts(record) == FACTS[:1]
+
+
 def test_messages_that_are_edited_after_the_call_leave_the_record_as_it_was(
     monitor: InMemoryMonitor,
 ) -> None:

@@ -1,0 +1,56 @@
+"""Tells what documents explain of the texts in a prompt, and what is evidence besides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+from claimspan_tracing.read.handwritten import MIN_EVIDENCE
+from claimspan_tracing.read.reworded import Row, rows_of
+
+__all__ = ["Explained"]
+
+MIN_SHARED: Final = 0.5
+"""Share of a document's rows of words that a text has which holds it, as a whole or cut."""
+
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+
+
+class Explained:
+    """The documents that were read, and what they explain of other texts."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        """Take the texts of the documents."""
+        self._known = known
+
+    def rest_of(self, text: str) -> list[str]:
+        """Return what no document explains of a text: all of it, or whole paragraphs."""
+        inside = [len(each) for each in self._known if each in text]
+        if inside and len(text) - sum(inside) < MIN_EVIDENCE:
+            return []
+        if not inside and not self._explain(text):
+            return [text]
+        paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
+        return [p for p in paragraphs if len(p) >= MIN_EVIDENCE and not self._explain(p)]
+
+    def _explain(self, text: str) -> bool:
+        """Whether a document stands in a text, or the text in one, also with other signs."""
+        stripped = text.strip()
+        if any(stripped in each or each in text for each in self._known):
+            return True
+        rows = {*rows_of(text)}
+        # Most texts share no row with any document.
+        if not rows or rows.isdisjoint(self._all_rows):
+            return False
+        shared = ((len(own & rows), len(own)) for own in self._rows if own)
+        return any(n >= MIN_SHARED * min(size, len(rows)) for n, size in shared)
+
+    @cached_property
+    def _rows(self) -> list[set[Row]]:
+        return [{*rows_of(each)} for each in self._known]
+
+    @cached_property
+    def _all_rows(self) -> set[Row]:
+        return set[Row]().union(*self._rows)
