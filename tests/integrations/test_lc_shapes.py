@@ -334,7 +334,7 @@ def test_what_the_prompt_held_is_judged_and_what_was_retrieved_is_kept_apart(
 
     def pipeline(question: str) -> dict[str, object]:
         documents = Shelf().invoke(question)
-        Echo().invoke(question)
+        Echo().invoke(f"{documents[1].page_content}\n{question}")
         return {"input": question, "context": documents[1:], "answer": answer_to(question)}
 
     RunnableLambda(pipeline).invoke(QUERY, {"callbacks": [ClaimspanCallbackHandler(monitor)]})

@@ -98,15 +98,15 @@ def find_context(
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         own_words = {query.strip(), *said}
         found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
-    if not found and candidates.named is None and candidates.is_by_hand():
+    if not found and not candidates.named and candidates.is_by_hand():
         told = [text for each in answers for text in each.told or (each.prompt,)]
         found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
     if found:
         return Context(_longest(found), "prompt")
-    if candidates.named is not None:
-        return Context(_once(candidates.named), "last_documents")
     if prompts and any(gave(each, response) for each in answers):
         return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
+    if candidates.named is not None:
+        return Context(_once(candidates.named), "last_documents")
     given = candidates.last_given()
     return Context(None, "retriever") if given is None else Context(_once(given), "last_documents")
 
