@@ -12,11 +12,20 @@ from claimspan_llama_index._snapshots import Fields, ToolResult, documents_of
 from claimspan_llama_index._texts import answer_in, items, question_of
 from claimspan_tracing.adapters import Run, RunKind
 
-__all__ = ["evidence_in"]
+__all__ = ["evidence_in", "has_found"]
 
 MIN_FOUND: Final = 40
 """Characters from which on a text that a step hands on is taken for something that was found.
 Names, languages and decisions are shorter."""
+
+
+HANDED_OVER: Final = " is now handling the request due to the following reason: "
+"""What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
+
+
+def has_found(text: str) -> bool:
+    """Whether the result of a tool is more than a note of LlamaIndex's own."""
+    return HANDED_OVER not in text
 
 
 def evidence_in(run: Run) -> Sequence[str]:
@@ -29,6 +38,7 @@ def evidence_in(run: Run) -> Sequence[str]:
         return ()
     if isinstance(call_of(run).instance, BaseTool):
         texts = [run.outputs.text] if isinstance(run.outputs, ToolResult) else []
+        texts = [*filter(has_found, texts)]
         texts = [] if documents_of(run.outputs) else texts
     elif isinstance(run.outputs, Fields):
         texts = [text for text in _texts(run.outputs) if len(text) >= MIN_FOUND]

@@ -15,7 +15,7 @@ from llama_index.core.llms.llm import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 
 from claimspan_llama_index._context import call_of, is_counted, nodes_read, runs_below
-from claimspan_llama_index._evidence import evidence_in
+from claimspan_llama_index._evidence import evidence_in, has_found
 from claimspan_llama_index._origins import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
@@ -138,6 +138,7 @@ class LlamaIndexReader:
             model=model,
             input_tokens=_number(tokens[0]),
             output_tokens=_number(tokens[1]),
+            tool_results=[m.text for m in messages if _is_result(m.role) and has_found(m.text)],
             messages=[(ROLES.get(each.role, ""), each.text) for each in messages],
         )
 
@@ -171,6 +172,10 @@ class LlamaIndexReader:
     def interrupted(self, root: Run) -> bool:
         """Whether the task was cancelled, or the workflow through its handler."""
         return root.failed_with(asyncio.CancelledError)
+
+
+def _is_result(role: str) -> bool:
+    return ROLES.get(role) == "tool"
 
 
 def _last_completion(root: Run) -> str:

@@ -21,6 +21,7 @@ from llama_index.core import (
     TreeIndex,
     VectorStoreIndex,
 )
+from llama_index.core.agent.workflow.multi_agent_workflow import DEFAULT_HANDOFF_OUTPUT_PROMPT
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
 from llama_index.core.evaluation import (
@@ -52,6 +53,7 @@ from llama_index.core.tools import RetrieverTool
 from llama_index_instrumentation import get_dispatcher
 
 import claimspan_llama_index
+from claimspan_llama_index._evidence import has_found
 from claimspan_tracing.testing import InMemoryMonitor
 
 from li_pipelines import Shelf, memory_of, synthesizer_of, word_counter
@@ -377,3 +379,10 @@ async def test_a_summary_of_the_chat_is_not_its_answer(monitor: InMemoryMonitor)
         ("And who built it?", HIGH),
     ]
     assert all([c.text for c in each.chunks] == FACTS[:1] for each in records)
+
+
+def test_the_note_of_a_hand_over_between_agents_is_llamaindexes_own() -> None:
+    note = DEFAULT_HANDOFF_OUTPUT_PROMPT.format(to_agent="writer", reason="the facts are there")
+
+    assert not has_found(note)
+    assert has_found("The tower is 330 metres high.")

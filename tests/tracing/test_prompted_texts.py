@@ -153,6 +153,12 @@ def test_what_a_pipeline_names_counts_where_no_prompt_is_seen() -> None:
     assert (found.documents, found.source) == ([document(OTHER)], "last_documents")
 
 
+def test_what_a_pipeline_names_and_no_prompt_of_the_answer_has_was_not_read() -> None:
+    found = find([document(LONG)], [Generated("Q", ANSWER)], [document(OTHER)])
+
+    assert (list(found.documents or ()), found.source) == ([], "prompt")
+
+
 def test_a_prompt_that_was_cut_proves_nothing() -> None:
     cut = Generated(LONG + "x" * MAX_JOINED, ANSWER)
     found = find([document(LONG), document(OTHER)], [cut])
