@@ -21,7 +21,7 @@ from llama_index.core import (
     TreeIndex,
     VectorStoreIndex,
 )
-from llama_index.core.agent.workflow.multi_agent_workflow import DEFAULT_HANDOFF_OUTPUT_PROMPT
+from llama_index.core.agent.workflow.prompts import DEFAULT_HANDOFF_OUTPUT_PROMPT
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
 from llama_index.core.evaluation import (
