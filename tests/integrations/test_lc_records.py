@@ -7,7 +7,7 @@
 import asyncio
 import operator
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -223,6 +223,34 @@ def test_answers_that_cannot_be_told_apart_are_not_judged(monitor: InMemoryMonit
     (record,) = monitor.records(20)
     assert record.outcome.status == "several_answers"
     assert "cannot be told" in record.outcome.reason
+
+
+class Hostile(Mapping[str, object]):
+    """An output of the user's that lets nobody look into it."""
+
+    def __getitem__(self, key: str) -> object:
+        raise RuntimeError("not for you")
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("not for you")
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_an_output_that_cannot_be_looked_into_loses_no_record(monitor: InMemoryMonitor) -> None:
+    chain = rag()
+
+    def both(topic: str) -> list[object]:
+        chain.invoke(TOWER)
+        chain.invoke(BRIDGE)
+        return [Hostile(), Hostile()]
+
+    RunnableLambda(both).invoke("buildings", config(monitor))
+
+    (record,) = monitor.records(20)
+    assert record.outcome.status != "judge_error"
+    assert monitor.stats.faults > 0
 
 
 def test_sub_questions_that_one_answer_is_made_of_are_one_record(monitor: InMemoryMonitor) -> None:

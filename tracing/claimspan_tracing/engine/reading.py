@@ -116,7 +116,9 @@ class Reading:
 
     def _job_of(self, tree: RunTree) -> Job:
         settings = self._settings
-        several = split(tree, self._guard)
+        several = None
+        with self._guard:  # an output may hold any object of the user's
+            several = split(tree, self._guard)
         for query in () if several is None else several.queries:
             self._inner.open(tree, query)
         return read_job(

@@ -77,8 +77,9 @@ def find_context(
 
     Documents that stand in the prompts which the response rests on were read, and no others. What
     else stands there as evidence, such as the plain text that a tool returned, is a chunk by
-    itself. Where a prompt is not seen, or has none of them in a form that is known, the pipeline's
-    own word counts, or the last list that was handed on, or else all that was retrieved.
+    itself. Where these prompts are whole and have neither, nothing was read. Where they are not
+    seen, the pipeline's own word counts, or the last list that was handed on, or else all that was
+    retrieved.
 
     Args:
         candidates: What it may have read.
@@ -102,7 +103,7 @@ def find_context(
         told = [text for each in answers for text in each.told or (each.prompt,)]
         found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
     if found:
-        return Context(_longest(found), "prompt")
+        return Context(found, "prompt")
     if prompts and any(gave(each, response) for each in answers):
         return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
     if candidates.named is not None:
@@ -175,21 +176,6 @@ def _outside(prompt: str, texts: Iterable[str]) -> str:
     for text in sorted(texts, key=len, reverse=True):
         prompt = prompt.replace(text, "\0")
     return prompt
-
-
-def _longest(found: Sequence[Document]) -> list[Document]:
-    """Documents without the shortened forms of those that were read as a whole."""
-    return [
-        each
-        for each in found
-        if not any(
-            other is not each
-            and (other.metadata is each.metadata or (each.id is not None and other.id == each.id))
-            and len(_text(other)) > len(_text(each))
-            and _text(each) in _text(other)
-            for other in found
-        )
-    ]
 
 
 def _unexplained(

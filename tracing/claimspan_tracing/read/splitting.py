@@ -27,7 +27,7 @@ CONVERSATIONS: Final = frozenset({"messages", "chat_history", "history"})
 """Keys of an output whose values say what was said on the way to the answer."""
 
 MAX_QUERIES: Final = 100
-"""Queries of one run that become records of their own; beyond, the run is not evaluated."""
+"""Answers of one run that are told apart; a list of more is not evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     answers = [(run, text) for run, text in said if _is_in(text, returned)]
     if len(answers) < 2:
         return None
-    queries = _queries(answers, tree, guard)
+    queries = _queries(answers, tree, guard) if len(answers) <= MAX_QUERIES else []
     texts = tuple(text for _, text in answers)
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
-        return Split(tuple(queries) if len(queries) <= MAX_QUERIES else (), texts)
+        return Split(tuple(queries), texts)
     # A list that holds one answer each, and nothing that keeps them apart.
     items = tree.root.outputs
     is_each = is_list(items) and len(texts) >= len(items) >= 2 and _are_texts(items)
