@@ -279,8 +279,8 @@ INJECTION_SUSPECTED: Final = "claimspan.injection.suspected"
 there are none."""
 CONTEXT_SOURCE: Final = "claimspan.context.source"
 """How it is known which chunks the generator read: ``prompt``, they stand in the prompt of the
-answer; ``last_documents``, the pipeline names them; ``retriever``, they are all that was retrieved.
-Absent where there are none."""
+answer; ``last_documents``, the pipeline names them, or handed them on last; ``retriever``, they are
+all that was retrieved. Absent where there are none."""
 CHUNK_SOURCE: Final = "claimspan.chunk.source"
 """Key in a chunk's metadata: ``prompt`` where the chunk is no document that was retrieved, but a
 text that the prompt has, such as what a tool returned. Absent otherwise."""

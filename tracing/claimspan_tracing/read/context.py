@@ -66,8 +66,8 @@ class Candidates:
     none, or where it cannot be all that was."""
 
     is_by_hand: Callable[[], bool]
-    """Returns whether the prompt may hold evidence that was written there by hand: nothing was
-    retrieved, and a chain around the model has made it."""
+    """Returns whether the prompt may hold evidence that was written there by hand: no retriever and
+    no list of documents was seen."""
 
 
 def find_context(
