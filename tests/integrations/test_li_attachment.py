@@ -19,9 +19,9 @@ from llama_index_instrumentation.span_handlers import SimpleSpanHandler
 
 import claimspan_llama_index
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan_llama_index import _handlers
-from claimspan_llama_index._handlers import SpanHandler
+from claimspan_llama_index import _spans
 from claimspan_llama_index._reader import LlamaIndexReader
+from claimspan_llama_index._spans import OpenSpans
 from claimspan_tracing import Monitor
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.engine import Engine
@@ -152,13 +152,13 @@ HOOKS = [
     (RunTable, "close"),
     (Engine, "start_root"),
     (Engine, "submit"),
-    (SpanHandler, "_follow"),
-    (SpanHandler, "_end"),
-    (_handlers, "documents_of"),
-    (_handlers, "_role"),
-    (_handlers, "parent_of"),
-    (_handlers, "taken"),
-    (_handlers, "is_called_beside"),
+    (OpenSpans, "_follow"),
+    (OpenSpans, "_end"),
+    (_spans, "documents_of"),
+    (_spans, "role_of"),
+    (_spans, "parent_of"),
+    (_spans, "taken"),
+    (_spans, "is_called_beside"),
     *((LlamaIndexReader, name) for name in ("query", "response", "retrieval", "context")),
     *((LlamaIndexReader, name) for name in ("generation", "parts", "interrupted")),
 ]

@@ -1,0 +1,277 @@
+"""The open spans of LlamaIndex: reports their starts and ends to the capture, by span id.
+
+Takes the texts of arguments and results, and puts something of ours only into streams, which have
+to be followed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
+from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+from llama_index.core.llms.llm import LLM
+from llama_index.core.workflow import StopEvent, Workflow
+
+from claimspan_llama_index._chats import (
+    WrittenAnswer,
+    answer_of_chat,
+    break_chat,
+    end_of_writing,
+    watch,
+)
+from claimspan_llama_index._origins import is_called_beside
+from claimspan_llama_index._retries import RETRYING, reject_attempts
+from claimspan_llama_index._roles import Role, role_of
+from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
+from claimspan_llama_index._streams import (
+    StreamedAnswer,
+    afollow,
+    answer_of,
+    follow,
+    hold_open,
+    parent_of,
+)
+from claimspan_tracing.adapters import Capture, Document, Run, RunKind
+
+__all__ = ["OpenSpans"]
+
+DONE: Final = "WorkflowDone"
+"""Name of the exception with which the workflows of llama-index-core 0.12 end a good run. Compared
+by name because newer releases have moved it."""
+
+RUN_OF_WORKFLOW: Final = ".run-"
+"""Part of the span id of a whole workflow, ``Class.run-uuid``."""
+
+_NONE: Final[Mapping[str, object]] = {}
+
+_STREAMS: Final = (
+    Generator,
+    AsyncGenerator,
+    StreamingResponse,
+    AsyncStreamingResponse,
+    StreamingAgentChatResponse,
+)
+"""Classes of results whose answer may still have to come."""
+
+
+class OpenSpans:
+    """Reports the start and the end of every span of LlamaIndex.
+
+    The dispatcher swallows whatever a handler raises, without a word. Every method therefore counts
+    and logs what it raises itself. Not a part of the span handler, which has to be a model of
+    pydantic: to read a private attribute of one takes as long as a tenth of a hook.
+    """
+
+    __slots__ = ("_beside", "_capture", "_detach", "_open")
+
+    def __init__(self, capture: Capture) -> None:
+        """Report to a capture."""
+        self._capture = capture
+        self._open: set[str] = set()
+        self._beside: set[str] = set()
+        self._detach: Callable[[], None] | None = None
+
+    @property
+    def capturing(self) -> bool:
+        """False once ``leave`` was called: no query that starts now is captured."""
+        return self._detach is None
+
+    def leave(self, detach: Callable[[], None]) -> None:
+        """Capture what has started to its end, and then call ``detach``."""
+        self._detach = detach
+        if not self._open:
+            detach()
+
+    def enter(
+        self,
+        id_: str,
+        arguments: Mapping[str, object],
+        instance: object,
+        parent_id: str | None,
+        tags: dict[str, Any] | None,
+    ) -> None:
+        """Report the start of a run, with the texts of its arguments."""
+        # Not ``with guard``: entering a block of ``try`` costs nothing, and this is the caller's
+        # path.
+        try:
+            # A span id is ``Class.method-uuid``; the dispatcher passes the name nowhere else.
+            name = id_.partition("-")[0]
+            role = role_of(type(instance), name)  # type: ignore[arg-type]  # hashable
+            # Noted before the look at the switch: whoever turns it off looks at the open spans
+            # afterwards, so one of the two sees the other.
+            self._open.add(id_)
+            parent_id = parent_of(parent_id)
+            parent = self._capture.run(parent_id)
+            is_beside = self._is_beside(role, parent_id, parent)
+            if is_beside:
+                self._beside.add(id_)
+                if parent is None:
+                    return
+            # What an evaluator looks up is no retrieval of the query.
+            kind = RunKind.CHAIN if is_beside and role.kind is RunKind.RETRIEVER else role.kind
+            read = _NONE if is_beside and kind is RunKind.CHAIN else arguments
+            call = _call_of(instance, read, role, parent, is_beside=is_beside)
+            may_be_root = role.may_be_root and self._detach is None
+            self._capture.start(id_, parent_id, kind, name, call, tags, may_be_root=may_be_root)
+        except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
+            self._capture.guard.swallow(error)
+
+    def exit(self, id_: str, instance: object, result: object) -> None:
+        """Report the end of a run, or that its answer is still being streamed."""
+        try:
+            self._ended(id_)
+            # A workflow wraps its result in an event; subclasses of the event are the result.
+            if type(result) is StopEvent and result.result is not None:
+                result = result.result
+            if _may_stream(type(result)):  # type: ignore[arg-type]  # hashable
+                self._exit_streaming(id_, instance, result)
+            # A workflow that its user cancels exits with None. In llama-index-core 0.12 one
+            # that fails does too: the dispatcher reports a failed future that way.
+            elif result is None and isinstance(instance, Workflow) and RUN_OF_WORKFLOW in id_:
+                self._capture.fail_with_part(id_)
+            else:
+                self._end(id_, instance, result)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._capture.guard.swallow(error)
+
+    def drop(self, id_: str, instance: object, error: BaseException) -> None:
+        """Report the exception that ended a run."""
+        with self._capture.guard:
+            self._ended(id_)
+            if type(error).__name__ == DONE:
+                self._capture.end(id_, "")
+            if isinstance(instance, StreamingAgentChatResponse):
+                break_chat(instance, self._capture, error)
+            self._capture.fail(id_, error)
+
+    def _is_beside(self, role: Role, parent_id: str | None, parent: Run | None) -> bool:
+        if role.is_beside or parent_id in self._beside:
+            return True
+        return role.may_be_called_beside and is_called_beside(is_root=parent is None)
+
+    def _ended(self, id_: str) -> None:
+        self._open.discard(id_)
+        self._beside.discard(id_)
+        if self._detach is not None and not self._open:
+            self._detach()
+
+    def _exit_streaming(self, id_: str, instance: object, result: object) -> None:
+        match result:
+            case StreamingResponse() | AsyncStreamingResponse():
+                self._follow(id_, result)
+            case StreamingAgentChatResponse() if result.is_writing_to_memory:
+                self._watch(id_, result)
+            case StreamingAgentChatResponse():
+                self._follow_chat(id_, result)
+            case _:
+                self._return_stream(id_, instance, result)
+
+    def _end(self, id_: str, instance: object, result: object) -> None:
+        # The exit of ``write_response_to_history``: the writer has read the whole stream.
+        if isinstance(instance, StreamingAgentChatResponse):
+            end_of_writing(instance, self._capture)
+        run = self._capture.run(id_)
+        outputs: object = ""
+        if run is not None and not _is_unread(run):
+            with self._capture.guard:
+                outputs = taken(result, _known(run))
+        # None would mean that the answer is still to come.
+        self._capture.end(id_, "" if outputs is None else outputs)
+
+    def _sources(self, id_: str, response: Any) -> list[Document]:
+        return documents_of(taken(response.source_nodes, _known(self._capture.run(id_))))
+
+    def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
+        """Replace the stream in the response that the user gets with one that we follow."""
+        stream = response.response_gen
+        answer = answer_of(stream, self._capture)
+        if answer is not None:
+            hold_open(answer, id_)
+            return
+        answer = StreamedAnswer(self._capture, self._sources(id_, response))
+        if not hold_open(answer, id_):
+            return
+        if isinstance(response, AsyncStreamingResponse) and isinstance(stream, AsyncIterator):
+            response.response_gen = afollow(stream, answer)
+        elif isinstance(response, StreamingResponse) and isinstance(stream, Iterator):
+            response.response_gen = follow(stream, answer)
+        else:  # a stream of the user's own type is left alone
+            self._end(id_, None, str(response.response_txt or ""))
+
+    def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
+        """Replace the stream of a chat that no writer reads: the user reads the model's own."""
+        stream = response.chat_stream or response.achat_stream
+        answer = answer_of(stream, self._capture)
+        if answer is not None:
+            hold_open(answer, id_)
+            return
+        answer = StreamedAnswer(self._capture, self._sources(id_, response))
+        if not hold_open(answer, id_):
+            return
+        if response.chat_stream is not None:
+            response.chat_stream = follow(response.chat_stream, answer)
+        elif response.achat_stream is not None:
+            response.achat_stream = afollow(response.achat_stream, answer)
+        else:
+            self._end(id_, None, response.response)
+
+    def _watch(self, id_: str, response: StreamingAgentChatResponse) -> None:
+        """Wait for the thread or task that writes a chat's answer, and for who reads it."""
+        answer = answer_of_chat(response, self._capture)
+        if answer is not None:
+            hold_open(answer, id_)
+            return
+        answer = WrittenAnswer(self._capture, self._sources(id_, response))
+        if hold_open(answer, id_):
+            watch(response, answer)
+
+    def _return_stream(self, id_: str, instance: object, stream: object) -> None:
+        answer = answer_of(stream, self._capture)
+        if answer is not None:
+            # The user's own function hands on the stream of an engine.
+            hold_open(answer, id_)
+        elif isinstance(instance, LLM):
+            if self._capture.defer_end(id_, ""):
+                dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
+                dropped.atexit = False
+        else:
+            self._end(id_, instance, stream)
+
+
+def _call_of(
+    instance: object,
+    arguments: Mapping[str, object],
+    role: Role,
+    parent: Run | None,
+    *,
+    is_beside: bool,
+) -> Call:
+    """Return the input of a run, with texts that nobody else changes."""
+    around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
+    if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
+        reject_attempts(parent)
+    known: Known = around.known if around else {}
+    # A response that the user gets must be seen to be dropped.
+    called = None if isinstance(instance, StreamingAgentChatResponse) else instance
+    own = {key: taken(each, known) for key, each in arguments.items()}
+    return Call(called, own, known, is_beside)
+
+
+def _known(run: Run | None) -> Known:
+    return run.inputs.known if run and isinstance(run.inputs, Call) else {}
+
+
+def _is_unread(run: Run) -> bool:
+    """Whether nobody reads what goes in and comes out: of work beside, only its models count."""
+    call = run.inputs
+    return run.kind is RunKind.CHAIN and isinstance(call, Call) and call.is_beside
+
+
+@lru_cache(maxsize=1024)
+def _may_stream(kind: type[Any]) -> bool:
+    # Cached, as ``role_of``: some of the classes are abstract ones.
+    return issubclass(kind, _STREAMS)
