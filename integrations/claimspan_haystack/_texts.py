@@ -187,8 +187,11 @@ def _fields_text(value: object, depth: int) -> str:
     if is_list(value):
         return join_bounded(_texts(value, depth), "\n")
     fields = _fields(value)
+    if not fields:
+        return ""
     for name in ANSWER_FIELDS:
-        if text := _fields_text(fields.get(name), depth - 1):
+        named = fields.get(name)
+        if named is not None and (text := _fields_text(named, depth - 1)):
             return text
     return join_bounded(_texts(list(fields.values()), depth), "\n")
 
