@@ -66,7 +66,7 @@ _WORDS: Final = {c: chr(c).lower() if chr(c).isalnum() else " " for c in range(0
 """Of each character of ASCII, what the words of a text are looked for in."""
 
 _DENIALS: Final = (" not ", " cannot ", " t ", " no ", " unable ", " insufficient ")
-_SUBJECTS: Final = tuple(
+_SUBJECTS: Final = (
     "text document passage source article chunk excerpt snippet material information data file"
     " result reference record informaci s\u00e9".split()
 )
@@ -74,6 +74,19 @@ _SUBJECTS: Final = tuple(
 
 _SPEAKERS: Final = (" i ", " \u0131 ")
 """Also without its dot, which the patterns take for the same letter."""
+
+_ABOUT: Final = tuple((*_SPEAKERS, *_SUBJECTS))
+_ANY_SUBJECT: Final = rf"(?:con)?(?:{'|'.join(_SUBJECTS)})\w*"
+_DENIED: Final = re.compile(
+    # Each branch begins with a space, so that nothing is tried within a word.
+    r" (?:[i\u0131] (?:\w+ ){0,6}(?:not|cannot|t|unable|no) "
+    r"|(?:not?|enough|insufficient) (?:\w+ ){0,6}informa"
+    rf"|is not (?:\w+ ){{0,8}}{_ANY_SUBJECT} "
+    r"|no (?:\w+ )?s\u00e9 "
+    rf"|{_ANY_SUBJECT} (?:\w+ ){{0,12}}(?:(?:does|doesn|do|don) (?:not|t)|no) )"
+)
+"""How the words of ``phrases`` follow each other in an abstention, with room for citations and
+addresses between them: a technical text speaks of files, and says what is not so, as well."""
 
 _OTHERS: Final = (" ai ", " ne ", " ni ", " non ")
 _OTHER_PARTS: Final = ("sorry", "afraid", "nicht", "kein", "niet", "geen", "nimam")
@@ -99,12 +112,20 @@ def abstains(text: str) -> bool:
 
 
 def _may_abstain(text: str) -> bool:
+    if _has_abstaining_words(text):
+        return True
+    # Where a citation or markup is left out within a word, the word shows only without it.
+    without = (_MARKS.sub("", text), _CITED.sub("", text)) if _WITHIN_WORD.search(text) else ()
+    return any(map(_has_abstaining_words, without))
+
+
+def _has_abstaining_words(text: str) -> bool:
     words = f" {text.translate(_WORDS) if text.isascii() else _NO_WORD.sub(' ', text.casefold())} "
-    if _has_any(words, _DENIALS) and _has_any(words, (*_SPEAKERS, *_SUBJECTS)):
+    if _has_any(words, _OTHERS) or _has_any(words, _OTHER_PARTS):
         return True
-    if _has_any(words, (*_OTHERS, *_OTHER_PARTS)):
-        return True
-    return bool(_WITHIN_WORD.search(text))
+    if not (_has_any(words, _DENIALS) and _has_any(words, _ABOUT)):
+        return False
+    return _DENIED.search(f" {' '.join(words.split())} ") is not None
 
 
 def _has_any(words: str, parts: tuple[str, ...]) -> bool:
@@ -140,6 +161,8 @@ def abstention_strength(text: str) -> float:
 _DECLINING: Final = ("not", "n't", "n’t", "unable", "mpo", "orry", "apolog")
 # Where a citation or markup is left out within a word, the word shows only in the sentence.
 _WITHIN_WORD: Final = re.compile(r"[`*\])】][\w'’]|[\w'’]\[")
+_MARKS: Final = re.compile(r"[`*\[\]()【】]+")
+_CITED: Final = re.compile(r"[`*]+|\[[^\[\]]*\](?:\([^()]*\))?|\([^()]*\)|【[^【】]*】")
 
 
 def _may_decline(text: str) -> bool:
