@@ -14,7 +14,7 @@ from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.request import request_context
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.capture.table import MAX_TREE_RUNS, RunTable
-from claimspan_tracing.capture.weight import weigh
+from claimspan_tracing.capture.weight import weigh_all
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.suppression import is_suppressed
 
@@ -25,6 +25,9 @@ RUN_BYTES: Final = 512
 
 TREE_BYTES: Final = 4 * 1024
 """What a record keeps beside its texts and runs, as measured: root span, context, job."""
+
+MAX_UNWEIGHED: Final = 16
+"""Values of a tree that are weighed together: one by one, half of the time goes into the calls."""
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
 
@@ -125,7 +128,7 @@ class Capture:
                 run.reader = self._reader
             # The table is bounded: a new root may push out the oldest, which ends as abandoned.
             for lost in table.add(run):
-                host.submit(lost)
+                self._submit(host, lost)
             self._weigh(tree, kept if parent else (kept, metadata))
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             host.guard.swallow(error)
@@ -167,7 +170,7 @@ class Capture:
                 self._weigh(tree, run.inputs)
             self._weigh(tree, outputs)
             if run.parent is None:
-                _close(host, tree)
+                self._close(host, tree)
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             host.guard.swallow(error)
 
@@ -199,7 +202,7 @@ class Capture:
                 run.inputs = _shallow(inputs)
                 self._weigh(run.tree, run.inputs)
             if run.parent is None:
-                _close(host, run.tree)
+                self._close(host, run.tree)
 
     def fail_with_part(self, run_id: Hashable) -> None:
         """Note that a run has failed, where the framework does not report the exception.
@@ -290,13 +293,28 @@ class Capture:
         """Count what a run keeps alive, for the bound of the queue."""
         tree.size += RUN_BYTES
         if value is not None:
-            try:
-                tree.size += weigh(value, self._reader, tree.weighed)
-            except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
-                self.guard.swallow(error)
+            tree.unweighed.append(value)
+            if len(tree.unweighed) >= MAX_UNWEIGHED:
+                self._weigh_rest(tree)
+
+    def _weigh_rest(self, tree: RunTree) -> None:
+        values, tree.unweighed = tree.unweighed, []
+        try:
+            tree.size += weigh_all(values, self._reader, tree.weighed)
+        except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
+            self.guard.swallow(error)
         if tree.size > tree.max_bytes:
             # The queue will refuse the tree: until its root ends, its texts can go already.
             tree.let_go()
+
+    def _submit(self, host: CaptureHost, tree: RunTree) -> None:
+        self._weigh_rest(tree)
+        host.submit(tree)
+
+    def _close(self, host: CaptureHost, tree: RunTree) -> None:
+        # ``close`` is True for one caller alone: two threads may end the same answer.
+        if host.table.close(tree):
+            self._submit(host, tree)
 
 
 def _record_around(table: RunTable, parent_id: Hashable | None) -> Run | None:
@@ -318,12 +336,6 @@ def _unfinished(table: RunTable, run_id: Hashable) -> Run | None:
     if run is None or run.end is None:
         return run
     return run if run.outputs is None and run.error is None else None
-
-
-def _close(host: CaptureHost, tree: RunTree) -> None:
-    # ``close`` is True for one caller alone: two threads may end the same answer.
-    if host.table.close(tree):
-        host.submit(tree)
 
 
 def _two_deep(value: object) -> object:

@@ -119,6 +119,9 @@ class RunTree:
     weighed: set[int] = field(default_factory=set[int])
     """Ids of the texts and objects that ``size`` holds already: runs hand them on."""
 
+    unweighed: list[object] = field(default_factory=list[object])
+    """Inputs and outputs that ``size`` lacks so far."""
+
     skipped: set[Hashable] = field(default_factory=set[Hashable])
     """Ids of open runs that are not kept, because the tree has too many."""
 
@@ -163,7 +166,7 @@ class RunTree:
         for run in self.runs:
             run.inputs = run.outputs = run.error = None
             run.metadata = {}
-        self.weighed = set()
+        self.weighed, self.unweighed = set(), []
         self.context = Context()
 
     def of_kind(self, kind: RunKind) -> list[Run]:

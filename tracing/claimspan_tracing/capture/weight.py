@@ -7,7 +7,7 @@ from typing import Final
 
 from claimspan_tracing.capture.reader import Reader
 
-__all__ = ["MAX_ITEMS", "weigh"]
+__all__ = ["MAX_ITEMS", "weigh", "weigh_all"]
 
 MAX_ITEMS: Final = 256
 """Items of one value that are looked at; the others count as much on the average."""
@@ -28,30 +28,32 @@ _SMALL: Final = frozenset({type(None), bool, int, float})
 
 
 def weigh(value: object, reader: Reader, seen: set[int]) -> int:
-    """Return the approximate bytes that a value keeps alive, in a bounded time.
+    """Return the approximate bytes that a value keeps alive, as ``weigh_all`` does for several."""
+    return weigh_all([value], reader, seen)
+
+
+def weigh_all(values: list[object], reader: Reader, seen: set[int]) -> int:
+    """Return the approximate bytes that values keep alive, in a bounded time.
 
     Dicts, lists and tuples are looked into. Any other object is the reader's to take apart.
 
     Args:
-        value: Input or output of a run.
+        values: Inputs and outputs of runs; emptied.
         reader: Knows the framework's objects.
         seen: Ids of the texts and objects of the same tree that were counted before; added to. The
             tree keeps them alive, so that no other object gets their id.
     """
-    # Most values of a pipeline are a text, or an object that an earlier run has handed on.
-    if type(value) is str:
-        return len(value) if len(value) < SHARED_TEXT else _weigh_text(value, seen)
-    return 0 if id(value) in seen else _weigh([value], reader, seen, MAX_ITEMS)
+    return _weigh(values, reader, seen, MAX_ITEMS * len(values))
 
 
 def _weigh(waiting: list[object], reader: Reader, seen: set[int], left: int) -> int:
     """Weigh some values, and look at ``left`` items in them."""
-    # One loop over what is still to be looked at, by exact types first: a call or an ``isinstance``
-    # for each item would take most of the time.
+    # One loop over what is still to be looked at, by exact types first, and of a container only
+    # what is new: a call or an ``isinstance`` for each item would take most of the time.
     size = 0
     while waiting:
         item = waiting.pop()
-        if isinstance(item, str):
+        if type(item) is str:
             size += len(item) if len(item) < SHARED_TEXT else _weigh_text(item, seen)
         elif type(item) in _SMALL or id(item) in seen:
             continue
@@ -61,13 +63,17 @@ def _weigh(waiting: list[object], reader: Reader, seen: set[int], left: int) -> 
             values = _VALUES(container) if isinstance(container, dict) else container
             count = len(values)
             size += ITEM_BYTES * (1 + count)
+            looked_at = min(count, left, MAX_ITEMS)
+            left -= looked_at
             # Copied in one step: another thread may change the value meanwhile.
-            if count <= left:
-                waiting += values
-                left -= count
-            elif left:
-                size += _weigh(list(islice(values, left)), reader, seen, 0) * count // left
-                left = 0
+            some = list(values if looked_at == count else islice(values, looked_at))
+            new = [each for each in some if id(each) not in seen]
+            if looked_at == count:
+                waiting += new
+            elif looked_at:
+                size += _weigh(new, reader, seen, 0) * count // looked_at
+        elif isinstance(item, str):
+            size += _weigh_text(item, seen)
         else:
             seen.add(id(item))
             size += ITEM_BYTES
