@@ -137,6 +137,8 @@ def read_document(found: LangChainDocument, text: str | None = None) -> Document
 
 def documents_in(value: object, depth: int = MAX_DEPTH) -> Iterator[Document]:
     """Yield the documents in an input or output: in lists, in states of graphs, kept by tools."""
+    if isinstance(value, str):
+        return  # as most values are
     if isinstance(value, LangChainDocument):
         yield read_document(value)
     elif isinstance(value, Texts):
@@ -146,14 +148,18 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> Iterator[Document]:
         yield from documents_in(value.artifact, depth - 1)
     elif is_mapping(value) and isinstance(text := value.get(TEXT_KEY), str):
         yield _serialised(value, text)
-    elif is_mapping(value) and depth:
-        for item in islice(value.values(), MAX_ITEMS):
+    elif depth:
+        for item in _held_by(value):
             yield from documents_in(item, depth - 1)
-    elif is_list(value) and depth:
-        for item in value[:MAX_ITEMS]:
-            yield from documents_in(item, depth - 1)
-    elif depth and is_mapping(update := getattr(value, "update", None)):  # LangGraph's ``Command``
-        yield from documents_in(update, depth - 1)
+
+
+def _held_by(value: object) -> Iterable[object]:
+    if is_mapping(value):
+        return islice(value.values(), MAX_ITEMS)
+    if is_list(value):
+        return value[:MAX_ITEMS]
+    update = getattr(value, "update", None)  # of LangGraph's ``Command``
+    return (update,) if is_mapping(update) else ()
 
 
 def _serialised(found: Mapping[object, object], text: str) -> Document:

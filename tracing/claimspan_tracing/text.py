@@ -279,7 +279,16 @@ def _json(value: object, depth: int, walk: Walk) -> JsonValue:
 
 
 def _object(pairs: _Pairs, depth: int, walk: Walk) -> JsonValue:
-    return {walk.text(key, MAX_KEY_BYTES): _json(value, depth, walk) for key, value in pairs}
+    fields: dict[str, JsonValue] = {}
+    for key, value in pairs:
+        name = walk.text(key, MAX_KEY_BYTES)
+        # Most fields of a chunk's metadata are texts: without a call for each.
+        if type(value) is str:
+            walk.items -= 1
+            fields[name] = walk.text(value, MAX_TEXT_BYTES)
+        else:
+            fields[name] = _json(value, depth, walk)
+    return fields
 
 
 def _integer(number: int, walk: Walk) -> JsonValue:

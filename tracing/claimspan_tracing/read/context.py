@@ -92,9 +92,9 @@ def find_context(
     prompts = _whole(answers)
     if prompts:
         said = {each.completion.strip() for each in generations}
+        others = _unknown(found, candidates.documents())
         # Beside what a pipeline names, a document that holds what a model has said is the answer to
         # a part of the question. Where it names nothing, that is a compressed chunk.
-        others = candidates.documents()
         others = _without(said, others) if candidates.named else others
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         own_words = {query.strip(), *said}
@@ -124,19 +124,24 @@ def _named_in_prompt(
     return _read(_whole(generations[:until]), _once(candidates.named))
 
 
-def _without(said: Iterable[str], documents: Iterable[Document]) -> Iterator[Document]:
+def _unknown(found: Sequence[Document], documents: Iterable[Document]) -> list[Document]:
+    """The documents without those that were found already."""
+    known = {_key(document) for document in found}
+    return [document for document in _once(documents) if _key(document) not in known]
+
+
+def _without(said: Iterable[str], documents: Sequence[Document]) -> list[Document]:
+    """The documents that hold nothing of what models have said."""
     texts = [text for text in said if len(text) >= MIN_HANDED_ON]
-    for document in documents:
-        if not any(text in _text(document) for text in texts):
-            yield document
+    return [each for each in documents if not any(text in _text(each) for text in texts)]
 
 
 def _others_in(
-    prompts: Sequence[str], found: Sequence[Document], documents: Iterable[Document]
+    prompts: Sequence[str], found: Sequence[Document], others: Sequence[Document]
 ) -> list[Document]:
     """What stands in the prompts beside documents that were found already."""
-    known = {_key(document) for document in found}
-    others = [document for document in _once(documents) if _key(document) not in known]
+    if not others:
+        return []
     # With those found: what overlaps with one of them was not read for that.
     parts = _parts(prompts, [*found, *others])[len(found) :]
     parts = _with_reworded(prompts, found, others, parts)
@@ -261,7 +266,8 @@ def _with_windows(document: Document) -> Iterator[Document]:
 
 
 def _key(document: Document) -> tuple[str, str]:
-    return bounded(document.id, MAX_KEY_BYTES), _text(document)
+    id_ = document.id
+    return id_ if type(id_) is str else bounded(id_, MAX_KEY_BYTES), _text(document)
 
 
 def _text(document: Document) -> str:

@@ -48,7 +48,8 @@ def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]
     for text in texts:
         # A text that two stores hold, and that the prompt has once, was read once.
         times[text] += 1
-        found.append(text if _stands_in(prompt, text, times[text]) else None)
+        # Without the white space around it, which frameworks take off as they join texts.
+        found.append(text if _stands_in(prompt, text.strip(), times[text]) else None)
     if None in found:
         _find_others(_normal(prompt), texts, found)
     return found
@@ -82,12 +83,12 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
 
 
 def _stands_in(prompt: str, text: str, times: int) -> bool:
-    """Whether a text is in the prompt so often; a short one by itself, and not within a word."""
-    if not text.strip():
+    """Whether a stripped text is in the prompt so often; a short one not within a word."""
+    if not text:
         return False
     if len(text) < PIECE:
         # An escaped line break before it ends in a letter.
-        word = re.compile(rf"(?:(?<!\w)|(?<=\\[nrt])){re.escape(text.strip())}(?!\w)")
+        word = re.compile(rf"(?:(?<!\w)|(?<=\\[nrt])){re.escape(text)}(?!\w)")
         return sum(1 for _ in islice(word.finditer(prompt), times)) == times
     return text in prompt if times == 1 else prompt.count(text) >= times
 
