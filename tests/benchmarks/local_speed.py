@@ -28,8 +28,9 @@ from results import Bar, Results, Table, show
 from claimspan import Chunk, RagRecord
 from claimspan.evaluation.matrices import judge_matrices
 from claimspan.judges import LexicalJudge
+from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
-from claimspan.judges.local.judge import BUNDLED_MODEL, LocalJudge
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
 
@@ -85,7 +86,7 @@ def record_table() -> Table:
 
 def pairs_table(n_pairs: int, n_rounds: int) -> tuple[Table, list[Bar]]:
     """Pairs a second, beside the peer where it is installed."""
-    encoder = CrossEncoder(BUNDLED_MODEL, known_bytes=0)
+    encoder = CrossEncoder(bundled_files(), known_bytes=0)
     sides: dict[str, Side] = {"claimspan": encoder.logits}
     if is_installed():
         sides["sentence-transformers"] = peer()
