@@ -80,7 +80,7 @@ class LocalJudge:
     has .781; on the four that no training pair came from, with a combination fitted without the
     set, it is .830 and .779. The gain differs from set to set and is within noise on some. The
     expected calibration error is .030. Figures by set, and known weaknesses:
-    ``MODEL_CARD.md``, beside the weights.
+    ``MODEL_CARD.md`` beside the weights.
     """
 
     def __init__(
