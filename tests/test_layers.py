@@ -26,7 +26,7 @@ OURS: Final = "claimspan_"
 """The prefix of every package of ours except core."""
 
 DATA: Final = "claimspan_local_weights"
-"""The weights of core's local judge: files, and no code that could import anything."""
+"""The weights of the local judge of core: files, and the path of their folder."""
 
 OWN_FRAMEWORK: Final = {
     "claimspan_langchain": ("langchain", "langgraph", "langsmith"),
