@@ -25,6 +25,9 @@ FRAMEWORKS: Final = (
 OURS: Final = "claimspan_"
 """The prefix of every package of ours except core."""
 
+DATA: Final = "claimspan_local_weights"
+"""The weights of the local judge of core: files, and the path of their folder."""
+
 OWN_FRAMEWORK: Final = {
     "claimspan_langchain": ("langchain", "langgraph", "langsmith"),
     "claimspan_llama_index": ("llama_index",),
@@ -218,6 +221,8 @@ def is_framework(name: str) -> bool:
 
 
 def is_forbidden_in_core(name: str) -> bool:
+    if name == DATA:
+        return False
     return top(name).startswith((OURS, "opentelemetry", "openinference")) or is_framework(name)
 
 

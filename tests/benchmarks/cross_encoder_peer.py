@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import TextPair
-from claimspan.judges.local.judge import BUNDLED_MODEL
 
 __all__ = ["is_installed", "peer"]
 
@@ -36,7 +36,7 @@ def peer() -> Callable[[Sequence[TextPair]], list[list[float]]]:
     network.load_state_dict({name: torch.from_numpy(each) for name, each in _weights().items()})
     names = {f"{each.lower()}_token": f"[{each}]" for each in ("CLS", "SEP", "PAD", "UNK", "MASK")}
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_file=str(BUNDLED_MODEL.tokenizer), model_max_length=512,
+        tokenizer_file=str(bundled_files().tokenizer), model_max_length=512,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"], **names,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def _weights() -> dict[str, Any]:
     """The parameters in 32 bits; what ``fused.py`` has moved between biases changes no result."""
     load: Any = importlib.import_module
     onnx, numpy = load("onnx"), load("numpy")
-    graph = onnx.load(str(BUNDLED_MODEL.model)).graph
+    graph = onnx.load(str(bundled_files().model)).graph
     stored = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
     found = {
         name: each for name, each in stored.items() if name.endswith((".bias", "LayerNorm.weight"))

@@ -28,8 +28,9 @@ from results import Bar, Results, Table, show
 from claimspan import Chunk, RagRecord
 from claimspan.evaluation.matrices import judge_matrices
 from claimspan.judges import LexicalJudge
+from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
-from claimspan.judges.local.judge import BUNDLED_MODEL, LocalJudge
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
 
@@ -61,9 +62,7 @@ def measured(n_pairs: int, n_rounds: int) -> Results:
         "the weights in 8 bits with onnxruntime, the peer the same in 32 bits with PyTorch.",
         tables=[record, beside],
         bars=bars,
-        notes=[
-            "Labels are compared on made pairs; on pairs of labelled sets: weights/MODEL_CARD.md."
-        ],
+        notes=["Labels are compared on made pairs; on pairs of labelled sets: MODEL_CARD.md."],
     )
 
 
@@ -85,7 +84,7 @@ def record_table() -> Table:
 
 def pairs_table(n_pairs: int, n_rounds: int) -> tuple[Table, list[Bar]]:
     """Pairs a second, beside the peer where it is installed."""
-    encoder = CrossEncoder(BUNDLED_MODEL, known_bytes=0)
+    encoder = CrossEncoder(bundled_files(), known_bytes=0)
     sides: dict[str, Side] = {"claimspan": encoder.logits}
     if is_installed():
         sides["sentence-transformers"] = peer()
@@ -113,7 +112,7 @@ def bars_of(speeds: dict[str, list[float]], found: dict[str, list[list[float]]])
     ratio = median(one / other for one, other in zip(ours, theirs, strict=True))
     labels = [[row.index(max(row[:3])) for row in rows] for rows in found.values()]
     equal = sum(one == other for one, other in zip(*labels, strict=True)) / len(labels[0])
-    # The labels are equal on fewer pairs of labelled sets: weights/MODEL_CARD.md.
+    # The labels are equal on fewer pairs of labelled sets: MODEL_CARD.md.
     return [
         Bar(
             promise="pairs a second, at least 2 times the peer's",

@@ -33,7 +33,10 @@ __all__ = [
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
-PATHS: Final = (ROOT / "core", ROOT / "tracing", ROOT / "integrations", HERE)
+PATHS: Final = (
+    *(ROOT / "core", ROOT / "core" / "local_weights", ROOT / "tracing", ROOT / "integrations"),
+    HERE,
+)
 
 ANSWER_SECONDS: Final = 900.0
 """For a round, or for the memory over all queries, on a busy machine."""

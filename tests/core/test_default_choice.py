@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from claimspan import judges
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import evaluate, evaluate_many
-from claimspan.judges import LexicalJudge, default_judge
+from claimspan.judges import LexicalJudge, LocalJudge, default_judge
+from claimspan.judges.local import bundled
 
 from scripted import ScriptedJudge, make_record
 
@@ -46,17 +46,27 @@ def test_an_unknown_default_judge_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         evaluate_many([])
 
 
-@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
-def test_the_local_judge_is_refused_at_set_up_where_a_package_of_it_is_missing(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def hide(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def find(name: str) -> str | None:
         return None if name == package else name
 
-    monkeypatch.setattr(judges, "find_spec", find)
+    monkeypatch.setattr(bundled, "find_spec", find)
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "claimspan_local_weights"])
+def test_the_local_judge_is_refused_at_set_up_where_a_package_of_it_is_missing(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide(package, monkeypatch)
 
     with pytest.raises(MissingExtraError, match=rf"{package}.*pip install 'claimspan\[local\]'"):
         default_judge("local")
+
+
+def test_a_model_of_ones_own_needs_no_weights_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide("claimspan_local_weights", monkeypatch)
+
+    assert isinstance(default_judge("local:some/model"), LocalJudge)
 
 
 def test_a_judge_without_its_key_says_which_variable_to_set(

@@ -14,8 +14,9 @@ import pytest
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.local.judge import OTHER_LANGUAGE, WEIGHTS, LocalJudge
+from claimspan.judges.local.judge import OTHER_LANGUAGE, LocalJudge
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+from claimspan_local_weights import FOLDER
 
 JUDGE = LocalJudge()
 
@@ -260,8 +261,8 @@ def test_importing_the_judge_loads_no_runtime() -> None:
 
 
 def test_the_weights_are_small_and_come_with_a_card() -> None:
-    assert (WEIGHTS / "local.onnx").stat().st_size <= 40_000_000
-    assert "licence" in (WEIGHTS / "MODEL_CARD.md").read_text(encoding="utf-8").lower()
+    assert (FOLDER / "local.onnx").stat().st_size <= 40_000_000
+    assert "licence" in (FOLDER / "MODEL_CARD.md").read_text(encoding="utf-8").lower()
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from claimspan.errors import ConfigError
 from claimspan.judges.local.background import InferenceThread, Stop, never
+from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, Reading, TextPair
-from claimspan.judges.local.judge import BUNDLED_MODEL, LocalJudge
+from claimspan.judges.local.judge import LocalJudge
 from claimspan.judges.local.known_logits import KnownLogits, PairCounts
 from claimspan.judges.local.reading import Decided, Reads
 from claimspan.judges.local.shared_reads import SharedReads, Work
@@ -32,7 +33,7 @@ class CountingEncoder(CrossEncoder):
     """Notes how many pairs come at a time."""
 
     def __init__(self) -> None:
-        super().__init__(BUNDLED_MODEL)
+        super().__init__(bundled_files())
         self.sizes = list[int]()
 
     def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> Reading:
@@ -56,7 +57,7 @@ def test_the_logits_of_a_pair_are_the_same_alone_and_beside_any_others() -> None
         (" ".join(words[at : at + 7]), " ".join(words[at : at + chance.choice((20, 21, 60))]))
         for at in range(0, 240, 10)
     ]
-    encoder = CrossEncoder(BUNDLED_MODEL, known_bytes=0)
+    encoder = CrossEncoder(bundled_files(), known_bytes=0)
 
     alone = [encoder.logits([pair])[0] for pair in pairs]
 

@@ -21,7 +21,9 @@ __all__ = ["ROOT", "SOURCES", "environment"]
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
 
-SOURCES = os.pathsep.join(str(ROOT / each) for each in ("core", "tracing", "integrations"))
+SOURCES = os.pathsep.join(
+    str(ROOT / each) for each in ("core", "core/local_weights", "tracing", "integrations")
+)
 """``PYTHONPATH`` that finds the packages of this checkout in an environment."""
 
 INSTALL_SECONDS = 900.0

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import ConfigError
 from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.protocol import Judge, SparseJudge
 
@@ -97,12 +96,11 @@ def _named(wanted: str, origin: str) -> Judge:
         return LexicalJudge()
     # Imported only when chosen: see _LAZY_MODULES.
     if kind.lower() == "local":
+        from claimspan.judges.local.bundled import require_local_extra
         from claimspan.judges.local.judge import LocalJudge
 
-        # Looked for now, though they are imported with the first claim: at set-up a user reads it.
-        for package in ("onnxruntime", "tokenizers"):
-            if find_spec(package) is None:
-                raise MissingExtraError(package, "local")
+        # Looked for now, though it is imported with the first claim: at set-up a user reads it.
+        require_local_extra(own_model=bool(model))
         return LocalJudge(model or None)
     if kind.lower() == "openai" and model:
         from claimspan.judges.llm.judge import OpenAIJudge

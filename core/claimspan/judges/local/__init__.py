@@ -8,9 +8,8 @@
 - ``features``: turns the lexical verdict and the logits into the features of one cell.
 - ``regression``: turns those features into a calibrated verdict.
 - ``pretrained``: finds the files of a model by others, in a folder or on the Hugging Face hub.
+- ``bundled``: finds the bundled model; its weights are the package ``claimspan_local_weights``.
 - ``language``: detects texts that the bundled English model cannot read.
-
-The folder ``weights`` holds the bundled model and its model card.
 """
 
 from __future__ import annotations

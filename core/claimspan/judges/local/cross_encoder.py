@@ -30,6 +30,7 @@ _INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids", "po
 # Word pieces of a batch, with padding: with more a record is no faster, and takes more memory
 # (tests/benchmarks/local_speed.py, one core).
 _BATCH_PIECES: Final = 384
+_REMEDY: Final = "install claimspan-local-weights again"
 
 
 class ModelFiles(NamedTuple):
@@ -234,12 +235,12 @@ def _batches(lengths: Sequence[int], *, can_pad: bool) -> Iterator[list[int]]:
 
 def _verify(path: Path, sha256: str | None) -> None:
     if not path.is_file():
-        raise ConfigError(f"the local judge lacks its file {path.name!r}: install claimspan again")
+        raise ConfigError(f"the local judge lacks its file {path.name!r}: {_REMEDY}")
     if sha256 is None:
         return
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise ConfigError(f"{path.name!r} is not the published file: install claimspan again")
+            raise ConfigError(f"{path.name!r} is not the published file: {_REMEDY}")
 
 
 def _load_tokenizer(path: Path) -> _Tokenizer:

@@ -26,6 +26,7 @@ from claimspan.judges.lexical.cells import (
 from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.lexical.short_answers import as_read, decided_by_words, readable_claim
 from claimspan.judges.local.background import InferenceThread, Stop
+from claimspan.judges.local.bundled import bundled_combination, bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
 from claimspan.judges.local.inherited import keep_forever
 from claimspan.judges.local.known_logits import KNOWN_BYTES, PairCounts
@@ -42,26 +43,11 @@ from claimspan.judges.protocol import Cell
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
-    "BUNDLED_MODEL",
     "CUT",
     "OTHER_LANGUAGE",
-    "WEIGHTS",
     "LoadedModel",
     "LocalJudge",
 ]
-
-WEIGHTS: Final = Path(__file__).parent / "weights"
-"""Folder of the bundled model, its fitted constants and its model card."""
-
-BUNDLED_MODEL: Final = ModelFiles(
-    WEIGHTS / "local.onnx",
-    WEIGHTS / "tokenizer.json",
-    {
-        "local.onnx": "710b2d57eff7d5d67d6b98d848dcaa19beabdacbaf2c66e2361021c8b49b75dc",
-        "tokenizer.json": "9114256b104cca80e04367526f03f46aa3c443c2ed174904142a73bbf13b9fbb",
-    },
-)
-"""The cross-encoder that claimspan carries, with the digests of its files."""
 
 OTHER_LANGUAGE: Final = "not English: judged by words, numbers and names alone"
 """Note in ``Evaluation.notes``, and on the span, for verdicts without the cross-encoder."""
@@ -94,7 +80,7 @@ class LocalJudge:
     has .781; on the four that no training pair came from, with a combination fitted without the
     set, it is .830 and .779. The gain differs from set to set and is within noise on some. The
     expected calibration error is .030. Figures by set, and known weaknesses:
-    ``weights/MODEL_CARD.md``.
+    ``MODEL_CARD.md`` beside the weights.
     """
 
     def __init__(
@@ -206,8 +192,8 @@ class LocalJudge:
             probable label is less probable than ``sure_from``.
 
         Raises:
-            MissingExtraError: onnxruntime or tokenizers is not installed.
-            ConfigError: The weights are missing or damaged, or there is no such model.
+            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
+            ConfigError: The weights are damaged, or there is no such model.
         """
         cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
         return await self.check_cells(claims, references, cells, question=question)
@@ -233,8 +219,8 @@ class LocalJudge:
             asked for, or its most probable label is less probable than ``sure_from``.
 
         Raises:
-            MissingExtraError: onnxruntime or tokenizers is not installed.
-            ConfigError: The weights are missing or damaged, or there is no such model.
+            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
+            ConfigError: The weights are damaged, or there is no such model.
         """
         verdicts = await self._verdicts(claims, references, cells, question)
         return self._matrix(verdicts, cells, (len(claims), len(references)))
@@ -265,8 +251,8 @@ class LocalJudge:
             A matrix of shape ``(len(claims), len(references) + 1)``.
 
         Raises:
-            MissingExtraError: onnxruntime or tokenizers is not installed.
-            ConfigError: The weights are missing or damaged, or there is no such model.
+            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
+            ConfigError: The weights are damaged, or there is no such model.
         """
         width = len(references)
         wanted, single = context_cells(cells, context, width)
@@ -360,8 +346,7 @@ class LocalJudge:
 
     def _load(self) -> LoadedModel:
         if self._model is None:
-            regression = VerdictRegression.read(WEIGHTS / "combination.json")
-            return LoadedModel(self._encoder(BUNDLED_MODEL), regression)
+            return LoadedModel(self._encoder(bundled_files()), bundled_combination())
         found = find_pretrained(self._model)
         return LoadedModel(self._encoder(found.files), found.labels)
 
