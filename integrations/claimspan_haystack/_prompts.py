@@ -13,7 +13,7 @@ from claimspan_haystack._operations import QUERY_NAME, TOOL_RUN, operation_of
 from claimspan_haystack._texts import holds_text, nested_parts
 from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
 
-__all__ = ["passages_of", "read_documents"]
+__all__ = ["passages_of", "read_documents", "windows_of"]
 
 MAX_DEPTH: Final = 3
 """Levels of lists and mappings in which texts are looked for."""
@@ -26,6 +26,9 @@ _EVIDENCE: Final = re.compile(
     r"|knowledge|facts?|evidences?|windows?|references?|contents?|background)(?:_|$)"
 )
 """Words in the names of inputs and outputs that hold evidence."""
+
+_WINDOWS: Final = re.compile(r"(?:^|_)windows(?:_|$)")
+"""A word in the names of inputs that hold documents with what stands around them."""
 
 
 def read_documents(root: Run) -> list[AnyDocument] | None:
@@ -56,6 +59,16 @@ def passages_of(run: Run) -> list[str]:
                 if isinstance(name, str) and _EVIDENCE.search(name.lower()):
                     found.update(dict.fromkeys(_texts(value)))
     return list(found)
+
+
+def windows_of(run: Run) -> list[str]:
+    """Return the texts around documents that a run was given, as ``SentenceWindowRetriever`` makes.
+
+    One of them takes the place of the document that it holds.
+    """
+    named = ((name, value) for part in nested_parts(run.inputs) for name, value in part.items())
+    lists = [value for name, value in named if _WINDOWS.search(str(name)) and is_list(value)]
+    return [text for value in lists for text in value[:MAX_ITEMS] if isinstance(text, str)]
 
 
 def _texts(value: object, depth: int = MAX_DEPTH) -> Iterator[str]:

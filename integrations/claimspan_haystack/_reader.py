@@ -17,8 +17,8 @@ from claimspan_haystack._documents import as_document, documents_in, socket_valu
 from claimspan_haystack._generations import generation_of
 from claimspan_haystack._notes import NotedDocument
 from claimspan_haystack._operations import PIPELINE_RUNS, operation_of
-from claimspan_haystack._prompts import passages_of, read_documents
-from claimspan_haystack._texts import by_key, nested_parts, only_text, text_of
+from claimspan_haystack._prompts import passages_of, read_documents, windows_of
+from claimspan_haystack._texts import by_key, by_suffix, nested_parts, only_text, text_of
 from claimspan_tracing.adapters import (
     Document,
     Generation,
@@ -36,6 +36,9 @@ QUERY_KEYS: Final = ("query", "question", "text", "user_input", "prompt", "messa
 
 SEVERAL_KEYS: Final = ("queries", "questions")
 """Names of inputs that hold several questions."""
+
+MESSAGES: Final = "messages"
+"""End of the names of inputs that hold a conversation, such as ``current_messages``."""
 
 CONVERSATION_KEYS: Final = ("values", "value")
 """Names of inputs that may hold a conversation."""
@@ -83,8 +86,9 @@ class HaystackReader:
         return self.retrieval(run) if is_whole else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
-        """Return the documents among the inputs of a component."""
-        return [as_document(document) for document in documents_in(run.inputs) or ()]
+        """Return the documents among the inputs of a component, and the windows around some."""
+        given = [as_document(document) for document in documents_in(run.inputs) or ()]
+        return [*given, *map(Document, windows_of(run))]
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return texts that are named as evidence, such as what a search returned as one text."""
@@ -132,10 +136,13 @@ def _is_loaded(run: Run) -> bool:
 
 def _query(inputs: object) -> str:
     parts = nested_parts(inputs)
-    named = by_key(parts, QUERY_KEYS, ChatRole.USER)
-    if text := named or by_key(parts, SEVERAL_KEYS, None) or only_text(parts):
-        return text
-    return by_key(parts, CONVERSATION_KEYS, ChatRole.USER)
+    return (
+        by_key(parts, QUERY_KEYS, ChatRole.USER)
+        or by_key(parts, SEVERAL_KEYS, None)
+        or by_suffix(parts, MESSAGES, ChatRole.USER)
+        or only_text(parts)
+        or by_key(parts, CONVERSATION_KEYS, ChatRole.USER)
+    )
 
 
 def _embedded(run: Run) -> str:

@@ -15,6 +15,7 @@ from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
 
 __all__ = [
     "by_key",
+    "by_suffix",
     "holds_text",
     "is_said",
     "nested_parts",
@@ -43,6 +44,9 @@ ANSWER_FIELDS: Final = (
     "content",
 )
 """Fields of a structured answer that hold its text, the likeliest first."""
+
+_ID: Final = ("id", "ids")
+"""Ends of the names of inputs that tell a conversation, a user or a document from others."""
 
 _SETTINGS: Final = frozenset({"filters", "meta", "metadata", "generation_kwargs", "hook_context"})
 """Inputs whose mappings hold no question."""
@@ -97,9 +101,18 @@ def texts_of(
 
 
 def only_text(parts: Sequence[Mapping[object, object]]) -> str:
-    """Return the text under an unknown name, if there is only one."""
-    texts = {v for part in parts for v in part.values() if isinstance(v, str) and v}
+    """Return the text under an unknown name, if there is only one; an id is none."""
+    named = ((name, v) for part in parts for name, v in part.items() if isinstance(v, str) and v)
+    texts = {text for name, text in named if not str(name).lower().endswith(_ID)}
     return texts.pop() if len(texts) == 1 else ""
+
+
+def by_suffix(parts: Sequence[Mapping[object, object]], suffix: str, role: ChatRole) -> str:
+    """Return the last message of a conversation whose name ends so, if it is of the role."""
+    values = (v for part in parts for name, v in part.items() if str(name).endswith(suffix))
+    last = (v[-1] for v in values if is_list(v) and v)
+    said_last = (text_of(m, role) for m in last if isinstance(m, ChatMessage))
+    return next(filter(None, said_last), "")
 
 
 def text_of(value: object, role: ChatRole | None) -> str:

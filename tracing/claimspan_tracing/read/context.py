@@ -168,7 +168,8 @@ def _apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
 
     Where leaves were merged into their parent, or sentences into a window, that one was read.
     """
-    texts = [*map(_text, found)]
+    # Without the white space around them, which a prompt may lack.
+    texts = [_text(document).strip() for document in found]
     return [
         document
         for document, text in zip(found, texts, strict=True)
