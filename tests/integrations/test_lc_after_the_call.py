@@ -1,7 +1,6 @@
 """What LangChain's users do after a call, or what runs beside it, changes no record."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false
 # The frameworks leave some of their generics open.
 
 import asyncio

@@ -1,7 +1,7 @@
 """One answer of LangChain's or LangGraph's pipelines is one record, and no other call is one."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
 from collections.abc import Callable, Iterator, Mapping

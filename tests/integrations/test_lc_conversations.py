@@ -1,7 +1,7 @@
 """Turns of conversations and states of graphs: the last question, and the answer to it."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false
 # The frameworks leave some of their generics open.
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
 """The chunks of a record are what LangChain's model read, also where that was no document."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """A structured answer of LangChain's chains and agents is read as its texts."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
 from collections.abc import Iterator

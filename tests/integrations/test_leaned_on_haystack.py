@@ -4,10 +4,6 @@ One test each, on the real package. A test that fails after an upgrade names wha
 breaks with it stands in ``docs/architecture.md``, in the row that names the test.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
-# The frameworks leave open the types of what they hand to tracers and handlers.
-
 from __future__ import annotations
 
 import contextlib

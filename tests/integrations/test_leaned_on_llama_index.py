@@ -5,7 +5,7 @@ breaks with it stands in ``docs/architecture.md``, in the row that names the tes
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportUnknownArgumentType=false
 # The frameworks leave open the types of what they hand to tracers and handlers.
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
 """What LlamaIndex's users do with a response, a node or a history afterwards changes no record."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportDeprecated=false
-# LlamaIndex leaves some of its generics and decorators open.
-
 import gc
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """Each answer of LlamaIndex's engines is one record, without the answers that were thrown away."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportDeprecated=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedFunctionDecorator=false
 # LlamaIndex leaves some of its generics and decorators open.
 
 import asyncio

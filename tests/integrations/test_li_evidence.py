@@ -1,7 +1,7 @@
 """The chunks of a record are what its answer rests on: in engines, workflows and agents."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportDeprecated=false
+# pyright: reportUnknownArgumentType=false, reportDeprecated=false
 # LlamaIndex leaves some of its generics and decorators open.
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,6 @@
 """A structured answer of LlamaIndex's engines and agents is read as its texts."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false, reportDeprecated=false
+# pyright: reportUnknownMemberType=false
 # LlamaIndex leaves some of its generics and decorators open.
 
 from collections.abc import Iterator

@@ -1,8 +1,5 @@
 """Chains and tools of LangChain that answer questions on buildings, and the ways to call them."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
-# The frameworks leave some of their generics open.
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,5 @@
 """LlamaIndex's engines over facts on buildings, and a monitor that captures their queries."""
 
-# pyright: reportUnknownMemberType=false
-# LlamaIndex leaves some of its generics open.
-
 from __future__ import annotations
 
 from collections.abc import Generator
