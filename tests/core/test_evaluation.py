@@ -26,6 +26,8 @@ from scripted import (
     make_record,
 )
 
+# --- one record ---
+
 
 def test_the_scripted_judge_is_a_judge() -> None:
     assert isinstance(ScriptedJudge(), Judge)
@@ -217,6 +219,9 @@ def test_a_cap_that_lets_no_claim_through_is_refused(max_claims: int) -> None:
 def test_a_deadline_that_has_passed_already_is_refused(seconds: float) -> None:
     with pytest.raises(ConfigError, match=r"deadline_seconds is .*: give more than 0"):
         evaluate(make_record(), judge=ScriptedJudge(), deadline_seconds=seconds)
+
+
+# --- usage ---
 
 
 class CountingJudge(ScriptedJudge):

@@ -13,6 +13,8 @@ from claimspan.metrics import METRICS
 
 from scripted import PRIVATE, RaisingJudge, ScriptedJudge, make_record
 
+# --- loops ---
+
 
 async def test_evaluate_works_inside_a_running_event_loop() -> None:
     asyncio.get_running_loop()
@@ -83,6 +85,9 @@ async def test_cancelling_many_evaluations_cancels_the_judge_for_each() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert judge.cancelled == 3
+
+
+# --- many records ---
 
 
 class SlowestFirst(ScriptedJudge):

@@ -42,6 +42,9 @@ def monitor() -> Iterator[InMemoryMonitor]:
         yield made
 
 
+# --- the answer, and what is said beside it ------------------------------------------------------
+
+
 @every_way
 def test_the_answer_of_a_plain_pipeline_is_judged_by_its_prompt(
     monitor: InMemoryMonitor, way: str
@@ -139,6 +142,9 @@ def test_a_grade_of_the_documents_beside_the_answer_is_not_the_answer(
     run_in(way, pipeline, asking())
 
     judged(monitor.only_record(), FACTS)
+
+
+# --- loops and fallbacks -------------------------------------------------------------------------
 
 
 def test_a_draft_that_a_validator_sends_back_does_not_count(monitor: InMemoryMonitor) -> None:

@@ -39,6 +39,9 @@ def monitor() -> Iterator[InMemoryMonitor]:
         yield made
 
 
+# --- documents -----------------------------------------------------------------------------------
+
+
 def corrective() -> Pipeline:
     """The tutorial on conditional routing: the web is searched where the documents do not do."""
     asked_again = "Say no_answer, or answer by the documents.\n"
@@ -153,6 +156,9 @@ def test_a_score_or_metadata_of_any_type_loses_no_record(
     plain_rag(shelf=Shelf([document])).run(asking())
 
     judged(monitor.only_record(), FACTS[:1])
+
+
+# --- plain texts ---------------------------------------------------------------------------------
 
 
 @component

@@ -54,6 +54,9 @@ def monitor(judge: ScriptedJudge) -> Iterator[InMemoryMonitor]:
         yield made
 
 
+# --- indices -------------------------------------------------------------------------------------
+
+
 def documents_on_spans(monitor: InMemoryMonitor) -> list[str]:
     return [
         str(value)
@@ -162,6 +165,9 @@ def test_a_chat_that_writes_its_memory_into_a_store_is_a_query(monitor: InMemory
     judged(monitor.only_record(), FACTS)
 
 
+# --- retrieval alone -----------------------------------------------------------------------------
+
+
 def hybrid() -> Pipeline:
     store = InMemoryDocumentStore()
     store.write_documents(
@@ -208,6 +214,9 @@ def test_a_query_that_is_rewritten_for_retrieval_alone_is_no_answer(
     )
 
     never_judged(monitor, judge)
+
+
+# --- evaluations, routes and guards --------------------------------------------------------------
 
 
 @component

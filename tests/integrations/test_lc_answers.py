@@ -43,6 +43,9 @@ def kind(span: ReadableSpan) -> object:
     return (span.attributes or {}).get("openinference.span.kind")
 
 
+# --- thrown-away attempts ------------------------------------------------------------------------
+
+
 @every_way
 def test_a_chain_with_fallbacks_is_one_record_with_the_attempt_that_answered(
     way: Way, monitor: InMemoryMonitor
@@ -74,6 +77,9 @@ def test_the_chunks_of_an_attempt_that_failed_do_not_count_where_no_prompt_is_se
     (record,) = monitor.records(20)
     assert texts(record) == FACTS[:1]
     assert asked(record) == (TOWER, HIGH)
+
+
+# --- one answer, one record ----------------------------------------------------------------------
 
 
 def test_each_answer_of_a_mapped_chain_is_a_record_of_its_own(monitor: InMemoryMonitor) -> None:
@@ -180,6 +186,9 @@ def test_sub_questions_that_one_answer_is_made_of_are_one_record(monitor: InMemo
     (record,) = monitor.records(20)
     assert asked(record) == ("Tell me about both.", final)
     assert texts(record) == FACTS[:2]
+
+
+# --- what is no query ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ def monitor() -> Iterator[InMemoryMonitor]:
         yield made
 
 
+# --- turns ---------------------------------------------------------------------------------------
+
+
 def test_a_turn_that_says_nothing_has_no_answer(monitor: InMemoryMonitor) -> None:
     agent: Any = create_agent(
         Script(lines=[calls("retrieve", query="tower"), HIGH, ""]),
@@ -74,6 +77,9 @@ def test_a_second_turn_has_read_what_the_conversation_holds(monitor: InMemoryMon
     second = monitor.records(20)[1]
     assert asked(second) == (BRIDGE, OPENED)
     assert texts(second) == FACTS[:2]
+
+
+# --- states --------------------------------------------------------------------------------------
 
 
 class State(TypedDict):

@@ -26,6 +26,8 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_conte
 from claimspan_tracing import semconv
 from claimspan_tracing.suppression import is_suppressed, suppress
 
+# --- OpenTelemetry ---
+
 
 def test_opentelemetrys_instrumentations_switch_off_by_the_keys_that_we_look_at() -> None:
     with suppress_instrumentation():
@@ -59,6 +61,9 @@ def test_an_event_is_emitted_on_the_context_of_a_span_that_has_ended() -> None:
     (emitted,) = exporter.get_finished_logs()
     record = emitted.log_record
     assert (record.event_name, record.trace_id, record.span_id) == ("name", 1, 2)
+
+
+# --- OpenInference ---
 
 
 def test_openinferences_attributes_have_the_names_that_we_write_and_read() -> None:

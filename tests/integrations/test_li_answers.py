@@ -41,6 +41,9 @@ def monitor() -> Iterator[InMemoryMonitor]:
         yield made
 
 
+# --- answers that were thrown away ---------------------------------------------------------------
+
+
 class OnceMore:
     """A policy of retries as both the newest and the oldest LlamaIndex take them."""
 
@@ -110,6 +113,9 @@ def test_sources_that_an_engine_rejects_are_not_in_the_record(
     assert (query, answer, status) == (TOWER, HIGH, "evaluated")
     # LlamaIndex takes every result of its evaluator for a pass, and gives both sources once more.
     assert sorted(chunks) == sorted(FACTS[:2])
+
+
+# --- several queries in one function -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -47,6 +47,9 @@ def monitor() -> Iterator[InMemoryMonitor]:
         yield made
 
 
+# --- engines -------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("how", ["plain", "async", "stream", "astream"])
 @pytest.mark.parametrize("mode", ["refine", "compact", "tree_summarize", "simple_summarize"])
 async def test_a_mode_of_answering_reads_what_a_cut_off_has_left(
@@ -152,6 +155,9 @@ def test_citations_are_judged_on_the_numbered_sources(
     ]
 
 
+# --- workflows of the tutorials ------------------------------------------------------------------
+
+
 class Found(Event):
     nodes: list[NodeWithScore]
 
@@ -248,6 +254,9 @@ async def test_drafts_and_prompts_that_steps_hand_on_are_no_evidence(
     await Drafting().run(query=TOWER)
 
     assert seen(monitor) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+# --- agents --------------------------------------------------------------------------------------
 
 
 def news(input: str) -> str:

@@ -55,6 +55,9 @@ def langchain(monitor: InMemoryMonitor) -> Iterator[None]:
         yield
 
 
+# --- below the spans of others -------------------------------------------------------------------
+
+
 def test_the_record_of_a_request_is_that_of_its_topmost_ai_span(
     monitor: InMemoryMonitor, tracer: Tracer
 ) -> None:
@@ -233,6 +236,9 @@ def test_opentelemetrys_own_spans_are_read_below_a_request(
         ("user", QUESTION),
         ("tool", FACT),
     ]
+
+
+# --- what is no record ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("around", ["", "POST /search"])
