@@ -84,6 +84,17 @@ def test_every_test_on_the_page_is_there() -> None:
     assert {name for name in named if f"def {name}(" not in tests} == set()
 
 
+LEANED_ON: Final = sorted((ROOT / "tests" / "integrations").glob("test_leaned_on_*.py"))
+
+
+@pytest.mark.parametrize("file", LEANED_ON, ids=lambda file: file.stem)
+def test_every_test_of_this_file_is_named_in_the_list_of_what_we_lean_on(file: Path) -> None:
+    here = set(re.findall(r"def (test_\w+)\(", file.read_text(encoding="utf-8")))
+    listed = set(re.findall(r"`(test_\w+)`", section("Names of others that we lean on")))
+
+    assert here - listed == set()
+
+
 def test_every_stop_of_the_way_is_there() -> None:
     way = section("The way of a record")
     stops = {

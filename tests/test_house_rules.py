@@ -22,6 +22,7 @@ TYPED: Final = ("core", "tracing", "examples")
 
 LONGEST_FUNCTION: Final = 60
 LONGEST_FILE: Final = 400
+LONGEST_TEST_FILE: Final = 499
 MEDIAN_FUNCTION: Final = 8
 """In lines, each from `def` to the last line of the body, decorators left out."""
 
@@ -178,6 +179,12 @@ def test_no_file_is_longer_than_four_hundred_lines() -> None:
     lines = {path: len(text.splitlines()) for path, text in sources(*FOLDERS).items()}
 
     assert {path: count for path, count in lines.items() if count > LONGEST_FILE} == {}
+
+
+def test_no_file_of_tests_has_five_hundred_lines() -> None:
+    lines = {path: len(text.splitlines()) for path, text in sources("tests").items()}
+
+    assert {path: count for path, count in lines.items() if count > LONGEST_TEST_FILE} == {}
 
 
 def test_every_public_function_class_and_method_is_documented() -> None:

@@ -15,7 +15,6 @@ from langchain_classic.evaluation import load_evaluator
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
@@ -23,8 +22,9 @@ from langgraph.graph import END, START, StateGraph
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
-from lc_pipelines import Shelf
-from lc_scripts import Script, calls
+from captured import texts
+from lc_buildings import PROMPT, documents, joined
+from lc_pipelines import Script, Shelf, calls
 
 QUERY = "How long is the Drava?"
 ANSWER = "The Drava is 725 km long."
@@ -33,16 +33,6 @@ FACTS = [
     "The Drava is 725 km long and rises in Italy, close to the border with Austria.",
     "The Mura is a tributary of the Drava, and 464 km long from its source to its mouth.",
 ]
-
-PROMPT = ChatPromptTemplate.from_template("Use this:\n{context}\n\nQ: {question}")
-
-
-def documents(*texts: str, **metadata: object) -> list[Document]:
-    return [Document(page_content=text, metadata=metadata) for text in texts]
-
-
-def joined(found: list[Document]) -> str:
-    return "\n\n".join(each.page_content for each in found)
 
 
 def chain(found: list[Document], form: Callable[[list[Document]], str] = joined) -> Any:
@@ -67,10 +57,6 @@ def one(monitor: InMemoryMonitor, pipeline: Any, given: object = QUERY) -> Captu
     run(monitor, pipeline, given)
     (record,) = monitor.records(20)
     return record
-
-
-def texts(record: CapturedRecord) -> list[str]:
-    return [chunk.text for chunk in record.job.record.chunks]
 
 
 def said(record: CapturedRecord) -> tuple[str, str, str]:

@@ -14,10 +14,8 @@ from llama_index.core import (
     Document,
     DocumentSummaryIndex,
     KnowledgeGraphIndex,
-    MockEmbedding,
     PromptTemplate,
     PropertyGraphIndex,
-    Settings,
     TreeIndex,
     VectorStoreIndex,
 )
@@ -52,34 +50,20 @@ from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import RetrieverTool
 from llama_index_instrumentation import get_dispatcher
 
-import claimspan_llama_index
 from claimspan_llama_index._evidence import has_found
 from claimspan_tracing.testing import InMemoryMonitor
 
-from li_pipelines import Shelf, memory_of, synthesizer_of, word_counter
-from li_scripts import FACTS, Script, facts, rag
-
-TOWER = "How high is the tower?"
-HIGH = "The tower is 330 metres high, by the newest measurement."
+from buildings import FACTS, HIGH, TOWER
+from li_buildings import facts, monitored, rag
+from li_pipelines import Script, Shelf, memory_of, synthesizer_of
 
 span = get_dispatcher("app_of_test_li_beside").span
 
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor() as made:
-        undo = claimspan_llama_index.instrument(made)
+    with monitored("A text about towers.") as made:
         yield made
-        undo()
-
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What LlamaIndex takes where it is given nothing; its own would ask the network."""
-    monkeypatch.setattr(Settings, "_llm", Script(said="A text about towers."))
-    monkeypatch.setattr(Settings, "_embed_model", MockEmbedding(embed_dim=2))
-    monkeypatch.setattr(Settings, "_prompt_helper", word_counter())
-    monkeypatch.setattr(Settings, "_node_parser", TokenTextSplitter(tokenizer=str.split))
 
 
 def documents() -> list[Document]:

@@ -18,7 +18,14 @@ from llama_index.core.llms import ChatMessage, MessageRole
 import claimspan_llama_index
 from claimspan_tracing import Monitor
 
-from li_agents import ask_agent, ask_workflow, cancel_workflow, stream_workflow, tool_of
+from li_agents import (
+    agents_look_around,
+    ask_agent,
+    ask_workflow,
+    cancel_workflow,
+    stream_workflow,
+    tool_of,
+)
 from li_pipelines import Echo, Shelf, engine_of, memory_of
 from pipelines import AppError, answer_to
 from support import MonitorFactory, Spans, attributes
@@ -137,10 +144,6 @@ async def test_a_chat_that_retrieves_nothing_has_no_context(
     await say(chat, mode)
 
     assert await seen(spans, attached) == (TURN, SAID, "no_context")
-
-
-# LlamaIndex looks through all attributes of its own agents, deprecated ones among them.
-agents_look_around = pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")
 
 
 @agents_look_around

@@ -23,24 +23,23 @@ from llama_index_instrumentation import get_dispatcher
 import claimspan_llama_index
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
-from li_pipelines import Shelf, engine_of, memory_of
-from li_scripts import FACTS, Script, facts
+from buildings import FACTS, HIGH
+from captured import attached
+from li_buildings import facts
+from li_pipelines import Script, Shelf, engine_of, memory_of
 
 FIRST = "Where is the tower?"
 TOWER = "And how high is it?"
 CONDENSED = "How high is the tower in Paris?"
 IN_PARIS = "The tower of iron stands in Paris, by the river."
-HIGH = "The tower is 330 metres high, by the newest measurement."
 KINDS = ["simple", "context", "condense", "condense-plus-context"]
 RETRIEVING = KINDS[1:]
 
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor() as made:
-        undo = claimspan_llama_index.instrument(made)
+    with attached(claimspan_llama_index.instrument) as made:
         yield made
-        undo()
 
 
 def chat_of(kind: str, model: Script) -> BaseChatEngine:

@@ -32,8 +32,9 @@ from opentelemetry.trace import SpanKind, Tracer, get_current_span
 import claimspan_openinference
 from claimspan_tracing import semconv
 from claimspan_tracing.job import RetrieverRun
-from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
+from claimspan_tracing.testing import InMemoryMonitor
 
+from captured import texts
 from hs_pipelines import Echo as HaystackEcho
 from hs_pipelines import prompt
 from lc_graphs import agent, artifact_tool, state_graph, unreported_graph
@@ -76,10 +77,6 @@ def request_span(monitor: InMemoryMonitor) -> Iterator[Tracer]:
     tracer = monitor.provider.get_tracer("opentelemetry.instrumentation.fastapi")
     with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
         yield tracer
-
-
-def texts(record: CapturedRecord) -> list[str]:
-    return [chunk.text for chunk in record.record.chunks]
 
 
 # --- Haystack -------------------------------------------------------------------------------------

@@ -3,53 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import pytest
 from openinference.instrumentation import OITracer, TraceConfig
-from openinference.instrumentation.langchain import LangChainInstrumentor
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
-from opentelemetry.trace import (
-    INVALID_SPAN,
-    Span,
-    SpanKind,
-    Status,
-    StatusCode,
-    Tracer,
-    set_span_in_context,
-)
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-import claimspan_openinference
-from claimspan_openinference import ClaimspanSpanProcessor, _traces
 from claimspan_tracing.job import GeneratorRun
-from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
+from claimspan_tracing.testing import InMemoryMonitor
 
 from lc_pipelines import answer_to, rag_chain
-from support import attributes, ids
+from oi_spans import (
+    ANSWER,
+    FACT,
+    MINE,
+    OTHER_ANSWER,
+    OTHER_FACT,
+    OTHER_QUESTION,
+    OTHERS,
+    QUESTION,
+    ai,
+    ask,
+    captured,
+    facts_of,
+    generate,
+    id_of,
+    langchain_traced,
+    linked,
+    monitored,
+    retrieve,
+)
 
 # OpenInference calls LangChain's texts like functions, which LangChain deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:Calling .text")
 
-QUESTION = "How long is the Drava?"
-FACT = "The Drava rises in South Tyrol and is 725 kilometres long, and flows into the Danube."
-ANSWER = "The Drava is 725 kilometres long."
-
-OTHER_QUESTION = "How high is the Grossglockner?"
-OTHER_FACT = (
-    "The Grossglockner in the Hohe Tauern is 3798 metres high, the highest peak of Austria."
-)
-OTHER_ANSWER = "The Grossglockner is 3798 metres high."
-
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor() as made:
-        undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
+    with monitored() as made:
         yield made
-        undo()
-        assert made.stats.faults == 0
 
 
 @pytest.fixture
@@ -59,83 +51,11 @@ def tracer(monitor: InMemoryMonitor) -> Tracer:
 
 @pytest.fixture
 def langchain(monitor: InMemoryMonitor) -> Iterator[None]:
-    """OpenInference's instrumentor of LangChain, attached."""
-    instrumentor = LangChainInstrumentor()
-    instrumentor.instrument(tracer_provider=monitor.provider)
-    yield
-    instrumentor.uninstrument()
+    with langchain_traced(monitor):
+        yield
 
 
-Values = Mapping[str, str | int | float]
-
-
-@contextmanager
-def ai(tracer: Tracer, kind: str, values: Values | None = None) -> Generator[Span]:
-    """A span of OpenInference whose kind is there from the start."""
-    start = {"openinference.span.kind": kind}
-    with tracer.start_as_current_span(kind.lower(), attributes=start) as span:
-        span.set_attributes(values or {})
-        yield span
-
-
-def retrieve(tracer: Tracer, question: str = QUESTION, *facts: str) -> None:
-    values = {"input.value": question}
-    for index, text in enumerate(facts or (FACT,)):
-        values[f"retrieval.documents.{index}.document.content"] = text
-        values[f"retrieval.documents.{index}.document.id"] = text[:16]
-    with ai(tracer, "RETRIEVER", values):
-        pass
-
-
-def generate(tracer: Tracer, prompt: str, answer: str = ANSWER) -> None:
-    values = {
-        "llm.model_name": "small",
-        "llm.input_messages.0.message.role": "system",
-        "llm.input_messages.0.message.content": "Answer from the context alone.",
-        "llm.input_messages.1.message.role": "user",
-        "llm.input_messages.1.message.content": prompt,
-        "llm.output_messages.0.message.role": "assistant",
-        "llm.output_messages.0.message.content": answer,
-    }
-    with ai(tracer, "LLM", values):
-        pass
-
-
-def ask(tracer: Tracer, question: str = QUESTION, fact: str = FACT, answer: str = ANSWER) -> None:
-    """A pipeline as OpenInference's documentation traces one by hand."""
-    with ai(tracer, "CHAIN", {"input.value": question}) as span:
-        retrieve(tracer, question, fact)
-        generate(tracer, f"{fact}\n{question}", answer)
-        span.set_attribute("output.value", answer)
-
-
-def facts_of(record: CapturedRecord) -> tuple[str, str, list[str]]:
-    read = record.record
-    return read.query, read.response, [chunk.text for chunk in read.chunks]
-
-
-def linked(monitor: InMemoryMonitor) -> list[int]:
-    """Ids of the spans that the scores are linked to."""
-    (carrier,) = [span for span in monitor.spans() if span.name == "claimspan.evaluate"]
-    return [link.context.span_id for link in carrier.links]
-
-
-def id_of(monitor: InMemoryMonitor, kind: str) -> int:
-    """Id of the one span of a kind."""
-    spans = [s for s in monitor.spans() if attributes(s).get("openinference.span.kind") == kind]
-    (found,) = [ids(span).span_id for span in spans]
-    return found
-
-
-MINE = (QUESTION, ANSWER, [FACT])
-OTHERS = (OTHER_QUESTION, OTHER_ANSWER, [OTHER_FACT])
-
-
-def captured(monitor: InMemoryMonitor) -> list[tuple[str, str, list[str]]]:
-    return [facts_of(record) for record in monitor.records()]
-
-
-# --- below the spans of others --------------------------------------------------------------------
+# --- below the spans of others -------------------------------------------------------------------
 
 
 def test_the_record_of_a_request_is_that_of_its_topmost_ai_span(
@@ -318,118 +238,7 @@ def test_opentelemetrys_own_spans_are_read_below_a_request(
     ]
 
 
-# --- retrieval and answer side by side ------------------------------------------------------------
-
-
-def test_a_retriever_and_a_model_side_by_side_in_a_request_are_one_record(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
-        retrieve(tracer, QUESTION, FACT, OTHER_FACT)
-        generate(tracer, f"{FACT}\n{QUESTION}")
-
-    record = monitor.only_record()
-    assert facts_of(record) == MINE
-    assert record.job.route == "POST /ask"
-    assert linked(monitor) == [id_of(monitor, "LLM")]
-
-
-def test_so_are_they_in_steps_of_their_own(monitor: InMemoryMonitor, tracer: Tracer) -> None:
-    with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
-        with tracer.start_as_current_span("retrieve"):
-            retrieve(tracer)
-        with tracer.start_as_current_span("answer"):
-            generate(tracer, f"{FACT}\n{QUESTION}")
-
-    assert captured(monitor) == [MINE]
-
-
-@pytest.mark.usefixtures("langchain")
-def test_a_retriever_and_a_chain_that_are_called_one_after_the_other_are_one_record(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    from lc_pipelines import Echo, Shelf
-
-    with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
-        found = Shelf().invoke(QUESTION)
-        Echo().invoke(f"{found[0].page_content}\n{QUESTION}")
-
-    record = monitor.only_record()
-    assert record.record.query == QUESTION
-    assert record.record.response == answer_to(QUESTION)
-    assert [chunk.text for chunk in record.record.chunks] == [found[0].page_content]
-
-
-def test_questions_side_by_side_in_a_job_are_told_apart_by_what_the_models_read(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with tracer.start_as_current_span("job"):
-        retrieve(tracer)
-        retrieve(tracer, OTHER_QUESTION, OTHER_FACT)
-        generate(tracer, f"{OTHER_FACT}\n{OTHER_QUESTION}", OTHER_ANSWER)
-        generate(tracer, f"{FACT}\n{QUESTION}")
-
-    assert sorted(captured(monitor)) == sorted([MINE, OTHERS])
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        [("Is it about rivers? " + FACT + QUESTION, "yes"), (FACT + QUESTION, ANSWER)],
-        [(FACT + QUESTION, ANSWER), (FACT + QUESTION + ANSWER, "supported")],
-        [(FACT + QUESTION, ANSWER), ("Say it nicer: " + ANSWER, "Dear user, 725 kilometres.")],
-        [(OTHER_FACT + OTHER_QUESTION, OTHER_ANSWER)],
-    ],
-    ids=["grader", "check", "draft", "another question's"],
-)
-def test_side_by_side_nothing_is_judged_where_it_is_uncertain_what_belongs_together(
-    answers: list[tuple[str, str]], monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with tracer.start_as_current_span("job"):
-        retrieve(tracer)
-        for prompt, answer in answers:
-            generate(tracer, prompt, answer)
-
-    assert captured(monitor) == []
-
-
-def test_side_by_side_one_answer_is_enough_where_its_prompt_is_hidden(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
-        retrieve(tracer)
-        with ai(tracer, "LLM", {"llm.model_name": "small", "output.value": ANSWER}):
-            pass
-
-    assert captured(monitor) == [MINE]
-
-
-def test_each_turn_of_a_talk_side_by_side_has_its_own_chunks(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with tracer.start_as_current_span("websocket"):
-        retrieve(tracer)
-        generate(tracer, f"{FACT}\n{QUESTION}")
-        retrieve(tracer, OTHER_QUESTION, OTHER_FACT)
-        talk = f"{FACT}\n{QUESTION}\n{ANSWER}"
-        generate(tracer, f"{talk}\n{OTHER_FACT}\n{OTHER_QUESTION}", OTHER_ANSWER)
-
-    assert captured(monitor) == [MINE, OTHERS]
-
-
-def test_two_requests_below_one_job_never_share_retrieval_and_answer(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with tracer.start_as_current_span("batch"):
-        with tracer.start_as_current_span("request 1"):
-            retrieve(tracer)
-        with tracer.start_as_current_span("request 2"):
-            generate(tracer, f"Answer without any context: {QUESTION}", "I do not know that.")
-
-    assert captured(monitor) == []
-
-
-# --- what is no record ----------------------------------------------------------------------------
+# --- what is no record ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("around", ["", "POST /search"])
@@ -500,163 +309,3 @@ def test_a_failed_model_below_a_request_is_a_record_that_has_failed(
         chain.set_status(Status(StatusCode.ERROR))
 
     assert [record.status for record in monitor.records()] == ["app_error"]
-
-
-# --- traces that nobody exports, and bounds -------------------------------------------------------
-
-
-class RecordOnly(Sampler):
-    """Records every span, and has none exported."""
-
-    def should_sample(self, *args: object, **kwargs: object) -> SamplingResult:
-        return SamplingResult(Decision.RECORD_ONLY)
-
-    def get_description(self) -> str:
-        return "record only"
-
-
-def test_a_trace_that_nobody_exports_is_not_judged(monitor: InMemoryMonitor) -> None:
-    monitor.provider.sampler = RecordOnly()
-    ask(monitor.provider.get_tracer("app"))
-
-    assert captured(monitor) == []
-    assert monitor.stats.produced == 0
-
-
-def processor_of(monitor: InMemoryMonitor) -> ClaimspanSpanProcessor:
-    chain = monitor.provider._active_span_processor  # pyright: ignore[reportPrivateUsage] - the SDK has no public name
-    (found,) = [p for p in chain._span_processors if isinstance(p, ClaimspanSpanProcessor)]  # pyright: ignore[reportPrivateUsage] - as above
-    return found
-
-
-def test_a_record_that_takes_too_many_bytes_is_refused_and_never_judged_in_part(
-    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
-    monkeypatch.setattr(table, "_max_trace_bytes", 20_000)
-    with tracer.start_as_current_span("job"):
-        with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
-            retrieve(tracer, QUESTION, FACT * 300)
-            retrieve(tracer, QUESTION, FACT)
-        ask(tracer)
-
-    assert captured(monitor) == [MINE]
-    assert monitor.stats.produced == 2
-    assert monitor.stats.dropped == {"queue_full": 1}
-    assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - nothing is kept by now
-    assert len(table) == 0
-
-
-def test_the_bytes_of_all_traces_are_bounded(
-    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
-    monkeypatch.setattr(table, "_max_bytes", 30_000)
-    values = {"input.value": QUESTION, "output.value": ANSWER}
-    open_ = [tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"} | values)]
-    with tracer.start_as_current_span("step", set_span_in_context(open_[0])):
-        retrieve(tracer, QUESTION, FACT * 200)
-    ask(tracer)
-    with ai(tracer, "CHAIN", values):
-        retrieve(tracer, QUESTION, OTHER_FACT * 200)
-    open_[0].end()
-
-    assert len(captured(monitor)) == 2
-    assert monitor.stats.dropped == {"queue_full": 1}
-
-
-def test_a_record_that_is_quiet_for_too_long_ends_as_abandoned_and_its_rest_is_ignored(
-    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
-    with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
-        retrieve(tracer)
-        monkeypatch.setattr(table, "_max_age", -1.0)
-        with tracer.start_as_current_span("POST", context=set_span_in_context(INVALID_SPAN)):
-            monkeypatch.undo()
-        retrieve(tracer, QUESTION, OTHER_FACT)
-        generate(tracer, f"{FACT}{OTHER_FACT}")
-
-    assert [record.status for record in monitor.records()] == ["abandoned"]
-
-
-def test_a_job_that_is_quiet_for_long_still_has_its_questions_judged(
-    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
-    with tracer.start_as_current_span("worker loop"):
-        ask(tracer)
-        monkeypatch.setattr(table, "_max_age", -1.0)
-        with tracer.start_as_current_span("GET /health", context=set_span_in_context(INVALID_SPAN)):
-            monkeypatch.undo()
-        ask(tracer, OTHER_QUESTION, OTHER_FACT, OTHER_ANSWER)
-
-    assert captured(monitor) == [MINE, OTHERS]
-
-
-def test_an_agent_with_very_many_steps_is_judged_with_all_of_its_chunks(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    with ai(tracer, "AGENT", {"input.value": QUESTION, "output.value": ANSWER}):
-        for _ in range(1_100):
-            with ai(tracer, "CHAIN", {"input.value": "step"}):
-                pass
-        with ai(tracer, "CHAIN"):
-            retrieve(tracer)
-
-    record = monitor.only_record()
-    assert facts_of(record) == MINE
-    assert record.job.runs_dropped > 100
-
-
-@pytest.mark.parametrize(("bound", "value"), [("MAX_SPANS", 3), ("MAX_OPEN", 2)])
-def test_a_record_with_more_retrievals_than_are_kept_is_refused_and_never_judged_in_part(
-    bound: str,
-    value: int,
-    monitor: InMemoryMonitor,
-    tracer: Tracer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(_traces, bound, value)
-    with (
-        ai(tracer, "AGENT", {"input.value": QUESTION, "output.value": ANSWER}),
-        ai(tracer, "CHAIN"),
-    ):
-        for _ in range(8):
-            retrieve(tracer)
-
-    assert captured(monitor) == []
-    assert monitor.stats.dropped == {"queue_full": 1}
-
-
-def test_what_waits_below_the_span_of_another_provider_is_not_kept(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    elsewhere = TracerProvider(shutdown_on_exit=False).get_tracer("fastapi")
-    with elsewhere.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
-        retrieve(tracer)
-        assert len(processor_of(monitor)._traces) == 0  # pyright: ignore[reportPrivateUsage] - what it keeps
-        ask(tracer)
-
-    assert captured(monitor) == [MINE]
-
-
-def test_the_vectors_of_an_index_are_not_kept(monitor: InMemoryMonitor, tracer: Tracer) -> None:
-    with ai(tracer, "CHAIN"):
-        with ai(tracer, "EMBEDDING") as span:
-            span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 10_000)
-        table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
-        assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
-
-
-def test_nothing_is_kept_of_traces_that_have_ended(
-    monitor: InMemoryMonitor, tracer: Tracer
-) -> None:
-    ask(tracer)
-    with tracer.start_as_current_span("job"):
-        retrieve(tracer)
-        generate(tracer, "unrelated", "unrelated")
-
-    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
-    assert len(table) == 0
-    assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above

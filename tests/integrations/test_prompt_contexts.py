@@ -19,7 +19,6 @@ from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from langgraph.graph import END, START, StateGraph
 from llama_index.core.schema import NodeWithScore
@@ -30,30 +29,17 @@ import claimspan_llama_index
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
+from buildings import FACTS, HIGH, TOWER
+from captured import texts
 from hs_pipelines import Echo as HaystackEcho
+from lc_buildings import PROMPT, documents, joined
 from lc_pipelines import Shelf
 from li_pipelines import Echo as LlamaEcho
 from li_pipelines import Shelf as LlamaShelf
 
-QUESTION = "How high is the tower?"
-ANSWER = "The tower is 330 metres high, by the newest measurement."
-
-FACTS = [
-    "The tower in Paris is 330 metres high since an antenna was added to it in March 2022.",
-    "The bridge at Millau was opened in December 2004 and carries a motorway over the Tarn.",
-    "The tunnel under the Channel took six years to dig and was opened to trains in 1994.",
-]
-
-
-def documents(*texts: str) -> list[Document]:
-    return [Document(page_content=text, id=f"d{index}") for index, text in enumerate(texts)]
-
 
 def says(*answers: str) -> GenericFakeChatModel:
     return GenericFakeChatModel(messages=iter([AIMessage(answer) for answer in answers]))
-
-
-PROMPT = ChatPromptTemplate.from_messages([("human", "Use this:\n{context}\n\nQ: {question}")])
 
 
 def chain(
@@ -61,11 +47,7 @@ def chain(
 ) -> Runnable[str, str]:
     shelf = Shelf(documents=found or documents(*FACTS))
     inputs = {"context": shelf | RunnableLambda(form), "question": RunnablePassthrough[str]()}
-    return inputs | PROMPT | says(ANSWER) | StrOutputParser()
-
-
-def joined(found: list[Document]) -> str:
-    return "\n\n".join(each.page_content for each in found)
+    return inputs | PROMPT | says(HIGH) | StrOutputParser()
 
 
 @pytest.fixture
@@ -80,10 +62,6 @@ def asked(monitor: InMemoryMonitor, pipeline: Runnable[Any, Any], given: object)
     return record
 
 
-def texts(record: CapturedRecord) -> list[str]:
-    return [chunk.text for chunk in record.record.chunks]
-
-
 def source(monitor: InMemoryMonitor) -> object:
     (root,) = [span for span in monitor.spans() if span.parent is None]
     return (root.attributes or {}).get("claimspan.context.source")
@@ -95,7 +73,7 @@ def source(monitor: InMemoryMonitor) -> object:
 def test_a_chunk_that_a_chain_drops_before_its_prompt_is_not_judged(
     monitor: InMemoryMonitor,
 ) -> None:
-    record = asked(monitor, chain(lambda found: joined(found[1:2])), QUESTION)
+    record = asked(monitor, chain(lambda found: joined(found[1:2])), TOWER)
 
     assert texts(record) == FACTS[1:2]
     assert source(monitor) == "prompt"
@@ -122,7 +100,7 @@ def test_a_chunk_counts_in_whatever_form_the_prompt_has_it(
     form: Callable[[list[Document]], str], monitor: InMemoryMonitor
 ) -> None:
     passages = [f'{FACTS[0]}\nSo says "Le Monde" & others.\n{FACTS[1]}', FACTS[2]]
-    record = asked(monitor, chain(form, documents(*passages)), QUESTION)
+    record = asked(monitor, chain(form, documents(*passages)), TOWER)
 
     assert texts(record) == passages
     assert source(monitor) == "prompt"
@@ -132,7 +110,7 @@ def test_of_a_chunk_that_was_cut_what_was_left_counts(monitor: InMemoryMonitor) 
     def form(found: list[Document]) -> str:
         return joined([Document(page_content=each.page_content[:60]) for each in found])
 
-    record = asked(monitor, chain(form), QUESTION)
+    record = asked(monitor, chain(form), TOWER)
 
     assert texts(record) == [fact[:60].rstrip() for fact in FACTS]
 
@@ -140,7 +118,7 @@ def test_of_a_chunk_that_was_cut_what_was_left_counts(monitor: InMemoryMonitor) 
 def test_overlapping_chunks_do_not_prove_each_other(monitor: InMemoryMonitor) -> None:
     overlapping = [" ".join(FACTS[:2]), " ".join(FACTS[1:])]
     found = documents(*overlapping)
-    record = asked(monitor, chain(lambda all_: joined(all_[:1]), found), QUESTION)
+    record = asked(monitor, chain(lambda all_: joined(all_[:1]), found), TOWER)
 
     assert texts(record) == overlapping[:1]
 
@@ -149,7 +127,7 @@ def test_the_last_of_many_chunks_is_judged_where_the_prompt_has_it(
     monitor: InMemoryMonitor,
 ) -> None:
     many = [f"Entry {n}: the order with the number {n} was shipped on time." for n in range(120)]
-    record = asked(monitor, chain(lambda all_: joined(all_[-3:]), documents(*many)), QUESTION)
+    record = asked(monitor, chain(lambda all_: joined(all_[-3:]), documents(*many)), TOWER)
 
     assert texts(record) == many[-3:]
 
@@ -159,7 +137,7 @@ def test_a_long_prompt_is_searched_to_its_end(letter: str, monitor: InMemoryMoni
     def far_apart(found: list[Document]) -> str:
         return f"{found[0].page_content}\n{letter * 150_000}\n{found[2].page_content}"
 
-    record = asked(monitor, chain(far_apart), QUESTION)
+    record = asked(monitor, chain(far_apart), TOWER)
 
     assert texts(record) == [FACTS[0], FACTS[2]]
 
@@ -167,15 +145,15 @@ def test_a_long_prompt_is_searched_to_its_end(letter: str, monitor: InMemoryMoni
 def test_a_prompt_that_is_too_long_to_be_searched_leaves_the_last_list_that_was_handed_on(
     monitor: InMemoryMonitor,
 ) -> None:
-    record = asked(monitor, chain(lambda found: joined(found[:1]) + "x" * 300_000), QUESTION)
+    record = asked(monitor, chain(lambda found: joined(found[:1]) + "x" * 300_000), TOWER)
 
     assert texts(record) == FACTS
     assert source(monitor) == "last_documents"
 
 
 def test_documents_that_a_chain_is_called_with_are_its_context(monitor: InMemoryMonitor) -> None:
-    stuff = create_stuff_documents_chain(says(ANSWER), PROMPT)
-    record = asked(monitor, stuff, {"context": documents(FACTS[0]), "question": QUESTION})
+    stuff = create_stuff_documents_chain(says(HIGH), PROMPT)
+    record = asked(monitor, stuff, {"context": documents(FACTS[0]), "question": TOWER})
 
     assert texts(record) == FACTS[:1]
     assert record.outcome.status == "evaluated"
@@ -184,7 +162,7 @@ def test_documents_that_a_chain_is_called_with_are_its_context(monitor: InMemory
 def test_a_context_that_is_none_of_the_chunks_is_what_the_model_read(
     monitor: InMemoryMonitor,
 ) -> None:
-    record = asked(monitor, chain(lambda found: "a summary of all"), QUESTION)
+    record = asked(monitor, chain(lambda found: "a summary of all"), TOWER)
 
     assert texts(record) == ["a summary of all"]
     assert record.job.record.chunks[0].metadata == {"claimspan.chunk.source": "prompt"}
@@ -192,13 +170,13 @@ def test_a_context_that_is_none_of_the_chunks_is_what_the_model_read(
 
 
 def test_every_part_of_a_map_reduce_was_read(monitor: InMemoryMonitor) -> None:
-    model = says("A tower of 330 metres stands there.", "A bridge was opened in 2004.", ANSWER)
+    model = says("A tower of 330 metres stands there.", "A bridge was opened in 2004.", HIGH)
 
     def answer(found: list[Document]) -> str:
         parts = [str(model.invoke(f"Sum up: {each.page_content}").content) for each in found[:2]]
-        return str(model.invoke(f"{' '.join(parts)}\nQ: {QUESTION}").content)
+        return str(model.invoke(f"{' '.join(parts)}\nQ: {TOWER}").content)
 
-    record = asked(monitor, Shelf(documents=documents(*FACTS)) | RunnableLambda(answer), QUESTION)
+    record = asked(monitor, Shelf(documents=documents(*FACTS)) | RunnableLambda(answer), TOWER)
 
     assert texts(record) == FACTS[:2]
 
@@ -233,7 +211,7 @@ def corrective() -> Any:
 
     def generate(state: State) -> dict[str, object]:
         prompt = f"{joined(state['docs'])}\n{state['question']}"
-        return {"answer": str(says(ANSWER).invoke(prompt).content)}
+        return {"answer": str(says(HIGH).invoke(prompt).content)}
 
     def check(state: State) -> dict[str, object]:
         grader.invoke(f"Is this an answer? {state['answer']}")
@@ -249,10 +227,10 @@ def corrective() -> Any:
 def test_what_a_grader_drops_is_not_judged_and_what_a_search_adds_is(
     monitor: InMemoryMonitor,
 ) -> None:
-    record = asked(monitor, corrective(), {"question": QUESTION})
+    record = asked(monitor, corrective(), {"question": TOWER})
 
     assert [text[:11] for text in texts(record)] == ["A newspaper"]
-    assert record.record.response == ANSWER
+    assert record.record.response == HIGH
 
 
 # --- LlamaIndex and Haystack --------------------------------------------------------------------
@@ -272,7 +250,7 @@ class Filtering(Workflow):
     @step
     async def answer(self, event: Found) -> StopEvent:
         text = event.nodes[1].node.get_content()
-        return StopEvent(result=str(await LlamaEcho().acomplete(f"{text}\nQuery: {QUESTION}")))
+        return StopEvent(result=str(await LlamaEcho().acomplete(f"{text}\nQuery: {TOWER}")))
 
 
 async def test_a_node_that_a_workflow_drops_by_itself_is_not_judged(
@@ -280,12 +258,12 @@ async def test_a_node_that_a_workflow_drops_by_itself_is_not_judged(
 ) -> None:
     detach = claimspan_llama_index.instrument(monitor)
     try:
-        await Filtering().run(query=QUESTION)
+        await Filtering().run(query=TOWER)
     finally:
         detach()
     (record,) = monitor.records(20)
 
-    assert texts(record) == [f"Something else about {QUESTION}"]
+    assert texts(record) == [f"Something else about {TOWER}"]
     assert source(monitor) == "prompt"
 
 
@@ -319,7 +297,7 @@ def test_a_document_that_a_component_drops_is_not_judged(monitor: InMemoryMonito
     pipeline.connect("prompt.prompt", "llm.messages")
     undo = claimspan_haystack.instrument(monitor)
     try:
-        pipeline.run({"shelf": {"query": QUESTION}, "prompt": {"question": QUESTION}})
+        pipeline.run({"shelf": {"query": TOWER}, "prompt": {"question": TOWER}})
     finally:
         undo()
     (record,) = monitor.records(20)

@@ -209,10 +209,6 @@ async def li_fusion() -> object:
     return fusion.retrieve(QUERY)  # on a loop in a thread of LlamaIndex's, as a loop runs here
 
 
-looks_around = pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")
-"""An agent of LlamaIndex's asks itself for all of its attributes, some of them deprecated."""
-
-
 async def li_agent() -> object:
     return await li_agents.ask_agent([li_agents.tool_of(engine(), QUERY)], QUERY, "so")
 
@@ -244,7 +240,7 @@ async def li_cancelled_workflow() -> object:
         li_chat_stream,
         li_chat_astream,
         li_fusion,
-        pytest.param(li_agent, marks=looks_around),
+        pytest.param(li_agent, marks=li_agents.agents_look_around),
         li_workflow,
         li_workflow_stream,
         li_cancelled_workflow,

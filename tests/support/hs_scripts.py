@@ -6,40 +6,38 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from haystack import Document, Pipeline, component
 from haystack.components.builders import ChatPromptBuilder
 from haystack.components.converters import OutputAdapter
 from haystack.dataclasses import ChatMessage, StreamingChunk
 
+from buildings import FACTS, HIGH, TOWER
 from hs_pipelines import ASYNC_PIPELINE
 
 __all__ = [
-    "ANSWER",
-    "FACTS",
-    "QUESTION",
-    "WAYS",
+    "DOCUMENTS",
+    "HISTORY",
     "Says",
     "SaysText",
     "Shelf",
     "adapter",
     "asking",
     "chat_prompt",
+    "every_way",
     "facts",
     "first_reply",
     "plain_rag",
     "run_in",
 ]
 
-QUESTION = "How high is the tower?"
-ANSWER = "The tower is 330 metres high, by the newest measurement."
-FACTS = [
-    "The tower in Paris is 330 metres high since an antenna was added to it in March 2022.",
-    "The bridge at Millau was opened in December 2004 and carries a motorway over the Tarn.",
-    "The tunnel under the Channel took six years to dig and was opened to trains in 1994.",
+HISTORY = [
+    ChatMessage.from_user("How long is the bridge?"),
+    ChatMessage.from_assistant("The bridge is 2460 metres long."),
 ]
 
-WAYS = ("run", "run_async", "run_async_generator")
-"""The ways to run a pipeline."""
+every_way = pytest.mark.parametrize("way", ["run", "run_async", "run_async_generator"])
+"""The ways to run a pipeline, as ``run_in`` takes them."""
 
 DOCUMENTS = "{% for each in documents %}{{ each.content }}\n{% endfor %}"
 
@@ -125,19 +123,19 @@ def plain_rag(*replies: str, shelf: Any = None, llm: Any = None) -> Pipeline:
     pipeline = ASYNC_PIPELINE()
     pipeline.add_component("shelf", shelf or Shelf(facts()))
     pipeline.add_component("prompt", chat_prompt())
-    pipeline.add_component("llm", llm or Says(*(replies or (ANSWER,))))
+    pipeline.add_component("llm", llm or Says(*(replies or (HIGH,))))
     pipeline.connect("shelf.documents", "prompt.documents")
     pipeline.connect("prompt.prompt", "llm.messages")
     return pipeline
 
 
-def asking(question: str = QUESTION) -> dict[str, Any]:
+def asking(question: str = TOWER) -> dict[str, Any]:
     """Return the inputs of ``plain_rag``."""
     return {"shelf": {"query": question}, "prompt": {"question": question}}
 
 
 def run_in(way: str, pipeline: Any, data: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """Run a pipeline in one of ``WAYS``, and return its outputs."""
+    """Run a pipeline in one of the ways of ``every_way``, and return its outputs."""
 
     async def last_part() -> Any:
         parts = [part async for part in pipeline.run_async_generator(data, **options)]

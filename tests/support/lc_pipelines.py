@@ -1,23 +1,25 @@
-"""Builds LangChain pipelines in the usual style, from a scripted retriever and a scripted model."""
+"""Builds LangChain pipelines in the usual style, from a scripted retriever and scripted models."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, Self
 
 from langchain_core.callbacks import CallbackManagerForLLMRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+from pydantic import Field
 
 from pipelines import answer_to, passages_for
 
-__all__ = ["Echo", "Shelf", "answer_to", "documents_for", "rag_chain"]
+__all__ = ["Echo", "Script", "Shelf", "answer_to", "calls", "documents_for", "rag_chain"]
 
 
 def documents_for(query: str) -> list[Document]:
@@ -61,6 +63,10 @@ class Echo(BaseChatModel):
             raise self.error
         return "" if self.silent else answer_to(str(messages[-1].content).splitlines()[-1])
 
+    def _say(self, messages: list[BaseMessage]) -> AIMessage:
+        usage = UsageMetadata(input_tokens=11, output_tokens=7, total_tokens=18)
+        return AIMessage(self._answer(messages), usage_metadata=usage)
+
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -68,11 +74,7 @@ class Echo(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        message = AIMessage(
-            self._answer(messages),
-            usage_metadata={"input_tokens": 11, "output_tokens": 7, "total_tokens": 18},
-        )
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        return ChatResult(generations=[ChatGeneration(message=self._say(messages))])
 
     def _stream(
         self,
@@ -81,12 +83,48 @@ class Echo(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        for word in self._answer(messages).split(" "):
-            yield ChatGenerationChunk(message=AIMessageChunk(content=word + " "))
+        said = self._say(messages)
+        if said.tool_calls:
+            whole = AIMessageChunk(content=str(said.content), tool_calls=said.tool_calls)
+            yield ChatGenerationChunk(message=whole)
+            return
+        *words, last = str(said.content).split(" ")
+        for text in (*(f"{word} " for word in words), last):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=text))
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         for chunk in self._stream(*args, **{**kwargs, "run_manager": None}):
             yield chunk
+
+
+class Script(Echo):
+    """Answers with the first rule whose words stand in the prompt, else with its lines in turn.
+
+    A line is a text, a message such as one of ``calls``, or an exception that is raised.
+    """
+
+    lines: list[Any] = Field(default_factory=list[Any])
+    rules: dict[str, Any] = Field(default_factory=dict[str, Any])
+    before: Callable[[], object] | None = None
+
+    def bind_tools(self, tools: Sequence[object], **kwargs: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - it heeds no tools
+        return self
+
+    def _say(self, messages: list[BaseMessage]) -> AIMessage:
+        if self.before is not None:
+            self.before()
+        prompt = "\n".join(str(message.content) for message in messages)
+        found = next((line for words, line in self.rules.items() if words in prompt), None)
+        said: str | AIMessage | Exception = self.lines.pop(0) if found is None else found
+        if isinstance(said, Exception):
+            raise said
+        return AIMessage(said) if isinstance(said, str) else said.model_copy()
+
+
+def calls(name: str, text: str = "", **arguments: object) -> AIMessage:
+    """Return a message that calls a tool."""
+    call = ToolCall(name=name, args=arguments, id=f"call_{name}", type="tool_call")
+    return AIMessage(text, tool_calls=[call])
 
 
 def _join(documents: list[Document]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import AsyncStreamingResponse
@@ -25,7 +26,17 @@ from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from li_pipelines import memory_of
 
-__all__ = ["ask_agent", "ask_workflow", "cancel_workflow", "stream_workflow", "tool_of"]
+__all__ = [
+    "agents_look_around",
+    "ask_agent",
+    "ask_workflow",
+    "cancel_workflow",
+    "stream_workflow",
+    "tool_of",
+]
+
+agents_look_around = pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")
+"""LlamaIndex looks through all attributes of its own agents, deprecated ones among them."""
 
 
 def tool_of(engine: BaseQueryEngine, name: str) -> QueryEngineTool:

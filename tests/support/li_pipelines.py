@@ -1,4 +1,4 @@
-"""Builds LlamaIndex pipelines in the usual style, from a scripted retriever and model."""
+"""Builds LlamaIndex pipelines in the usual style, from a scripted retriever and scripted models."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false
@@ -35,11 +35,13 @@ from llama_index.core.response_synthesizers import (
 )
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from pydantic import Field
 
 from pipelines import Passage, answer_to, passages_for
 
 __all__ = [
     "Echo",
+    "Script",
     "Shelf",
     "engine_of",
     "memory_of",
@@ -130,6 +132,24 @@ class Echo(CustomLLM):
                 yield CompletionResponse(text=text, delta=word + " ")
 
         return words()
+
+
+class Script(Echo):
+    """Answers with the first rule whose words stand in the prompt, else with ``said``.
+
+    A rule with a list answers with one line after the other.
+    """
+
+    said: str | None = ""
+    rules: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+    def _answer(self, prompt: str) -> str:
+        lines = (line for words, line in self.rules.items() if words in prompt)
+        found: Any = next(lines, self.said)
+        if isinstance(found, list):
+            lines_left: list[str] = found
+            return lines_left.pop(0)
+        return str(found)
 
 
 def engine_of(

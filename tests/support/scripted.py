@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from claimspan import Chunk, Claim, Label, RagRecord, VerdictMatrix, testing
+from claimspan import Chunk, Claim, Label, RagRecord, Verdict, VerdictMatrix, testing
 from claimspan.judges.protocol import Cell
 from claimspan.testing import Script
 
 __all__ = [
     "FACT",
+    "PRIVATE",
     "QUESTION",
     "SCRIPT",
     "TWO_CLAIMS",
+    "RaisingJudge",
     "ScriptedJudge",
     "SparseScriptedJudge",
+    "UnreadingJudge",
     "labels",
     "make_record",
 ]
@@ -23,6 +26,9 @@ __all__ = [
 QUESTION: Final = "What is it?"
 TWO_CLAIMS: Final = "alpha. beta."
 FACT: Final = "gamma."
+
+PRIVATE: Final = "the key is sk-12345"
+"""What an exception may hold, and nobody may read."""
 
 SCRIPT: Final[Mapping[tuple[str, str], Label | None]] = {
     ("alpha", "chunk one"): Label.ENTAILED,
@@ -76,3 +82,27 @@ class SparseScriptedJudge(ScriptedJudge):
     ) -> VerdictMatrix:
         self.cells.append((tuple(c.text for c in claims), tuple(references), set(cells)))
         return await self.check(claims, references, question=question)
+
+
+class RaisingJudge(ScriptedJudge):
+    """Raises on a check of anything that holds ``boom``."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.failure = error
+
+    def verdict(self, claim: str, reference: str) -> Verdict | None:
+        if "boom" in claim:
+            raise self.failure
+        return super().verdict(claim, reference)
+
+
+class UnreadingJudge(ScriptedJudge):
+    """Raises on every extraction."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.failure = error
+
+    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
+        raise self.failure

@@ -7,9 +7,10 @@ them ends with a monitor is chance.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 
-__all__ = ["our_threads", "thread_counts", "threads_since"]
+__all__ = ["our_threads", "thread_counts", "wait_until_gone"]
 
 
 def thread_counts() -> Counter[str]:
@@ -22,6 +23,9 @@ def our_threads() -> Counter[str]:
     return Counter({n: c for n, c in thread_counts().items() if n.startswith("claimspan")})
 
 
-def threads_since(before: Counter[str]) -> list[str]:
-    """Names of the threads of ours that are more than before."""
-    return list((our_threads() - before).elements())
+def wait_until_gone(before: Counter[str], seconds: float = 10.0) -> None:
+    """Wait until no more threads of ours are left than before."""
+    deadline = time.monotonic() + seconds
+    while left := list((our_threads() - before).elements()):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)

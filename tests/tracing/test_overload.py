@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -22,63 +16,9 @@ from claimspan_tracing import Decision, Facts, Monitor, Stats
 from claimspan_tracing.dispatch.judge_thread import CONCURRENCY, LATE_CONCURRENCY
 
 from lc_pipelines import Shelf, rag_chain
+from slow_judges import Counting
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
-from thread_counts import our_threads, threads_since
-
-
-class Counting(ScriptedJudge):
-    """A slow judge that counts how many records it has in hand, and has had."""
-
-    def __init__(self, delay: float) -> None:
-        super().__init__(delay=delay)
-        self.started = 0
-        self.in_hand = 0
-        self.most_in_hand = 0
-        self.order: list[str] = []
-        self.extracted = 0
-
-    async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        self.extracted += 1
-        return await super().extract_claims(text, question=question)
-
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        self.started += 1
-        self.in_hand += 1
-        self.most_in_hand = max(self.most_in_hand, self.in_hand)
-        self.order.append(question or "")
-        try:
-            return await super().check(claims, references, question=question)
-        finally:
-            self.in_hand -= 1
-
-
-LOST_AT_EXIT: Final = re.compile(r"claimspan: no scores, shutdown; the process ended .*\n")
-"""All that standard error may hold: no traceback."""
-
-
-def wait_until(
-    is_so: Callable[[], bool], seconds: float = 10.0, *, shown: Callable[[], object] = str
-) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, shown()
-        time.sleep(0.01)
-
-
-def run_python(code: str, cwd: Path, *, seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run code in a new interpreter that finds the tests' doubles."""
-    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), str(Path(__file__).parent)])
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": path, "LANGSMITH_TRACING": "false"},
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+from thread_counts import our_threads, wait_until_gone
 
 
 def balance(stats: Stats) -> int:
@@ -198,7 +138,7 @@ def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
     late = monitor.stats.late
     released.set()
     monitor.shutdown(5)
-    wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
+    wait_until_gone(before)
 
     assert evaluated > 5
     assert monitor.stats.pending == 0
@@ -234,57 +174,6 @@ def test_a_judge_that_refuses_to_be_cancelled_has_a_bounded_number_of_records_in
     monitor.flush(10)
     assert monitor.stats.produced == 100 == balance(monitor.stats)
     assert monitor.stats.pending == 0
-
-
-def test_a_shutdown_ends_the_threads_of_look_ups_too(make_monitor: MonitorFactory) -> None:
-    def look_up(query: str, metadata: Mapping[str, object]) -> str | None:
-        return None
-
-    before = our_threads()
-    monitor = make_monitor(ground_truth=look_up)
-    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
-    assert monitor.flush(10)
-    monitor.shutdown(5)
-
-    wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
-
-
-def test_a_shutdown_leaves_as_many_threads_as_before_while_another_monitor_goes_on(
-    make_monitor: MonitorFactory,
-) -> None:
-    other = make_monitor()
-    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(other)]})
-    assert other.flush(10)
-    before = our_threads()
-    monitor = make_monitor()
-    rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
-    monitor.shutdown(5)
-
-    wait_until(lambda: not threads_since(before), shown=lambda: threads_since(before))
-
-
-def test_a_judge_that_hangs_on_a_thread_does_not_keep_the_process(tmp_path: Path) -> None:
-    code = """
-import asyncio, time
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
-from support import ScriptedJudge
-class Hangs(ScriptedJudge):
-    async def extract_claims(self, text, *, question=None):
-        await asyncio.to_thread(time.sleep, 600)
-provider = TracerProvider()
-provider.add_span_processor(SpanProcessor())
-monitor = Monitor(judge=Hangs(), sample=1.0, tracer_provider=provider)
-rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
-time.sleep(0.5)
-monitor.shutdown(0.2)
-"""
-    done = run_python(code, tmp_path, seconds=60)
-
-    assert done.returncode == 0
-    assert LOST_AT_EXIT.fullmatch(done.stderr)
 
 
 def test_look_ups_that_hang_do_not_end_evaluation(
@@ -449,50 +338,6 @@ def test_a_slow_sampler_does_not_hold_up_the_application_when_the_queue_is_full(
 
     assert took < 1.5
     assert monitor.stats.dropped["queue_full"] > 0
-
-
-def test_after_a_shutdown_with_waiting_jobs_flush_returns_at_once(
-    make_monitor: MonitorFactory,
-) -> None:
-    monitor = make_monitor(judge=ScriptedJudge(delay=60))
-    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
-    for i in range(20):
-        chain.invoke(f"q{i}")
-    time.sleep(0.2)
-
-    monitor.shutdown(timeout=0.2)
-    started = time.monotonic()
-    monitor.flush(10)
-
-    assert time.monotonic() - started < 1
-    assert monitor.stats.dropped == {"shutdown": 20}
-
-
-def test_a_shutdown_begins_no_evaluation_and_leaves_no_task_behind(tmp_path: Path) -> None:
-    code = """
-import threading, time
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
-from test_overload import Counting
-judge = Counting(delay=60)
-provider = TracerProvider()
-provider.add_span_processor(SpanProcessor())
-monitor = Monitor(judge=judge, sample=1.0, tracer_provider=provider)
-chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
-for i in range(20):
-    chain.invoke(f"q{i}")
-while judge.extracted < 8:
-    time.sleep(0.01)
-monitor.shutdown(timeout=0.2)
-time.sleep(1.0)
-print(judge.extracted, sorted(t.name for t in threading.enumerate() if "claimspan" in t.name))
-"""
-    done = run_python(code, tmp_path, seconds=120)
-
-    assert done.stdout.strip() == "8 []"
-    assert LOST_AT_EXIT.fullmatch(done.stderr)
 
 
 def test_a_burst_that_fits_into_the_hold_is_judged_whole(make_monitor: MonitorFactory) -> None:

@@ -1,0 +1,80 @@
+"""A structured answer of LangChain's chains and agents is read as its texts."""
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# The frameworks leave some of their generics open.
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langchain_core.output_parsers.openai_tools import PydanticToolsParser
+from langchain_core.runnables import RunnablePassthrough
+from langchain_core.tools import tool
+from pydantic import BaseModel
+
+from claimspan_tracing.testing import InMemoryMonitor
+
+from buildings import FACTS, HIGH, TOWER
+from captured import texts
+from lc_buildings import PROMPT, asked, config, documents, joined, rag
+from lc_pipelines import Script, Shelf, calls
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with InMemoryMonitor() as made:
+        yield made
+
+
+class Height(BaseModel):
+    answer: str
+    metres: int
+    sources: list[str] = []
+
+
+class Parts(BaseModel):
+    first: str
+    rest: list[str]
+
+
+def test_a_pydantic_answer_is_read_by_its_field_of_that_name(monitor: InMemoryMonitor) -> None:
+    model = Script(lines=[calls("Height", answer=HIGH, metres=330, sources=["d0"])])
+    structure = PydanticToolsParser(tools=[Height], first_tool_only=True)
+    inputs = {
+        "context": Shelf(documents=documents(*FACTS[:2])) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    (inputs | PROMPT | model | structure).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert asked(record) == (TOWER, HIGH)
+    assert texts(record) == FACTS[:2]
+
+
+def test_a_structure_without_such_a_field_is_all_of_its_texts(monitor: InMemoryMonitor) -> None:
+    chain = rag() | (lambda text: Parts(first=text, rest=["It stands in Paris.", "Since 1889."]))
+    chain.invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert record.job.record.response == f"{HIGH}\nIt stands in Paris.\nSince 1889."
+
+
+def test_the_structured_response_of_an_agent_is_its_answer(monitor: InMemoryMonitor) -> None:
+    @tool
+    def search(query: str) -> str:
+        """Search."""
+        return FACTS[0]
+
+    model = Script(
+        lines=[calls("search", query="height"), calls("Height", answer=HIGH, metres=330)]
+    )
+    agent: Any = create_agent(model, [search], response_format=Height)
+    agent.invoke({"messages": [HumanMessage(TOWER)]}, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert asked(record) == (TOWER, HIGH)
+    assert texts(record) == FACTS[:1]
+    assert record.outcome.status == "evaluated"

@@ -1,0 +1,306 @@
+"""The chunks of a record are what its answer rests on: in engines, workflows and agents."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportDeprecated=false
+# LlamaIndex leaves some of its generics and decorators open.
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.agent.workflow import ReActAgent
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.indices.query.query_transform.base import (
+    HyDEQueryTransform,
+    StepDecomposeQueryTransform,
+)
+from llama_index.core.postprocessor import LLMRerank, SimilarityPostprocessor
+from llama_index.core.query_engine import (
+    CitationQueryEngine,
+    FLAREInstructQueryEngine,
+    MultiStepQueryEngine,
+    RouterQueryEngine,
+    TransformQueryEngine,
+)
+from llama_index.core.response_synthesizers import ResponseMode
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.selectors import LLMMultiSelector
+from llama_index.core.tools import FunctionTool, RetrieverTool
+from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
+
+from claimspan_tracing.testing import InMemoryMonitor
+
+from buildings import FACTS, HIGH, TOWER
+from captured import texts
+from li_agents import agents_look_around, ask_agent, tool_of
+from li_buildings import ask, facts, monitored, rag, seen
+from li_pipelines import Script, Shelf, engine_of, memory_of, synthesizer_of, text_of
+
+OPENED = "The tunnel was opened to trains in 1994, after six years."
+NEWS = "A newspaper of today: the tower was measured once more, and is 330 metres high."
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with monitored() as made:
+        yield made
+
+
+# --- engines -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["plain", "async", "stream", "astream"])
+@pytest.mark.parametrize("mode", ["refine", "compact", "tree_summarize", "simple_summarize"])
+async def test_a_mode_of_answering_reads_what_a_cut_off_has_left(
+    monitor: InMemoryMonitor, mode: str, how: str
+) -> None:
+    cut_off = SimilarityPostprocessor(similarity_cutoff=0.75)
+    engine = engine_of(
+        Shelf(facts(0, 1, 2)),
+        Script(said=HIGH),
+        mode=ResponseMode(mode),
+        streaming=how.endswith("stream"),
+        postprocessors=[cut_off],
+    )
+
+    await ask(engine, how)
+
+    assert seen(monitor) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+def test_accumulated_answers_rest_on_all_that_each_of_them_read(monitor: InMemoryMonitor) -> None:
+    model = Script(rules={FACTS[0]: HIGH, FACTS[2]: OPENED})
+
+    engine_of(Shelf(facts(0, 2)), model, mode=ResponseMode.ACCUMULATE).query(TOWER)
+
+    assert texts(monitor.only_record()) == [FACTS[0], FACTS[2]]
+
+
+def multi_step() -> BaseQueryEngine:
+    return MultiStepQueryEngine(
+        rag("An answer in between, of 330 metres.", 0),
+        StepDecomposeQueryTransform(llm=Script(said="How high is it?")),
+        synthesizer_of(Script(said=HIGH)),
+        num_steps=2,
+        index_summary="towers",
+    )
+
+
+def router() -> BaseQueryEngine:
+    tools = [tool_of(rag(HIGH, 0), "towers"), tool_of(rag(OPENED, 2), "tunnels")]
+    choice = '[{"choice": 1, "reason": "it is"}, {"choice": 2, "reason": "it is"}]'
+    return RouterQueryEngine.from_defaults(
+        tools,
+        llm=Script(said="The tower has 330 metres, the tunnel is of 1994."),
+        selector=LLMMultiSelector.from_defaults(llm=Script(said=choice)),
+    )
+
+
+def flare() -> BaseQueryEngine:
+    rules = {"Lookahead": HIGH, "Skill 1": ["It is [Search(How high?)] metres.", "done"]}
+    return FLAREInstructQueryEngine(rag("It is 330 metres.", 0), Script(rules=rules, said=HIGH))
+
+
+def reranked() -> BaseQueryEngine:
+    reranker = LLMRerank(llm=Script(said="Doc: 1, Relevance: 9\n"), top_n=1)
+    return engine_of(Shelf(facts(0, 1)), Script(said=HIGH), postprocessors=[reranker])
+
+
+def transformed() -> BaseQueryEngine:
+    imagined = Script(said="An imagined document about a tower of iron in Paris.")
+    return TransformQueryEngine(rag(HIGH, 0), HyDEQueryTransform(llm=imagined))
+
+
+ENGINES = [
+    (multi_step, FACTS[:1]),
+    (router, [FACTS[0], FACTS[2]]),
+    (flare, FACTS[:1]),
+    (reranked, FACTS[:1]),
+    (transformed, FACTS[:1]),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "chunks"), ENGINES, ids=["multi-step", "router", "flare", "reranked", "hyde"]
+)
+def test_an_engine_of_engines_is_judged_on_the_sources_that_its_answer_rests_on(
+    monitor: InMemoryMonitor,
+    make: Callable[[], BaseQueryEngine],
+    chunks: list[str],
+) -> None:
+    said = str(make().query(TOWER)).strip()
+
+    assert seen(monitor) == (TOWER, said, chunks, "evaluated")
+
+
+def test_citations_are_judged_on_the_numbered_sources(
+    monitor: InMemoryMonitor,
+) -> None:
+    index = VectorStoreIndex([found.node for found in facts(0)])
+    engine = CitationQueryEngine.from_args(
+        index,
+        llm=Script(said=f"{HIGH} [1]"),
+        response_synthesizer=synthesizer_of(Script(said=f"{HIGH} [1]")),
+        retriever=Shelf(facts(0, 1)),
+    )
+
+    engine.query(TOWER)
+
+    query, answer, chunks, status = seen(monitor)
+    assert (query, answer, status) == (TOWER, f"{HIGH} [1]", "evaluated")
+    assert [text.strip() for text in chunks] == [
+        f"Source 1:\n{FACTS[0]}",
+        f"Source 2:\n{FACTS[1]}",
+    ]
+
+
+# --- workflows of the tutorials ------------------------------------------------------------------
+
+
+class Found(Event):
+    nodes: list[NodeWithScore]
+
+
+class Kept(Event):
+    nodes: list[NodeWithScore]
+
+
+class Reranking(Workflow):
+    """RAG with reranking, as the tutorial has it; its result is a stream."""
+
+    @step
+    async def retrieve(self, event: StartEvent) -> Found:
+        return Found(nodes=await Shelf(facts(0, 1, 2)).aretrieve(event.query))
+
+    @step
+    async def rerank(self, event: Found) -> Kept:
+        ranker = LLMRerank(llm=Script(said="Doc: 1, Relevance: 9\n"), top_n=1)
+        return Kept(nodes=ranker.postprocess_nodes(event.nodes, query_str=TOWER))
+
+    @step
+    async def synthesize(self, event: Kept) -> StopEvent:
+        synthesizer = synthesizer_of(Script(said=HIGH), streaming=True)
+        return StopEvent(result=await synthesizer.asynthesize(TOWER, nodes=event.nodes))
+
+
+async def test_a_workflow_with_reranking_is_judged_on_what_the_reranker_has_left(
+    monitor: InMemoryMonitor,
+) -> None:
+    await text_of(await Reranking().run(query=TOWER))
+
+    assert seen(monitor) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+class Relevant(Event):
+    text: str
+
+
+class Searched(Event):
+    relevant_text: str
+    search_text: str
+
+
+class Corrective(Workflow):
+    """Corrective RAG: grades what was found, searches the web, and answers from plain texts."""
+
+    @step
+    async def retrieve(self, event: StartEvent) -> Found:
+        return Found(nodes=await Shelf(facts(0, 1, 2)).aretrieve(event.query_str))
+
+    @step
+    async def grade(self, event: Found) -> Relevant:
+        grader = Script(said="no", rules={"Paris": "yes"})
+        graded = [(each.text, await grader.acomplete(f"Good? {each.text}")) for each in event.nodes]
+        return Relevant(text="\n".join(text for text, grade in graded if str(grade) == "yes"))
+
+    @step
+    async def search(self, event: Relevant) -> Searched:
+        return Searched(relevant_text=event.text, search_text=NEWS)
+
+    @step
+    async def answer(self, event: Searched) -> StopEvent:
+        prompt = f"Context: {event.relevant_text}\n{event.search_text}\n{TOWER}"
+        return StopEvent(result=str(await Script(said=HIGH).acomplete(prompt)))
+
+
+async def test_a_plain_text_that_a_step_has_found_is_evidence(monitor: InMemoryMonitor) -> None:
+    await Corrective().run(query_str=TOWER)
+
+    assert seen(monitor) == (TOWER, HIGH, [FACTS[0], NEWS], "evaluated")
+
+
+class Drafting(Workflow):
+    """Hands its prompt, the question and a draft from step to step: none of them is evidence."""
+
+    @step
+    async def draft(self, event: StartEvent) -> Searched:
+        found = await Shelf(facts(0)).aretrieve(event.query)
+        draft = await Script(said="A draft of an answer that is longer than a name.").acomplete(
+            f"{found[0].text}\n{event.query}"
+        )
+        prompt = f"{found[0].text}\nDraft: {draft}\n{event.query}"
+        return Searched(relevant_text=str(draft), search_text=prompt)
+
+    @step
+    async def answer(self, event: Searched) -> StopEvent:
+        said = await Script(said=HIGH).acomplete(f"{event.search_text}\n{event.relevant_text}")
+        return StopEvent(result=str(said))
+
+
+async def test_drafts_and_prompts_that_steps_hand_on_are_no_evidence(
+    monitor: InMemoryMonitor,
+) -> None:
+    await Drafting().run(query=TOWER)
+
+    assert seen(monitor) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+# --- agents --------------------------------------------------------------------------------------
+
+
+def news(input: str) -> str:
+    return NEWS
+
+
+def found_nodes(input: str) -> list[NodeWithScore]:
+    return facts(0)
+
+
+def tool(kind: str) -> Any:
+    match kind:
+        case "text":
+            return FunctionTool.from_defaults(news, name="find", description="find")
+        case "nodes":
+            return FunctionTool.from_defaults(found_nodes, name="find", description="find")
+        case "retriever":
+            return RetrieverTool.from_defaults(Shelf(facts(0)), name="find", description="find")
+        case _:
+            return tool_of(rag("An inner answer of 330 metres.", 0), "find")
+
+
+@agents_look_around
+@pytest.mark.parametrize("in_workflow", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "chunks"),
+    [("text", [NEWS]), ("nodes", FACTS[:1]), ("retriever", FACTS[:1]), ("engine", FACTS[:1])],
+)
+async def test_an_agent_is_judged_on_what_its_tools_returned(
+    monitor: InMemoryMonitor, kind: str, chunks: list[str], in_workflow: bool
+) -> None:
+    await ask_agent([tool(kind)], TOWER, HIGH, in_workflow=in_workflow)
+
+    assert seen(monitor) == (TOWER, HIGH, chunks, "evaluated")
+
+
+@agents_look_around
+@pytest.mark.filterwarnings("ignore:is_running:DeprecationWarning")  # by its own agent
+async def test_an_observation_of_a_reasoning_agent_is_evidence(monitor: InMemoryMonitor) -> None:
+    acting = 'Thought: I search.\nAction: find\nAction Input: {"input": "tower"}'
+    model = Script(
+        said=acting, rules={"Observation: A newspaper": f"Thought: Done.\nAnswer: {HIGH}"}
+    )
+
+    await ReActAgent(tools=[tool("text")], llm=model).run(user_msg=TOWER, memory=memory_of([]))
+
+    assert seen(monitor) == (TOWER, HIGH, [NEWS], "evaluated")

@@ -1,0 +1,199 @@
+"""What waits for the end of its trace is bounded, and a record is never judged in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
+from opentelemetry.trace import INVALID_SPAN, SpanKind, Tracer, set_span_in_context
+
+from claimspan_openinference import ClaimspanSpanProcessor, _traces
+from claimspan_tracing.testing import InMemoryMonitor
+
+from oi_spans import (
+    ANSWER,
+    FACT,
+    MINE,
+    OTHER_ANSWER,
+    OTHER_FACT,
+    OTHER_QUESTION,
+    OTHERS,
+    QUESTION,
+    ai,
+    ask,
+    captured,
+    facts_of,
+    generate,
+    monitored,
+    retrieve,
+)
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with monitored() as made:
+        yield made
+
+
+@pytest.fixture
+def tracer(monitor: InMemoryMonitor) -> Tracer:
+    return monitor.provider.get_tracer("somebody else's instrumentation")
+
+
+class RecordOnly(Sampler):
+    """Records every span, and has none exported."""
+
+    def should_sample(self, *args: object, **kwargs: object) -> SamplingResult:
+        return SamplingResult(Decision.RECORD_ONLY)
+
+    def get_description(self) -> str:
+        return "record only"
+
+
+def test_a_trace_that_nobody_exports_is_not_judged(monitor: InMemoryMonitor) -> None:
+    monitor.provider.sampler = RecordOnly()
+    ask(monitor.provider.get_tracer("app"))
+
+    assert captured(monitor) == []
+    assert monitor.stats.produced == 0
+
+
+def processor_of(monitor: InMemoryMonitor) -> ClaimspanSpanProcessor:
+    chain = monitor.provider._active_span_processor  # pyright: ignore[reportPrivateUsage] - the SDK has no public name
+    (found,) = [p for p in chain._span_processors if isinstance(p, ClaimspanSpanProcessor)]  # pyright: ignore[reportPrivateUsage] - as above
+    return found
+
+
+def test_a_record_that_takes_too_many_bytes_is_refused_and_never_judged_in_part(
+    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
+    monkeypatch.setattr(table, "_max_trace_bytes", 20_000)
+    with tracer.start_as_current_span("job"):
+        with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
+            retrieve(tracer, QUESTION, FACT * 300)
+            retrieve(tracer, QUESTION, FACT)
+        ask(tracer)
+
+    assert captured(monitor) == [MINE]
+    assert monitor.stats.produced == 2
+    assert monitor.stats.dropped == {"queue_full": 1}
+    assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - nothing is kept by now
+    assert len(table) == 0
+
+
+def test_the_bytes_of_all_traces_are_bounded(
+    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
+    monkeypatch.setattr(table, "_max_bytes", 30_000)
+    values = {"input.value": QUESTION, "output.value": ANSWER}
+    open_ = [tracer.start_span("rag", attributes={"openinference.span.kind": "CHAIN"} | values)]
+    with tracer.start_as_current_span("step", set_span_in_context(open_[0])):
+        retrieve(tracer, QUESTION, FACT * 200)
+    ask(tracer)
+    with ai(tracer, "CHAIN", values):
+        retrieve(tracer, QUESTION, OTHER_FACT * 200)
+    open_[0].end()
+
+    assert len(captured(monitor)) == 2
+    assert monitor.stats.dropped == {"queue_full": 1}
+
+
+def test_a_record_that_is_quiet_for_too_long_ends_as_abandoned_and_its_rest_is_ignored(
+    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
+    with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
+        retrieve(tracer)
+        monkeypatch.setattr(table, "_max_age", -1.0)
+        with tracer.start_as_current_span("POST", context=set_span_in_context(INVALID_SPAN)):
+            monkeypatch.undo()
+        retrieve(tracer, QUESTION, OTHER_FACT)
+        generate(tracer, f"{FACT}{OTHER_FACT}")
+
+    assert [record.status for record in monitor.records()] == ["abandoned"]
+
+
+def test_a_job_that_is_quiet_for_long_still_has_its_questions_judged(
+    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - its bounds
+    with tracer.start_as_current_span("worker loop"):
+        ask(tracer)
+        monkeypatch.setattr(table, "_max_age", -1.0)
+        with tracer.start_as_current_span("GET /health", context=set_span_in_context(INVALID_SPAN)):
+            monkeypatch.undo()
+        ask(tracer, OTHER_QUESTION, OTHER_FACT, OTHER_ANSWER)
+
+    assert captured(monitor) == [MINE, OTHERS]
+
+
+def test_an_agent_with_very_many_steps_is_judged_with_all_of_its_chunks(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    with ai(tracer, "AGENT", {"input.value": QUESTION, "output.value": ANSWER}):
+        for _ in range(1_100):
+            with ai(tracer, "CHAIN", {"input.value": "step"}):
+                pass
+        with ai(tracer, "CHAIN"):
+            retrieve(tracer)
+
+    record = monitor.only_record()
+    assert facts_of(record) == MINE
+    assert record.job.runs_dropped > 100
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MAX_SPANS", 3), ("MAX_OPEN", 2)])
+def test_a_record_with_more_retrievals_than_are_kept_is_refused_and_never_judged_in_part(
+    bound: str,
+    value: int,
+    monitor: InMemoryMonitor,
+    tracer: Tracer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_traces, bound, value)
+    with (
+        ai(tracer, "AGENT", {"input.value": QUESTION, "output.value": ANSWER}),
+        ai(tracer, "CHAIN"),
+    ):
+        for _ in range(8):
+            retrieve(tracer)
+
+    assert captured(monitor) == []
+    assert monitor.stats.dropped == {"queue_full": 1}
+
+
+def test_what_waits_below_the_span_of_another_provider_is_not_kept(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    elsewhere = TracerProvider(shutdown_on_exit=False).get_tracer("fastapi")
+    with elsewhere.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
+        retrieve(tracer)
+        assert len(processor_of(monitor)._traces) == 0  # pyright: ignore[reportPrivateUsage] - what it keeps
+        ask(tracer)
+
+    assert captured(monitor) == [MINE]
+
+
+def test_the_vectors_of_an_index_are_not_kept(monitor: InMemoryMonitor, tracer: Tracer) -> None:
+    with ai(tracer, "CHAIN"):
+        with ai(tracer, "EMBEDDING") as span:
+            span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 10_000)
+        table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+        assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
+
+
+def test_nothing_is_kept_of_traces_that_have_ended(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    ask(tracer)
+    with tracer.start_as_current_span("job"):
+        retrieve(tracer)
+        generate(tracer, "unrelated", "unrelated")
+
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+    assert len(table) == 0
+    assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
