@@ -40,7 +40,6 @@ ANSWER_FIELDS: Final = (
     "text",
     "result",
     "output",
-    "summary",
     "content",
 )
 """Fields of a structured answer that hold its text, the likeliest first."""

@@ -11,7 +11,8 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage, ToolMessage
 from pydantic import BaseModel
 
-from claimspan_langchain._texts import Structure, as_said, text_of
+from claimspan_langchain._messages import as_said, text_of
+from claimspan_langchain._structures import Structure
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
 __all__ = [

@@ -17,8 +17,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 from claimspan_langchain._documents import as_returned, with_texts
+from claimspan_langchain._prompts import Asked
 from claimspan_langchain._reader import LangChainReader
-from claimspan_langchain._texts import Asked
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Capture,

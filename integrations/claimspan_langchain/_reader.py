@@ -21,18 +21,10 @@ from claimspan_langchain._documents import (
     holds_documents,
     tool_results,
 )
-from claimspan_langchain._texts import (
-    Said,
-    answer_in,
-    completion_of,
-    prompt_messages,
-    prompt_of,
-    question_in,
-    role_and_text,
-    structured_text,
-    text_of,
-    usage_of,
-)
+from claimspan_langchain._messages import Said, role_and_text, text_of
+from claimspan_langchain._prompts import completion_of, prompt_messages, prompt_of, usage_of
+from claimspan_langchain._structures import is_grade, structured_text
+from claimspan_langchain._texts import answer_in, question_in
 from claimspan_tracing.adapters import (
     Document,
     Generation,
@@ -92,6 +84,8 @@ class LangChainReader:
     def is_query(self, root: Run) -> bool:
         """Return False for a retriever, a chain that ends in one, and what judges an answer."""
         if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):
+            return False
+        if self._response_key is None and is_grade(root.outputs):
             return False
         return not str(root.name).endswith(EVALUATOR_NAME) and not _is_given_an_answer(root)
 

@@ -73,7 +73,9 @@ class LlamaIndexReader:
 
     def query(self, root: Run) -> object:
         """Return the question that the root was asked, before any rewriting."""
-        return question_of(call_of(root))
+        call = call_of(root)
+        # A model that is called by itself is asked by its prompt.
+        return question_of(call) or (_prompt(call) if root.kind is RunKind.GENERATOR else "")
 
     def response(self, root: Run) -> object:
         """Return the text of the answer in the result of the root, or the last completion."""

@@ -11,17 +11,27 @@ __all__ = ["MIN_EVIDENCE", "written_evidence"]
 MIN_EVIDENCE: Final = 40
 """Characters of a text from which on it may be evidence: what is shorter is part of a sentence."""
 
-_ANNOUNCED: Final = re.compile(
-    r"""
-    \b(?:context|documents?|sources?|passages?|excerpts?|snippets?|articles?|evidence|knowledge
-      |information|references?|facts|(?:search|retrieval)\ results?)\b
-    [^\n:<>.]{0,60}  # the rest of a phrase, as in "the following context in your response"
-    (?:[:>]|\n)[ \t]*
-    """,
-    re.IGNORECASE | re.VERBOSE,
+_NAMED: Final = (
+    r"\b(?:context|documents?|sources?|passages?|excerpts?|snippets?|articles?|evidence|knowledge"
+    r"|information|references?|facts|(?:search|retrieval) results?"
+    r"|kontexte?|contextes?|contextos?|contesto|kontekst)\b"
 )
-"""Words after which prompts give what the model is to answer from, with a colon, a tag or a line's
-end behind them."""
+"""What prompts call the material that the model is to answer from, in a few languages."""
+
+_ANNOUNCED: Final = re.compile(rf"{_NAMED}[^\n:<>.]{{0,60}}(?:[:>]|\n)", re.IGNORECASE)
+"""A name, the rest of its phrase, as in "the following context in your response", and a colon, a
+tag or a line's end behind it: the material comes next."""
+
+_AHEAD: Final = r"\b(?:following|below|folgende[mnrs]?|suivante?s?|siguientes?|seguent[ei])\b"
+_POINTED_AT: Final = re.compile(
+    rf"(?:{_AHEAD}|\bretrieved\b)[^\n.:]{{0,60}}?{_NAMED}|{_NAMED}[^\n.:]{{0,60}}?{_AHEAD}",
+    re.IGNORECASE,
+)
+"""A sentence that points ahead, as "Use the following pieces of context to answer": the material
+comes after its paragraph."""
+
+_PARAGRAPH_ENDS: Final = (re.compile(r"\n[ \t]*(?:\n|[-=#*`]{3})"), re.compile(r"\n"))
+"""A blank line or a line of signs; where there is none, the end of the line."""
 
 _ENDED: Final = re.compile(
     r"""
@@ -47,12 +57,21 @@ def written_evidence(texts: Sequence[str], query: str) -> list[str]:
 
 
 def _evidence(text: str, query: str) -> str:
-    announced = _ANNOUNCED.search(text)
-    if announced is None:
+    start = _start_of_evidence(text)
+    if start is None:
         return ""
-    found = text[announced.end() :]
+    found = text[start:].lstrip("\n\t -=#*`")
     if query.strip():
         found = found.partition(query.strip())[0]
     ended = _ENDED.search(found)
     found = (found if ended is None else found[: ended.start()]).strip()
     return found if len(found) >= MIN_EVIDENCE else ""
+
+
+def _start_of_evidence(text: str) -> int | None:
+    """Where the material begins, by the first words that announce it; None without any."""
+    announced, pointed_at = _ANNOUNCED.search(text), _POINTED_AT.search(text)
+    if pointed_at is None or (announced is not None and announced.start() < pointed_at.end()):
+        return None if announced is None else announced.end()
+    ends = (end.search(text, pointed_at.end()) for end in _PARAGRAPH_ENDS)
+    return next((end.end() for end in ends if end is not None), None)

@@ -28,6 +28,7 @@ from claimspan_tracing.read.bounds import first_chunks
 from claimspan_tracing.read.candidates import (
     counts,
     last_given,
+    reader_of,
     seen_documents,
     seen_passages,
     try_read,
@@ -111,7 +112,7 @@ def read_job(
         runs=read.kept,
         context_source=found.source if found.chunks else "",
         chunks_found=found.n_chunks,
-        rewritten=_rewritten(found.query, read, found.chunks),
+        rewritten=_rewritten(found.query, tree, read, found.chunks, of),
         runs_dropped=read.dropped,
         abstained=has_abstained(found.response),
         status=found.result.status,
@@ -204,16 +205,26 @@ def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, 
     return union_of(kept), len(different) + cut_off
 
 
-def _rewritten(query: str, read: ReadRuns, chunks: Sequence[Chunk]) -> str:
+def _rewritten(
+    query: str, tree: RunTree, read: ReadRuns, chunks: Sequence[Chunk], of: Values
+) -> str:
     """What the last retriever was asked whose chunks were read; empty where that is the query."""
     ids = {chunk.id for chunk in chunks}
     asked = [
-        each.query
+        _asked_within(run, tree, of) or each.query
         for run, each in read.retrievers
         if not was_thrown_away(run) and any(chunk.id in ids for chunk in each.chunks)
     ]
     last = asked[-1] if asked else ""
     return "" if last.split() == query.split() else last
+
+
+def _asked_within(retriever: Run, tree: RunTree, of: Values) -> str:
+    """What a retriever asks another one, where it puts one question into other words."""
+    runs = [run for run in tree.of_kind(RunKind.RETRIEVER) if run.parent is retriever]
+    found = [try_read(of.guard, reader_of(run).retrieval, run, None) for run in runs]
+    asked = {of.text(each.query) for each in found if each is not None}
+    return asked.pop() if len(asked) == 1 else ""
 
 
 def _ended(root: Run) -> int:
