@@ -137,8 +137,10 @@ def _may_answer(run: Run) -> bool:
 
 def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
     """Whether a model call says how good the last answer before it is."""
-    is_grade = _is_grade(_completion(run))
-    if not answers or not (is_grade or _GRADER_NAME.search(str(run.name).lower())):
+    completion = _completion(run)
+    is_grade = _is_grade(completion)
+    may_grade = is_grade or _begins_with_grade(completion)
+    if not answers or not (may_grade or _GRADER_NAME.search(str(run.name).lower())):
         return False
     graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)
     # A question that was rewritten stands in the next prompt as well, with a retrieval between.
@@ -147,6 +149,12 @@ def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
     text = _completion(graded).strip()
     # A grader that is given the documents alone is one where another model has answered already.
     return (bool(text) and text in prompt) or (is_grade and not _is_handed_on(graded))
+
+
+def _begins_with_grade(text: str) -> bool:
+    """Whether a grade comes first and its reason after it: "Yes, all of it is in the context"."""
+    word = re.match(r"\W*(\w+)\s*[,.:;-]", text.lower())
+    return word is not None and word[1] in _GRADES
 
 
 def _is_grade(text: str) -> bool:

@@ -231,3 +231,18 @@ def test_the_model_that_another_one_falls_back_to_gives_the_answer(
     assert read(record)[:2] == (TOWER, HIGH)
     completions = [run.completion for run in record.job.runs if isinstance(run, GeneratorRun)]
     assert completions == [HIGH]
+
+
+def test_a_check_of_the_answer_that_begins_with_its_grade_is_not_the_answer(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline = plain_rag(HIGH)
+    checked = "Is this true?\n{{ replies[0].text }}\nDocuments:\n" + DOCUMENTS
+    pipeline.add_component("check", chat_prompt(checked))
+    pipeline.add_component("second", Says("Yes, the documents say the same."))
+    pipeline.connect("llm.replies", "check.replies")
+    pipeline.connect("shelf.documents", "check.documents")
+    pipeline.connect("check.prompt", "second.messages")
+    pipeline.run(asking())
+
+    assert read(monitor.only_record()) == (TOWER, HIGH, FACTS, "evaluated")

@@ -116,6 +116,26 @@ class Memory:
         return {"messages": HISTORY}
 
 
+@component
+class Recall:
+    """A store of conversations by their ids, which returns one with its new messages."""
+
+    @component.output_types(messages=list[ChatMessage])
+    def run(self, chat_history_id: str, current_messages: list[ChatMessage]) -> dict[str, Any]:
+        return {"messages": [*HISTORY, *current_messages]}
+
+
+def test_the_id_of_a_conversation_is_no_question(monitor: InMemoryMonitor) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("recall", Recall())
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("recall.messages", "llm.messages")
+    turn = [ChatMessage.from_user(TOWER)]
+    pipeline.run({"recall": {"current_messages": turn, "chat_history_id": "user_1_session_3"}})
+
+    assert read(monitor.only_record())[:2] == (TOWER, HIGH)
+
+
 def test_a_turn_that_says_nothing_has_not_the_answer_of_the_one_before(
     monitor: InMemoryMonitor, judge: ScriptedJudge
 ) -> None:

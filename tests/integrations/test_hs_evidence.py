@@ -191,3 +191,55 @@ def test_a_text_that_is_given_by_hand_is_evidence(monitor: InMemoryMonitor, name
     pipeline.run({"prompt": {name: FACTS[0], "question": TOWER}})
 
     judged(monitor.only_record(), FACTS[:1])
+
+
+@component
+class Condenses:
+    """Puts documents into words of its own."""
+
+    @component.output_types(text=str)
+    def run(self, documents: list[Document]) -> dict[str, Any]:
+        return {"text": "One of the documents says that the tower has a height of 330 metres."}
+
+
+def test_what_a_component_made_of_documents_is_the_chunk_and_not_the_documents(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline = ASYNC_PIPELINE()
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.add_component("condense", Condenses())
+    pipeline.add_component(
+        "prompt", chat_prompt("Context:\n{{ known }}\n\nQuestion: {{ question }}")
+    )
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("shelf.documents", "condense.documents")
+    pipeline.connect("condense.text", "prompt.known")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    run_in("run", pipeline, asking())
+
+    judged(
+        monitor.only_record(),
+        ["One of the documents says that the tower has a height of 330 metres."],
+    )
+
+
+def test_a_window_of_text_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor) -> None:
+    texts = ("Paris has a tower. ", f"{FACTS[0]} ", "It was painted again last year. ")
+    store = InMemoryDocumentStore()
+    split = [
+        Document(content=text, meta={"source_id": "s", "split_id": i, "split_idx_start": 100 * i})
+        for i, text in enumerate(texts)
+    ]
+    store.write_documents(split)
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", InMemoryBM25Retriever(store, top_k=1))
+    pipeline.add_component("windows", SentenceWindowRetriever(store, window_size=1))
+    template = "{% for each in windows %}{{ each }}\n{% endfor %}{{ question }}"
+    pipeline.add_component("prompt", chat_prompt(template))
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("shelf.documents", "windows.retrieved_documents")
+    pipeline.connect("windows.context_windows", "prompt.windows")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    run_in("run", pipeline, asking())
+
+    judged(monitor.only_record(), ["".join(texts)])

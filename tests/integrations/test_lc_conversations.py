@@ -11,6 +11,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_classic.chains import create_retrieval_chain
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
+from langchain_classic.retrievers import RePhraseQueryRetriever
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -34,6 +35,7 @@ from lc_buildings import (
     every_way,
     history_aware,
     joined,
+    rag,
     retrieve,
 )
 from lc_pipelines import Script, Shelf, calls
@@ -189,3 +191,14 @@ def test_what_a_rewriter_asked_the_retriever_stands_beside_the_question(
     assert record.job.rewritten == "height of the tower"
     root = next(span for span in monitor.spans() if span.parent is None)
     assert (root.attributes or {})["claimspan.query.rewritten"] == "height of the tower"
+
+
+def test_what_a_retriever_asks_another_one_is_the_rewriting(monitor: InMemoryMonitor) -> None:
+    rewriter: Any = Script(lines=["height of the tower"])
+    shelf = Shelf(documents=documents(*FACTS[:2]))
+    rephrased = RePhraseQueryRetriever.from_llm(shelf, rewriter)
+    rag(found=rephrased).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert asked(record) == (TOWER, HIGH)
+    assert record.job.rewritten == "height of the tower"

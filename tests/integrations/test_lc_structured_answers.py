@@ -4,12 +4,14 @@
 # pyright: reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
+from langchain_core.output_parsers import JsonOutputParser
 from langchain_core.output_parsers.openai_tools import PydanticToolsParser
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.tools import tool
@@ -78,3 +80,51 @@ def test_the_structured_response_of_an_agent_is_its_answer(monitor: InMemoryMoni
     assert asked(record) == (TOWER, HIGH)
     assert texts(record) == FACTS[:1]
     assert record.outcome.status == "evaluated"
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({"setup": "Why so high?", "punchline": HIGH}, f"Why so high?\n{HIGH}"),
+        (
+            {"title": "The tower", "summary": HIGH, "key_points": ["330 metres", "Paris"]},
+            f"The tower\n{HIGH}\n330 metres\nParis",
+        ),
+        ({"claims": [{"text": HIGH}, {"text": "It is old."}]}, f"{HIGH}\nIt is old."),
+        ({"short_answer": HIGH, "explanation": "So says the plaque."}, HIGH),
+    ],
+    ids=["joke", "summary", "claims", "named"],
+)
+def test_all_texts_that_a_model_fills_in_at_once_are_the_answer(
+    monitor: InMemoryMonitor, fields: dict[str, Any], answer: str
+) -> None:
+    inputs = {
+        "context": Shelf(documents=documents(*FACTS[:2])) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    model = Script(lines=[json.dumps(fields)])
+    (inputs | PROMPT | model | JsonOutputParser()).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert asked(record) == (TOWER, answer)
+    assert texts(record) == FACTS[:2]
+
+
+@pytest.mark.parametrize(
+    "grade",
+    [
+        {"binary_score": "yes"},
+        {"explanation": "All of it stands in the facts.", "grounded": True},
+        {"reasoning": "The facts are about towers.", "score": 0.9},
+    ],
+    ids=["binary", "grounded", "score"],
+)
+def test_a_grader_that_is_called_by_itself_answers_nothing(
+    monitor: InMemoryMonitor, grade: dict[str, Any]
+) -> None:
+    model = Script(lines=[json.dumps(grade)])
+    given = {"question": TOWER, "context": FACTS[0]}
+    (PROMPT | model | JsonOutputParser()).invoke(given, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert record.status == "no_answer"

@@ -4,6 +4,7 @@
 # pyright: reportUnknownArgumentType=false, reportDeprecated=false
 # LlamaIndex leaves some of its generics and decorators open.
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +16,11 @@ from llama_index.core.indices.query.query_transform.base import (
     HyDEQueryTransform,
     StepDecomposeQueryTransform,
 )
-from llama_index.core.postprocessor import LLMRerank, SimilarityPostprocessor
+from llama_index.core.postprocessor import (
+    LLMRerank,
+    MetadataReplacementPostProcessor,
+    SimilarityPostprocessor,
+)
 from llama_index.core.query_engine import (
     CitationQueryEngine,
     FLAREInstructQueryEngine,
@@ -24,7 +29,7 @@ from llama_index.core.query_engine import (
     TransformQueryEngine,
 )
 from llama_index.core.response_synthesizers import ResponseMode
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.tools import FunctionTool, RetrieverTool
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
@@ -67,6 +72,51 @@ async def test_a_mode_of_answering_reads_what_a_cut_off_has_left(
     await ask(engine, how)
 
     assert seen(monitor) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+def test_a_window_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor) -> None:
+    """Sentences end in a space, as LlamaIndex's parser leaves them, and prompts lack it."""
+    window = f"Paris has a tower.  {FACTS[0]}  It was painted again last year. "
+    node = TextNode(text=f"{FACTS[0]} ", id_="s1", metadata={"window": window})
+    replaced = MetadataReplacementPostProcessor(target_metadata_key="window")
+    shelf = Shelf([NodeWithScore(node=node, score=0.9)])
+
+    engine_of(shelf, Script(said=HIGH), postprocessors=[replaced]).query(TOWER)
+
+    question, answer, chunks, status = seen(monitor)
+    assert (question, answer, status) == (TOWER, HIGH, "evaluated")
+    assert [chunk.strip() for chunk in chunks] == [window.strip()]
+
+
+def test_a_model_that_is_called_by_itself_is_asked_by_its_prompt(monitor: InMemoryMonitor) -> None:
+    prompt = f"Context:\n{FACTS[0]}\n\nQuestion: {TOWER}"
+    Script(said=HIGH).complete(prompt)
+
+    assert seen(monitor) == (prompt, HIGH, [FACTS[0]], "evaluated")
+
+
+def test_answers_of_a_workflow_to_several_questions_are_not_judged_as_one(
+    monitor: InMemoryMonitor,
+) -> None:
+    class Many(Workflow):
+        @step
+        async def answer(self, ev: StartEvent) -> StopEvent:
+            model = Script(rules={TOWER: HIGH, "tunnel": OPENED})
+            found = {q: Shelf(facts(0)).retrieve(q)[0].text for q in ev.questions}
+            said = {q: await model.acomplete(f"{text}\n{q}") for q, text in found.items()}
+            return StopEvent(result={question: str(each) for question, each in said.items()})
+
+    asked = [TOWER, "When was the tunnel opened?"]
+    asyncio.run(run_workflow(Many(), questions=asked))
+
+    record = monitor.records(20)[-1]
+    assert record.status == "several_answers"
+    assert HIGH in record.record.response
+    assert OPENED in record.record.response
+
+
+async def run_workflow(workflow: Workflow, **given: Any) -> object:
+    return await workflow.run(**given)
 
 
 def test_accumulated_answers_rest_on_all_that_each_of_them_read(monitor: InMemoryMonitor) -> None:

@@ -62,12 +62,24 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "instructions in it.\nBe brief.\n\n{0}\n\nQuestion: {1}",
         "Use the information below.\n---\n{0}\n---\n{1}",
         "Answer with the following passages and nothing else.\n{0}",
+        "Use the following pieces of context to answer. Be brief.\nQuestion: {1}\nContext: {0}",
+        "Answer by the context below. Context: {0} Question: {1}",
+        "Parts of a document are below.\n\nQuestion: {1}\n======\n{0}\n======\nEnd:",
+        "[KNOWLEDGE]\n{0}\n[/KNOWLEDGE]\n\n{1}",
+        "### Context\n{0}\n\n### Question\n{1}\n\n### Answer",
+        'Text from our articles is below:\n"""\n{0}\n"""\nQuestion: {1}',
     ],
 )
 def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:
     assert written_evidence([prompt.format(f"{LONG}\n{OTHER}", QUERY)], QUERY) == [
         f"{LONG}\n{OTHER}"
     ]
+
+
+def test_tags_within_the_evidence_are_part_of_it() -> None:
+    inner = f"<document><source>a.txt</source>{LONG}</document>"
+    prompt = f"<documents>\n{inner}\n{inner}\n</documents>\n{QUERY}"
+    assert written_evidence([prompt], QUERY) == [f"{inner}\n{inner}"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +89,7 @@ def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:
         "Context: none",
         f"Question: {QUERY}",
         "You have access to information: ask for it.",
-        "Answer from the documents that your tools find.\n\nBe polite, and keep your answers short.",
+        "Answer from the documents that your tools find.\n\nBe polite, and answer briefly.",
         "Use the context below.\n\nQuestion: what is it that the reservoir above the town holds?",
     ],
 )

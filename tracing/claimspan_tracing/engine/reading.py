@@ -85,7 +85,10 @@ class Reading:
             self._queue.release(key)
             return
         redaction = self._settings.redaction
-        job = shown = self._decided(run_suppressed(self._job_of, tree), record)
+        job = run_suppressed(self._job_of, tree)
+        # Before a judge can begin: from the job on nobody holds an object of a framework.
+        tree.release()
+        job = shown = self._decided(job, record)
         if redaction is not None:
             shown = redaction.apply(job, self._guard)
         record.job, record.decision = shown, shown.decision or record.decision

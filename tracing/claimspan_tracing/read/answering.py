@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MIN_HANDED_ON", "Generated", "answering", "gave"]
+__all__ = ["MIN_HANDED_ON", "Generated", "answering", "gave", "is_grade", "is_handed_on"]
 
 MIN_HANDED_ON: Final = 20
 """Characters of a completion from which on its words in a later prompt are no coincidence."""
@@ -67,7 +67,7 @@ def answering(generations: Sequence[Generated], response: str) -> list[Generated
     found = [generations[last]]
     for each in reversed(generations[:last]):
         if _is_part(each, generations[last], response) or any(
-            _is_handed_on(each.completion, later.prompt) for later in found
+            is_handed_on(each.completion, later.prompt) for later in found
         ):
             found.append(each)
     return found[::-1]
@@ -85,11 +85,17 @@ def _is_part(each: Generated, last: Generated, response: str) -> bool:
     return len(text) >= MIN_HANDED_ON and text in response and text not in last.completion
 
 
-def _is_handed_on(completion: str, prompt: str) -> bool:
+def is_handed_on(completion: str, prompt: str) -> bool:
+    """Whether a model was given what another one has said, grades apart."""
     text = completion.strip()
     if len(text) >= MIN_HANDED_ON:
         return text in prompt
-    words = re.findall(r"\w+", text.lower())
-    if not words or _GRADES.issuperset(words) or text.isdigit():
+    if not text or is_grade(text):
         return False
     return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", prompt) is not None
+
+
+def is_grade(completion: str) -> bool:
+    """Whether a completion is no part of an answer: a grade, a number, or nothing in words."""
+    words = re.findall(r"\w+", completion.lower())
+    return not words or _GRADES.issuperset(words) or completion.strip().isdigit()

@@ -99,7 +99,10 @@ def find_context(
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         own_words = {query.strip(), *said}
         found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
-    if not found and not candidates.named and candidates.is_by_hand():
+    # Also where documents were found and none is there: a component may have put them into words
+    # of its own.
+    is_by_hand = bool(prompts) or (not candidates.named and candidates.is_by_hand())
+    if not found and is_by_hand and response.strip():
         told = [text for each in answers for text in each.told or (each.prompt,)]
         found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
     if found:

@@ -13,7 +13,7 @@ MIN_EVIDENCE: Final = 40
 
 _NAMED: Final = (
     r"\b(?:context|documents?|sources?|passages?|excerpts?|snippets?|articles?|evidence|knowledge"
-    r"|information|references?|facts|(?:search|retrieval) results?"
+    r"|information|references?|facts|memor(?:y|ies)|(?:search|retrieval) results?"
     r"|kontexte?|contextes?|contextos?|contesto|kontekst)\b"
 )
 """What prompts call the material that the model is to answer from, in a few languages."""
@@ -28,19 +28,36 @@ _POINTED_AT: Final = re.compile(
     re.IGNORECASE,
 )
 """A sentence that points ahead, as "Use the following pieces of context to answer": the material
-comes after its paragraph."""
+comes after its paragraph, or behind a label."""
+
+_LABEL: Final = re.compile(
+    rf"(?:^|(?<=[.!?] ))[ \t#*\[<]*(?:\w+[ \t]+){{0,4}}{_NAMED}[^\n:<>.]{{0,40}}[:>\]]",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A name at the beginning of a line or a sentence, with a colon or a bracket behind it."""
 
 _PARAGRAPH_ENDS: Final = (re.compile(r"\n[ \t]*(?:\n|[-=#*`]{3})"), re.compile(r"\n"))
 """A blank line or a line of signs; where there is none, the end of the line."""
 
+_TAG: Final = re.compile(r"[<\[]/(\w+)[>\]]")
+_SIGNS: Final = '\n\t -=#*`"]'
+"""What stands between an announcement and the material, beside words."""
+
+_QUOTES: Final = '"""'
+
 _ENDED: Final = re.compile(
     r"""
-    </\w+> | ^[ \t]*[-=#*]{3,}[ \t]*$
+    ^[ \t]*[-=#*]{3,}[ \t]*$
     | ^[ \t>*#]*(?:question|query|user|human|answer|instructions?|chat\ history)\b[^\n]{0,20}:
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-"""Where it ends: a closing tag, a line of signs, or the question."""
+"""Where it ends: a line of signs, or the question."""
+
+_ASKED: Final = re.compile(
+    r"[\s#*\[<]*\b(?:user\s+)?(?:question|query|input)[\s:>\]*]*$", re.IGNORECASE
+)
+"""What stands before the question."""
 
 
 def written_evidence(texts: Sequence[str], query: str) -> list[str]:
@@ -60,11 +77,10 @@ def _evidence(text: str, query: str) -> str:
     start = _start_of_evidence(text)
     if start is None:
         return ""
-    found = text[start:].lstrip("\n\t -=#*`")
-    if query.strip():
-        found = found.partition(query.strip())[0]
+    found = _without_question(text[start:].lstrip(_SIGNS), query.strip())
     ended = _ENDED.search(found)
-    found = (found if ended is None else found[: ended.start()]).strip()
+    found = _before_closing_tag(found if ended is None else found[: ended.start()])
+    found = found.strip().removesuffix("```").removesuffix(_QUOTES).rstrip()
     return found if len(found) >= MIN_EVIDENCE else ""
 
 
@@ -74,4 +90,25 @@ def _start_of_evidence(text: str) -> int | None:
     if pointed_at is None or (announced is not None and announced.start() < pointed_at.end()):
         return None if announced is None else announced.end()
     ends = (end.search(text, pointed_at.end()) for end in _PARAGRAPH_ENDS)
-    return next((end.end() for end in ends if end is not None), None)
+    end = next((end.end() for end in ends if end is not None), len(text))
+    label = _LABEL.search(text, pointed_at.end(), end) or _LABEL.match(text, end)
+    return end if label is None else label.end()
+
+
+def _without_question(found: str, query: str) -> str:
+    """What stands before the question, or behind a line or label after one that comes first."""
+    before, asked, after = found.partition(query) if query else (found, "", "")
+    before = _ASKED.sub("", before)
+    if not asked or len(before) >= MIN_EVIDENCE:
+        return before
+    after = after.lstrip()
+    parted = _ENDED.match(after) or _LABEL.match(after)
+    return before if parted is None else after[parted.end() :]
+
+
+def _before_closing_tag(found: str) -> str:
+    """What stands before the end of the tag that announced it; tags within are part of it."""
+    for tag in _TAG.finditer(found):
+        if f"{tag[0][0]}{tag[1]}" not in found[: tag.start()]:
+            return found[: tag.start()]
+    return found

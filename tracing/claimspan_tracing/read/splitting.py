@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from typing import Final
 
 from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.read.answering import is_grade, is_handed_on
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
 from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.text import MAX_TEXT_BYTES, bounded
+from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
 __all__ = ["Split", "split"]
 
 MIN_ANSWER: Final = 3
 """Characters of an answer: "yes" may be one, and what is shorter stands in any text."""
 
+MIN_QUESTION: Final = 8
+"""Characters of a text that may be a question; a language or a name of a mode is shorter."""
+
 MAX_ITEMS: Final = 2_000
 """Values of an output that are looked at."""
 
 CONVERSATIONS: Final = frozenset({"messages", "chat_history", "history"})
 """Keys of an output whose values say what was said on the way to the answer."""
+
+MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
+"""Bytes of a prompt in which questions are looked for."""
 
 MAX_QUERIES: Final = 100
 """Answers of one run that are told apart; a list of more is not evaluated."""
@@ -52,8 +59,9 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     """Find the several answers of a run: a chain over a list of questions, or a loop in a function.
 
     A run has several where what it returned holds the completions of generators that share nothing
-    but the root, each below a run with a question and a retrieval of its own. What a later
-    generator made one answer of is one: the parts of a map-reduce, sub-questions, drafts.
+    but the root, each below a run with a question and a retrieval of its own, or each made of
+    another text that the run was given. What a later generator made one answer of is one: the parts
+    of a map-reduce, sub-questions, drafts.
 
     Args:
         tree: Its root has ended.
@@ -64,8 +72,11 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     """
     generators = _outermost(tree)
     # Few runs go further: to read what each generator said takes a while.
+    if len(generators) < 2 or not counts(tree.root):
+        return None
+    given = _given(tree)
     may_be = is_list(tree.root.outputs) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
-    if len(generators) < 2 or not may_be or not counts(tree.root):
+    if not may_be and len(given) < 2:
         return None
     returned = list(islice(_texts(tree.root.outputs, tree.reader), MAX_ITEMS))
     said = [(run, _completion(run, guard)) for run in generators]
@@ -79,7 +90,8 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     # A list that holds one answer each, and nothing that keeps them apart.
     items = tree.root.outputs
     is_each = is_list(items) and len(texts) >= len(items) >= 2 and _are_texts(items)
-    return Split((), texts) if is_each else None
+    is_to_several = is_each or _are_to_several(answers, generators, given, guard)
+    return Split((), texts) if is_to_several else None
 
 
 def _outermost(tree: RunTree) -> list[Run]:
@@ -91,6 +103,37 @@ def _outermost(tree: RunTree) -> list[Run]:
         and not run.has_ancestor(RunKind.GENERATOR)
         and not run.has_ancestor(RunKind.RETRIEVER)
     ]
+
+
+def _given(tree: RunTree) -> list[str]:
+    """The texts that the run was given and that may be questions, each once."""
+    texts = islice(_texts(tree.root.inputs, tree.reader), MAX_QUERIES)
+    return [*dict.fromkeys(each for each in texts if len(each.strip()) >= MIN_QUESTION)]
+
+
+def _are_to_several(
+    answers: Sequence[tuple[Run, str]],
+    generators: Sequence[Run],
+    given: Sequence[str],
+    guard: Guard,
+) -> bool:
+    """Whether two answers were made of different texts that the run was given.
+
+    Not a grade, nor what another model went on from: a draft, or the summary of one document.
+    """
+    prompts = {id(run): _prompt(run, guard) for run in generators}
+    asked = {
+        frozenset(each for each in given if each in prompts[id(run)])
+        for run, text in answers
+        if not is_grade(text)
+        and not any(is_handed_on(text, p) for key, p in prompts.items() if key != id(run))
+    }
+    return any(one - other and other - one for one, other in combinations(asked, 2))
+
+
+def _prompt(run: Run, guard: Guard) -> str:
+    generation = try_read(guard, reader_of(run).generation, run, None)
+    return "" if generation is None else bounded(generation.prompt, MAX_PROMPT_BYTES)
 
 
 def _completion(run: Run, guard: Guard) -> str:
@@ -112,12 +155,20 @@ def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) ->
     for own, (run, text) in zip(above, answers, strict=True):
         # The outermost one that has no part in another answer.
         query = next((each for each in reversed(own) if shares[id(each)] == 1), run)
-        asked = bounded(try_read(guard, reader_of(query).query, query, None), MAX_TEXT_BYTES)
+        asked = _asked(query, tree, guard)
         if query is not run and asked.strip() and _retrieves(query, tree):
             # Of two models that answer one question side by side, a text shows but one.
             of = text if is_list(tree.root.outputs) or is_mapping(tree.root.outputs) else ""
             found.setdefault((" ".join(asked.split()), of), query)
     return [*found.values()]
+
+
+def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
+    """The question of a run, or what its retriever was asked where its input names no question."""
+    named = bounded(try_read(guard, reader_of(query).query, query, None), MAX_TEXT_BYTES)
+    below = (run for run in tree.of_kind(RunKind.RETRIEVER) if query in _ancestors(run))
+    found = (try_read(guard, reader_of(run).retrieval, run, None) for run in below)
+    return named or next((bounded(each.query, MAX_TEXT_BYTES) for each in found if each), "")
 
 
 def _ancestors(run: Run) -> list[Run]:

@@ -1,0 +1,154 @@
+"""Several questions under one root of LangChain: no question ever gets another one's answer."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# The frameworks leave some of their generics open.
+
+import asyncio
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import Any, TypedDict
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableParallel, chain
+from langgraph.graph import END, START, StateGraph
+
+from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
+
+from buildings import FACTS, HIGH, TOWER
+from captured import read
+from lc_buildings import BRIDGE, OPENED, config, documents, joined, rag
+from lc_pipelines import Script, Shelf
+
+BOTH = {TOWER: HIGH, BRIDGE: OPENED}
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with InMemoryMonitor() as made:
+        yield made
+
+
+class Talk(TypedDict):
+    questions: list[str]
+    answers: list[Any]
+
+
+def prompt_for(question: str, position: int) -> str:
+    found = Shelf(documents=documents(FACTS[position])).invoke(question)
+    return f"Use this:\n{joined(found)}\n\nQ: {question}"
+
+
+def one_by_one(model: Script, questions: list[str]) -> list[str]:
+    prompts = [prompt_for(question, i) for i, question in enumerate(questions)]
+    return [str(model.invoke(prompt).content) for prompt in prompts]
+
+
+def in_a_batch(model: Script, questions: list[str]) -> list[str]:
+    prompts: list[Any] = [[HumanMessage(prompt_for(q, i))] for i, q in enumerate(questions)]
+    return [str(message.content) for message in model.batch(prompts)]
+
+
+def at_once(model: Script, questions: list[str]) -> list[str]:
+    async def ask() -> list[Any]:
+        asked = (model.ainvoke(prompt_for(q, i)) for i, q in enumerate(questions))
+        return await asyncio.gather(*asked)
+
+    return [str(message.content) for message in asyncio.run(ask())]
+
+
+Way = Callable[[Script, list[str]], list[str]]
+
+
+def graph(way: Way) -> Any:
+    """A graph whose node asks its model each of the questions in its state."""
+
+    def ask(state: Talk) -> dict[str, Any]:
+        return {"answers": way(Script(rules=BOTH), state["questions"])}
+
+    built = StateGraph(Talk)
+    built.add_node("ask", ask)
+    built.add_edge(START, "ask")
+    built.add_edge("ask", END)
+    return built.compile()
+
+
+def rows(way: Way) -> Any:
+    """A function that returns each question with its answer."""
+
+    @chain
+    def ask(given: dict[str, list[str]]) -> list[dict[str, str]]:
+        said = way(Script(rules=BOTH), given["questions"])
+        pairs = zip(given["questions"], said, strict=True)
+        return [{"question": question, "answer": answer} for question, answer in pairs]
+
+    return ask
+
+
+def cannot_be_told(monitor: InMemoryMonitor) -> CapturedRecord:
+    (record,) = monitor.records(20)
+    assert record.status == "several_answers"
+    assert HIGH in record.record.response
+    assert OPENED in record.record.response
+    return record
+
+
+@pytest.mark.parametrize("shape", [graph, rows])
+@pytest.mark.parametrize("way", [one_by_one, in_a_batch, at_once])
+def test_answers_to_several_questions_are_not_judged_as_one(
+    monitor: InMemoryMonitor, shape: Callable[[Way], Any], way: Way
+) -> None:
+    shape(way).invoke({"questions": [TOWER, BRIDGE]}, config(monitor))
+
+    cannot_be_told(monitor)
+
+
+def test_two_chains_that_take_their_questions_from_one_input_are_two_records(
+    monitor: InMemoryMonitor,
+) -> None:
+    both = RunnableParallel(a=itemgetter("first") | rag(), b=itemgetter("second") | rag())
+    both.invoke({"first": TOWER, "second": BRIDGE}, config(monitor))
+
+    judged = [read(each) for each in monitor.records(20) if each.status == "evaluated"]
+    assert sorted(judged) == [
+        (TOWER, HIGH, FACTS[:2], "evaluated"),
+        (BRIDGE, OPENED, FACTS[:2], "evaluated"),
+    ]
+
+
+def test_one_question_among_several_inputs_is_one_record(monitor: InMemoryMonitor) -> None:
+    """A router reads the question alone, and the answer's prompt the tone as well."""
+
+    @chain
+    def answer(given: dict[str, str]) -> dict[str, str]:
+        topic = Script(lines=["This is about towers."]).invoke(f"Sort: {given['question']}")
+        prompt = f"{given['tone']}\n{prompt_for(given['question'], 0)}"
+        return {"topic": str(topic.content), "answer": one_answer(prompt)}
+
+    answer.invoke({"question": TOWER, "tone": "Answer in a friendly tone."}, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+def one_answer(prompt: str) -> str:
+    return str(Script(rules=BOTH).invoke(prompt).content)
+
+
+def test_drafts_that_a_model_goes_on_from_are_no_second_answer(monitor: InMemoryMonitor) -> None:
+    """Each draft is made of another document that was given; the answer is made of both."""
+
+    @chain
+    def answer(given: dict[str, Any]) -> dict[str, Any]:
+        writer = Script(rules={FACTS[0]: "A note on the tower in Paris.", FACTS[1]: "On a bridge."})
+        notes = [str(writer.invoke(f"Note: {d.page_content}").content) for d in given["documents"]]
+        final = Script(lines=[HIGH]).invoke(f"{given['question']}\n" + "\n".join(notes))
+        return {"notes": notes, "answer": final.content}
+
+    given = {"question": TOWER, "documents": documents(*FACTS[:2])}
+    answer.invoke(given, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record)[:2] == (TOWER, HIGH)
+    assert record.status == "evaluated"
