@@ -62,11 +62,12 @@ def passages_of(run: Run) -> list[str]:
 
 
 def windows_of(run: Run) -> list[str]:
-    """Return the texts around documents that a run was given, as ``SentenceWindowRetriever`` makes.
+    """Return the texts around documents that a run made or was given.
 
-    One of them takes the place of the document that it holds.
+    ``SentenceWindowRetriever`` makes them. One takes the place of the document that it holds.
     """
-    named = ((name, value) for part in nested_parts(run.inputs) for name, value in part.items())
+    both = [*nested_parts(run.inputs), *nested_parts(run.outputs)]
+    named = ((name, value) for part in both for name, value in part.items())
     lists = [value for name, value in named if _WINDOWS.search(str(name)) and is_list(value)]
     return [text for value in lists for text in value[:MAX_ITEMS] if isinstance(text, str)]
 

@@ -1,6 +1,7 @@
 """Several questions under one root of LangChain: no question ever gets another one's answer."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 

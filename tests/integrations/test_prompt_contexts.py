@@ -181,6 +181,22 @@ def test_every_part_of_a_map_reduce_was_read(monitor: InMemoryMonitor) -> None:
     assert texts(record) == FACTS[:2]
 
 
+def test_what_a_model_made_of_documents_takes_their_place(monitor: InMemoryMonitor) -> None:
+    """It was not asked the question: the answering model has read its summary alone."""
+    summary = "A tower of 330 metres stands in Paris, and there is a bridge at Millau."
+    model = says(summary, HIGH)
+
+    def answer(found: list[Document]) -> str:
+        each = "\n".join(document.page_content for document in found[:2])
+        short = model.invoke(f"Sum up:\n{each}").content
+        return str(model.invoke(f"Context:\n{short}\n\nQuestion: {TOWER}").content)
+
+    record = asked(monitor, Shelf(documents=documents(*FACTS)) | RunnableLambda(answer), TOWER)
+
+    assert texts(record) == [summary]
+    assert record.job.record.chunks[0].metadata == {"claimspan.chunk.source": "prompt"}
+
+
 # --- LangGraph ----------------------------------------------------------------------------------
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MIN_HANDED_ON", "Generated", "answering", "gave", "is_grade", "is_handed_on"]
+__all__ = [
+    "MIN_HANDED_ON",
+    "Generated",
+    "answering",
+    "gave",
+    "is_grade",
+    "is_handed_on",
+    "was_asked",
+]
 
 MIN_HANDED_ON: Final = 20
 """Characters of a completion from which on its words in a later prompt are no coincidence."""
@@ -43,17 +51,27 @@ def gave(generation: Generated, response: str) -> bool:
     return _share(generation.completion, response) > 0
 
 
-def answering(generations: Sequence[Generated], response: str) -> list[Generated]:
+def was_asked(generation: Generated, questions: Collection[str]) -> bool:
+    """Whether a prompt has one of the questions; each may have it where none is known."""
+    return not questions or any(question in generation.prompt for question in questions)
+
+
+def answering(
+    generations: Sequence[Generated], response: str, asked: Collection[str] = ()
+) -> list[Generated]:
     """Return the generations that the response rests on.
 
     The generation whose completion is nearest to the response gave it, with those whose completion
     is another part of the response. Each one before it whose completion stands in the prompt of one
     of these took part: the parts of a map-reduce, the first draft of a refinement. Graders, titles
-    and rejected drafts did not.
+    and rejected drafts did not, nor did a model that was not asked the question: what it made of
+    documents is what the answering one read.
 
     Args:
         generations: In the order in which they started.
         response: What the pipeline returned.
+        asked: The question, in its own words and in those that retrievers were asked; where it is
+            not known, each prompt may have it.
 
     Returns:
         In the same order. All of them where no completion is part of the response: then it cannot
@@ -66,8 +84,9 @@ def answering(generations: Sequence[Generated], response: str) -> list[Generated
     last = max(range(len(shares)), key=lambda index: (shares[index], index))
     found = [generations[last]]
     for each in reversed(generations[:last]):
-        if _is_part(each, generations[last], response) or any(
-            is_handed_on(each.completion, later.prompt) for later in found
+        if _is_part(each, generations[last], response) or (
+            was_asked(each, asked)
+            and any(is_handed_on(each.completion, later.prompt) for later in found)
         ):
             found.append(each)
     return found[::-1]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final, Literal
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.read.answering import MIN_HANDED_ON, Generated, answering, gave
+from claimspan_tracing.read.answering import (
+    MIN_HANDED_ON,
+    Generated,
+    answering,
+    gave,
+    was_asked,
+)
 from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
@@ -71,7 +77,11 @@ class Candidates:
 
 
 def find_context(
-    candidates: Candidates, generations: Sequence[Generated], query: str, response: str
+    candidates: Candidates,
+    generations: Sequence[Generated],
+    query: str,
+    response: str,
+    asked: Iterable[str] = (),
 ) -> Context:
     """Find what the generator read.
 
@@ -86,8 +96,23 @@ def find_context(
         generations: Those that ended well, in the order in which they started.
         query: What the user asked.
         response: What the pipeline returned.
+        asked: What retrievers were asked: the question in other words, or parts of it.
     """
-    answers = answering(generations, response)
+    questions = {each.strip() for each in (query, *asked)} - {""} if query.strip() else set[str]()
+    found = _context(candidates, generations, query, response, questions)
+    # What a model made of documents without being asked may stand in the prompt as no evidence.
+    is_empty = found.documents is not None and not found.documents
+    return _context(candidates, generations, query, response, ()) if is_empty else found
+
+
+def _context(
+    candidates: Candidates,
+    generations: Sequence[Generated],
+    query: str,
+    response: str,
+    questions: Collection[str],
+) -> Context:
+    answers = answering(generations, response, questions)
     found = _named_in_prompt(candidates, generations, answers)
     prompts = _whole(answers)
     if prompts:
@@ -97,7 +122,9 @@ def find_context(
         # a part of the question. Where it names nothing, that is a compressed chunk.
         others = _without(said, others) if candidates.named else others
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
-        own_words = {query.strip(), *said}
+        # What a model made of documents, without being asked, is what the answering one read.
+        own = (each.completion.strip() for each in generations if was_asked(each, questions))
+        own_words = {query.strip(), response.strip(), *own}
         found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
     # Also where documents were found and none is there: a component may have put them into words
     # of its own.

@@ -187,6 +187,7 @@ def _context(
             generated,
             query,
             response,
+            [each.query for _, each in read.retrievers],
         )
     return found
 
