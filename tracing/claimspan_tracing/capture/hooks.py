@@ -292,15 +292,22 @@ class Capture:
     def _weigh(self, tree: RunTree, value: object) -> None:
         """Count what a run keeps alive, for the bound of the queue."""
         tree.size += RUN_BYTES
-        if value is not None:
-            tree.unweighed.append(value)
-            if len(tree.unweighed) >= MAX_UNWEIGHED:
-                self._weigh_rest(tree)
+        if value is None:
+            return
+        if tree.reader is not self._reader:  # a framework within another one
+            self._weigh_all(tree, [value], self._reader)
+            return
+        tree.unweighed.append(value)
+        if len(tree.unweighed) >= MAX_UNWEIGHED:
+            self._weigh_rest(tree)
 
     def _weigh_rest(self, tree: RunTree) -> None:
         values, tree.unweighed = tree.unweighed, []
+        self._weigh_all(tree, values, tree.reader)
+
+    def _weigh_all(self, tree: RunTree, values: list[object], reader: Reader) -> None:
         try:
-            tree.size += weigh_all(values, self._reader, tree.weighed)
+            tree.size += weigh_all(values, reader, tree.weighed)
         except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
             self.guard.swallow(error)
         if tree.size > tree.max_bytes:
