@@ -69,6 +69,7 @@ def _last_message(messages: Sequence[object], role: str | None) -> str:
 
 
 def role_of(message: object) -> object:
+    """Return the role of a message as it spells it itself; None for what is no message."""
     if is_list(message):
         first = message[0] if len(message) == 2 else None
         return first if isinstance(first, str) and first in ROLES else None

@@ -93,6 +93,7 @@ def fields_of(value: object) -> Iterator[tuple[str, object]]:
 
 
 def texts_in(value: object, depth: int) -> Iterator[str]:
+    """Yield the texts in a structure, without those that only tell where it is from."""
     if isinstance(value, str):
         yield from [value] if value.strip() else []
     elif is_list(value) and depth:
