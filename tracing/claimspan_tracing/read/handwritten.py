@@ -18,6 +18,9 @@ _NAMED: Final = (
 )
 """What prompts call the material that the model is to answer from, in a few languages."""
 
+MAX_ASKED: Final = 100
+"""Characters before a question in which its label is looked for."""
+
 _ANNOUNCED: Final = re.compile(rf"{_NAMED}[^\n:<>.]{{0,60}}(?:[:>]|\n)", re.IGNORECASE)
 """A name, the rest of its phrase, as in "the following context in your response", and a colon, a
 tag or a line's end behind it: the material comes next."""
@@ -55,7 +58,7 @@ _ENDED: Final = re.compile(
 """Where it ends: a line of signs, or the question."""
 
 _ASKED: Final = re.compile(
-    r"[\s#*\[<]*\b(?:user\s+)?(?:question|query|input)[\s:>\]*]*$", re.IGNORECASE
+    r"[\s#*\[<]{0,20}\b(?:user\s{1,9})?(?:question|query|input)[\s:>\]*]{0,20}$", re.IGNORECASE
 )
 """What stands before the question."""
 
@@ -98,7 +101,7 @@ def _start_of_evidence(text: str) -> int | None:
 def _without_question(found: str, query: str) -> str:
     """What stands before the question, or behind a line or label after one that comes first."""
     before, asked, after = found.partition(query) if query else (found, "", "")
-    before = _ASKED.sub("", before)
+    before = before[:-MAX_ASKED] + _ASKED.sub("", before[-MAX_ASKED:])
     if not asked or len(before) >= MIN_EVIDENCE:
         return before
     after = after.lstrip()
@@ -109,6 +112,6 @@ def _without_question(found: str, query: str) -> str:
 def _before_closing_tag(found: str) -> str:
     """What stands before the end of the tag that announced it; tags within are part of it."""
     for tag in _TAG.finditer(found):
-        if f"{tag[0][0]}{tag[1]}" not in found[: tag.start()]:
+        if found.find(f"{tag[0][0]}{tag[1]}", 0, tag.start()) < 0:
             return found[: tag.start()]
     return found
