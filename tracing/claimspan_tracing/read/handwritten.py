@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 __all__ = ["MIN_EVIDENCE", "written_evidence"]
@@ -20,6 +21,9 @@ _NAMED: Final = (
 
 MAX_ASKED: Final = 100
 """Characters before a question in which its label is looked for."""
+
+MAX_TAGS: Final = 500
+"""Closing tags that are looked at, of which one ends the evidence."""
 
 _ANNOUNCED: Final = re.compile(rf"{_NAMED}[^\n:<>.]{{0,60}}(?:[:>]|\n)", re.IGNORECASE)
 """A name, the rest of its phrase, as in "the following context in your response", and a colon, a
@@ -111,7 +115,7 @@ def _without_question(found: str, query: str) -> str:
 
 def _before_closing_tag(found: str) -> str:
     """What stands before the end of the tag that announced it; tags within are part of it."""
-    for tag in _TAG.finditer(found):
+    for tag in islice(_TAG.finditer(found), MAX_TAGS):
         if found.find(f"{tag[0][0]}{tag[1]}", 0, tag.start()) < 0:
             return found[: tag.start()]
     return found
