@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from itertools import count
@@ -14,7 +14,7 @@ from claimspan_openinference._kinds import Attributes
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
 
-__all__ = ["answered", "messages_of", "parsed", "prompted", "text_of_parts"]
+__all__ = ["ROLES", "answered", "inside_of", "messages_of", "parsed", "prompted", "text_of_parts"]
 
 ROLES: Final = {
     "human": "user",
@@ -81,6 +81,16 @@ def answered(attributes: Attributes) -> str:
 def text_of_parts(value: object) -> str:
     """The text of a message's content, which is a text or a list of parts."""
     return value if isinstance(value, str) else _texts(value)
+
+
+def inside_of(message: Mapping[object, object]) -> Mapping[object, object]:
+    """The part of a message that has its content.
+
+    LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
+    ``data``.
+    """
+    inside = message.get("kwargs", message.get("data"))
+    return inside if is_mapping(inside) else message
 
 
 def _numbered(attributes: Attributes) -> Iterator[tuple[object, object]]:

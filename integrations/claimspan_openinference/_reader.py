@@ -21,6 +21,7 @@ from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted
 from claimspan_openinference._questions import answer_in, question_in
+from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
@@ -36,8 +37,6 @@ __all__ = ["SpanReader", "attributes_of"]
 
 ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
-
-USER: Final = "user"
 
 
 class SpanReader:
@@ -55,7 +54,7 @@ class SpanReader:
     def query(self, root: Run) -> object:
         """Return the question in the root's input, or the last message of its user."""
         attributes = attributes_of(root)
-        if self._query_key is None and (said := _asked(attributes)):
+        if self._query_key is None and (said := _asked_of_root(root)):
             return said
         found = question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
         return found if self._query_key is not None else found or _asked_of_agent(root)
@@ -173,10 +172,26 @@ def attributes_of(run: Run) -> Attributes:
     return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
 
 
+def _asked_of_root(root: Run) -> str:
+    """What the user said last in the conversation that the root was given."""
+    attributes = attributes_of(root)
+    if root.kind is RunKind.GENERATOR:
+        return _asked(attributes)
+    if said := last_turn_in(attributes.get(semconv.INPUT_VALUE)):
+        return said
+    # OpenInference's LangChain instrumentor writes the first message of a chain's, and no other.
+    first = _asked(attributes)
+    talks = (_user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    return next((turns[-1] for turns in talks if first and first in turns), first)
+
+
 def _asked(attributes: Attributes) -> str:
     """What the user of a model or an agent said last; empty where no messages were recorded."""
-    said = [text for role, text in messages_of(attributes) if role == USER]
-    return str(said[-1]) if said else ""
+    return next(iter(_user_turns(attributes)[-1:]), "")
+
+
+def _user_turns(attributes: Attributes) -> list[str]:
+    return [str(text) for role, text in messages_of(attributes) if role == USER]
 
 
 def _asked_of_agent(root: Run) -> str:
