@@ -11,9 +11,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
-from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
+from claimspan_openinference._kinds import APART, ENCLOSING, Attributes, kind_of, kind_of_span
+from claimspan_openinference._messages import is_told_evidence, is_told_to_grade
+from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_list
+from claimspan_tracing.adapters import is_list, written_evidence
 
 __all__ = ["Group", "group_of"]
 
@@ -55,6 +57,12 @@ class Group:
     generates: bool = False
     """Whether there is a model that may have given an answer."""
 
+    grades: bool = False
+    """Whether there is a model that checks a document or an answer."""
+
+    is_told: bool = False
+    """Whether such a model has read something that seems to be evidence, whoever has found that."""
+
     left_out: int = 0
     """Spans that were not kept, as there were too many; none of them had evidence or an answer."""
 
@@ -88,8 +96,25 @@ class Group:
         """Whether it is a question with its answer and its evidence, or has failed on the way.
 
         Retrieval alone is not, nor are embedding and indexing, nor a model that was given nothing.
+        A check of an answer is none either.
         """
+        if self.grades and not self.generates:
+            return False
         return self.retrieves and (self.generates or self.has_result)
+
+    @property
+    def is_record_by_hand(self) -> bool:
+        """Whether it is a question with an answer from what its application wrote into the prompt.
+
+        A chain that is given an answer checks it, or goes on from it.
+        """
+        attributes = self.top.attributes or {}
+        if not (self.is_told and self.generates) or kind_of(attributes) not in ENCLOSING:
+            return False
+        given = attributes.get(semconv.INPUT_VALUE)
+        asked = str(question_in(given))
+        # A whole prompt is not the question to what it tells.
+        return bool(asked) and not written_evidence([asked], "") and not has_answer(given)
 
     def add(self, other: Group) -> None:
         """Add the spans of another one."""
@@ -99,6 +124,8 @@ class Group:
         self.left_out += other.left_out
         self.retrieves |= other.retrieves
         self.generates |= other.generates
+        self.grades |= other.grades
+        self.is_told |= other.is_told
         self.is_lost |= other.is_lost
 
     def let_go(self) -> None:
@@ -115,7 +142,7 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         is_full: Whether the span itself is kept only where the record is not whole without it.
     """
     attributes = span.attributes or {}
-    kind = kind_of(attributes)
+    kind = kind_of_span(span)
     group = Group(span)
     if kind == semconv.KIND_EMBEDDING:
         return group  # vectors take much, and nobody reads them
@@ -128,13 +155,22 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         _leave_out(group, span)
     if kind in APART:
         # What runs in a retriever, or in a check of the answer, is neither question nor answer.
-        group.generates, group.retrieves = False, kind in _EVIDENCE
+        group.generates, group.is_told, group.retrieves = False, False, kind in _EVIDENCE
     elif kind == semconv.KIND_LLM:
-        group.generates = True
+        _add_model(group, attributes)
     elif kind == semconv.KIND_TOOL:
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
     group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
     return group
+
+
+def _add_model(group: Group, attributes: Attributes) -> None:
+    # LlamaIndex puts a span with the template around the one with the prompt.
+    if is_told_to_grade(attributes) or (group.grades and not group.generates):
+        group.grades = True
+        return
+    group.generates = True
+    group.is_told |= is_told_evidence(attributes)
 
 
 def _leave_out(group: Group, span: ReadableSpan) -> None:

@@ -10,7 +10,7 @@ from claimspan_openinference._shown import is_shown, shown_text
 from claimspan_openinference._turns import is_conversation, last_turn
 from claimspan_tracing.adapters import Key, is_list, is_mapping, value_at
 
-__all__ = ["answer_in", "question_in"]
+__all__ = ["answer_in", "has_answer", "question_in"]
 
 QUERY_KEYS: Final = (
     "question",
@@ -36,6 +36,9 @@ RESPONSE_KEYS: Final = (
     "last_message",
     "messages",
 )
+GIVEN_ANSWERS: Final = ("prediction", "submission", "answer", "generation", "outputs", "response")
+"""Names under which a chain is given an answer, to judge it or to go on from it."""
+
 DEEP_RESPONSE_KEYS: Final = ("answers", "replies", "last_message")
 """Those that Haystack's outputs have below the names of its components."""
 
@@ -74,6 +77,13 @@ def question_in(value: object, key: Key | None = None) -> object:
 def answer_in(value: object, key: Key | None = None) -> object:
     """Return the answer in an output, in the same way."""
     return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _text)
+
+
+def has_answer(value: object) -> bool:
+    """Whether an input holds an answer already."""
+    given = parsed(value)
+    found = [given.get(name) for name in GIVEN_ANSWERS] if is_mapping(given) else []
+    return any(isinstance(each, str) and each.strip() for each in found)
 
 
 def _found(

@@ -16,6 +16,7 @@ from claimspan_openinference._documents import (
     reranker_given,
     retrieved,
     told,
+    told_to_model,
 )
 from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._kinds import Attributes, kind_of
@@ -104,6 +105,8 @@ class SpanReader:
         # What a tool makes of documents that a retriever found is not found twice.
         if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
             return told(attributes)
+        if run.kind is RunKind.GENERATOR:
+            return told_to_model(attributes)
         return reranked(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:

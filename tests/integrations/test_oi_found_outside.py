@@ -1,18 +1,27 @@
-"""Pipelines as their frameworks' documentation has them, traced by OpenInference's instrumentors."""
+"""Pipelines as their frameworks' documentation has them, traced by OpenInference."""
 
 # No postponed annotations: OpenInference's Haystack instrumentor takes the types as they stand.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
 # The frameworks leave some of their generics open.
 
+import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, List  # noqa: UP035 - OpenInference knows a generator by this very type
 
 import pytest
+from haystack import Document, Pipeline, component
+from haystack.components.agents import Agent
+from haystack.components.builders import ChatPromptBuilder
+from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.tools import ComponentTool
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnablePassthrough
 from langgraph.graph import START, MessagesState, StateGraph
 from llama_index.core.chat_engine import CondenseQuestionChatEngine
+from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.langchain import LangChainInstrumentor
@@ -105,6 +114,105 @@ def test_the_last_turn_of_a_conversation_is_the_question(
     assert said(monitor.only_record()) == (QUESTION, ANSWER)
 
 
+def test_a_chain_that_grades_a_document_answers_no_question(monitor: InMemoryMonitor) -> None:
+    asked = "You are a grader of documents.\nDocument: {document}\nQuestion: {question}"
+    chain = PromptTemplate.from_template(asked) | scripted("yes")
+    chain.invoke({"question": QUESTION, "document": FACT})
+
+    assert monitor.records() == []
+
+
+def test_a_prompt_that_tells_what_a_hand_written_search_has_found_is_judged_by_that(
+    monitor: InMemoryMonitor,
+) -> None:
+    asked = "Answer from the documents.\nDocuments: {found}\nQuestion: {question}"
+    search = RunnablePassthrough.assign(found=lambda _: FACT)
+    chain = search | PromptTemplate.from_template(asked) | scripted(ANSWER)
+    chain.invoke({"question": QUESTION})
+
+    record = monitor.only_record()
+    assert said(record) == (QUESTION, ANSWER)
+    assert texts(record) == [FACT]
+
+
+# --- Haystack -------------------------------------------------------------------------------------
+
+
+@component
+class ScriptedChatGenerator:
+    """OpenInference takes a component for a generator by its name."""
+
+    def __init__(self, *replies: str | ToolCall) -> None:
+        self._replies = [*replies]
+
+    @component.output_types(replies=List[ChatMessage])  # noqa: UP006 - as above
+    def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
+        said = self._replies.pop(0)
+        is_text = isinstance(said, str)
+        made = ChatMessage.from_assistant(
+            said if is_text else None, tool_calls=None if is_text else [said]
+        )
+        return {"replies": [made]}
+
+
+@component
+class WebSearch:
+    """Finds documents, and is no retriever by its name."""
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str) -> dict[str, Any]:
+        return {"documents": [Document(content=FACT)]}
+
+
+TEMPLATE = """Answer the question based on the given context.
+Context:
+{% for each in documents %}{{ each.content }}{% endfor %}
+Question: {{ question }}"""
+
+
+def prompted_pipeline(*replies: str) -> Pipeline:
+    """A pipeline that is given its documents."""
+    template = [ChatMessage.from_user(TEMPLATE)]
+    pipeline = Pipeline()
+    pipeline.add_component("prompt", ChatPromptBuilder(template, required_variables="*"))
+    pipeline.add_component("llm", ScriptedChatGenerator(*replies))
+    pipeline.connect("prompt.prompt", "llm.messages")
+    return pipeline
+
+
+def test_documents_that_no_retriever_found_are_what_the_prompt_has_of_them(
+    monitor: InMemoryMonitor,
+) -> None:
+    given = {"question": QUESTION, "documents": [Document(content=FACT)]}
+    prompted_pipeline(ANSWER).run({"prompt": given})
+
+    record = monitor.only_record()
+    assert said(record) == (QUESTION, ANSWER)
+    assert texts(record) == [FACT]
+    assert record.job.context_source == "prompt"
+
+
+def test_a_prompt_that_announces_nothing_makes_no_record(monitor: InMemoryMonitor) -> None:
+    prompted_pipeline(ANSWER).run({"prompt": {"question": QUESTION, "documents": []}})
+
+    assert monitor.records() == []
+    assert monitor.stats.produced == 0
+
+
+def test_an_agent_is_judged_by_the_documents_in_what_its_tool_has_told_its_model(
+    monitor: InMemoryMonitor,
+) -> None:
+    given = {"question": QUESTION, "documents": [Document(content=FACT)]}
+    prompted_pipeline(ANSWER).run({"prompt": given})  # from now on the model makes spans
+    search = ComponentTool(WebSearch(), name="search", description="Searches the web.")
+    model = ScriptedChatGenerator(ToolCall("search", {"query": "Drava length"}), ANSWER)
+    Agent(chat_generator=model, tools=[search]).run(messages=[ChatMessage.from_user(QUESTION)])
+
+    _, record = monitor.records()
+    assert said(record) == (QUESTION, ANSWER)
+    assert texts(record) == [FACT]
+
+
 # --- LlamaIndex -----------------------------------------------------------------------------------
 
 
@@ -142,3 +250,11 @@ def test_a_turn_of_a_chat_is_asked_what_its_user_said_and_not_what_a_model_made_
     assert said(first) == ("How long is the Sava?", "First.")
     assert said(second) == ("And the Drava?", ANSWER)
     assert all(QUESTION in text for text in texts(second))
+
+
+def test_an_evaluator_asks_nothing(monitor: InMemoryMonitor) -> None:
+    evaluator = FaithfulnessEvaluator(llm=Scripted(replies=["YES"]))
+    asyncio.run(evaluator.aevaluate(query=QUESTION, response=ANSWER, contexts=[FACT]))
+
+    assert monitor.records() == []
+    assert monitor.stats.produced == 0
