@@ -32,6 +32,10 @@ _EVIDENCE: Final = frozenset({semconv.KIND_RETRIEVER, semconv.KIND_RERANKER})
 _KEPT: Final = _EVIDENCE | {semconv.KIND_LLM, semconv.KIND_TOOL}
 """Kinds that are kept where there are many spans: without one of these a record is not whole."""
 
+_GENERATORS: Final = ("<generator object", "<async_generator object", "AsyncStreamingResponse(")
+_STREAMS: Final = (*_GENERATORS, *(f"StopEvent(result={each}" for each in _GENERATORS))
+"""How the output of LlamaIndex's spans begins whose answer is read after they have ended."""
+
 _ROLES: Final = ('"role"', '"assistant"', '"ai"')
 
 
@@ -92,13 +96,29 @@ class Group:
         return bool(output) and not (len(found) > 1 and all(text in output for text in found))
 
     @property
+    def returns_stream(self) -> bool:
+        """Whether the answer is read after the top has ended."""
+        return _is_stream(self.top)
+
+    @property
+    def awaits_stream(self) -> bool:
+        """Whether the answer is a stream that no model has begun to give.
+
+        What models have said before whatever made the stream began is no part of it.
+        """
+        if not self.returns_stream:
+            return False
+        begun = max(span.start_time or 0 for span in (self.top, *self.spans) if _is_stream(span))
+        return not any(_is_model(span) and (span.start_time or 0) >= begun for span in self.spans)
+
+    @property
     def is_record(self) -> bool:
         """Whether it is a question with its answer and its evidence, or has failed on the way.
 
         Retrieval alone is not, nor are embedding and indexing, nor a model that was given nothing.
         A check of an answer is none either.
         """
-        if self.grades and not self.generates:
+        if (self.grades and not self.generates) or self.awaits_stream:
             return False
         return self.retrieves and (self.generates or self.has_result)
 
@@ -162,6 +182,16 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
     group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
     return group
+
+
+def _is_stream(span: ReadableSpan) -> bool:
+    attributes = span.attributes or {}
+    output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
+    return output.startswith(_STREAMS) and kind_of(attributes) in ENCLOSING
+
+
+def _is_model(span: ReadableSpan) -> bool:
+    return kind_of(span.attributes or {}) == semconv.KIND_LLM
 
 
 def _add_model(group: Group, attributes: Attributes) -> None:

@@ -109,7 +109,10 @@ def answered(attributes: Attributes) -> str:
         return choice
     if semconv.output_message(0, semconv.MESSAGE_ROLE) in attributes:
         return ""  # a call of a tool, of which the output is the JSON
-    return str(attributes.get(semconv.OUTPUT_VALUE, ""))
+    output = parsed(attributes.get(semconv.OUTPUT_VALUE, ""))
+    # A completion of LlamaIndex's has its text beside what its provider has sent.
+    text = output.get("text") if is_mapping(output) else None
+    return text if isinstance(text, str) else str(attributes.get(semconv.OUTPUT_VALUE, ""))
 
 
 def is_told_evidence(attributes: Attributes) -> bool:

@@ -10,7 +10,7 @@ from claimspan_openinference._shown import is_shown, shown_text
 from claimspan_openinference._turns import is_conversation, last_turn
 from claimspan_tracing.adapters import Key, is_list, is_mapping, value_at
 
-__all__ = ["answer_in", "has_answer", "question_in"]
+__all__ = ["answer_in", "answers_in", "goes_on", "has_answer", "question_in"]
 
 QUERY_KEYS: Final = (
     "question",
@@ -36,6 +36,9 @@ RESPONSE_KEYS: Final = (
     "last_message",
     "messages",
 )
+COMMAND: Final = ("graph", "update", "resume", "goto")
+"""Fields of LangGraph's ``Command``."""
+
 GIVEN_ANSWERS: Final = ("prediction", "submission", "answer", "generation", "outputs", "response")
 """Names under which a chain is given an answer, to judge it or to go on from it."""
 
@@ -71,12 +74,23 @@ def question_in(value: object, key: Key | None = None) -> object:
         key: Where the question is, as the application says; None tries the usual places, from the
             outside in: Haystack's inputs stand below the names of its components.
     """
-    return _found(value, key, (QUERY_KEYS, QUERY_KEYS), _asked)
+    return next(iter(_found(value, key, (QUERY_KEYS, QUERY_KEYS), _asked)), "")
 
 
 def answer_in(value: object, key: Key | None = None) -> object:
     """Return the answer in an output, in the same way."""
+    return next(iter(answers_in(value, key)), "")
+
+
+def answers_in(value: object, key: Key | None = None) -> list[object]:
+    """Return what may be the answer in an output: several components of Haystack's may give one."""
     return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _text)
+
+
+def goes_on(value: object) -> bool:
+    """Whether an input asks nothing, and has a graph of LangGraph's go on from a state it keeps."""
+    given = parsed(value)
+    return given == "null" or (is_mapping(given) and all(name in given for name in COMMAND))
 
 
 def has_answer(value: object) -> bool:
@@ -91,22 +105,22 @@ def _found(
     key: Key | None,
     named: tuple[Sequence[str], Sequence[str]],
     text_of: Callable[[object], str],
-) -> object:
+) -> list[object]:
+    """What stands under the first name that is there, on the outermost level that has one."""
     given = parsed(value)
     if key is not None:
-        return value_at(given, key)
+        return [value_at(given, key)]
     if not is_mapping(given):
-        return text_of(given)
+        return [text_of(given)]
     names, deeper = named
     level: list[Part] = [given]
     for _ in range(MAX_LEVELS):
         for name in names:
-            for part in level:
-                if text := text_of(_named(part, name)):
-                    return text
+            if texts := [text for part in level if (text := text_of(_named(part, name)))]:
+                return [*texts]
         level = [each for part in level for each in part.values() if is_mapping(each)][:MAX_PARTS]
         names = deeper
-    return ""
+    return []
 
 
 def _named(part: Part, name: str) -> object:

@@ -235,8 +235,10 @@ class OpenTrace:
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
         """Whether the answer is still to come, from a model whose span is open below the top."""
-        if not group.retrieves or group.has_result:
+        if not group.retrieves or (group.has_result and not group.returns_stream):
             return False
+        if group.awaits_stream:
+            return True
         return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
 
     def _release(self, groups: list[Group]) -> None:

@@ -93,8 +93,9 @@ def _set_apart(run: Run) -> None:
     above = run.parent
     while above is not None and above is not run:
         span = above.id
-        is_known = isinstance(span, ReadableSpan)
-        kind = kind_of_span(span) if is_known else kind_of(attributes_of(above))
+        kind = (
+            kind_of_span(span) if isinstance(span, ReadableSpan) else kind_of(attributes_of(above))
+        )
         if kind in APART and kind != semconv.KIND_RETRIEVER:
             run.kind = RunKind.CHAIN
             return

@@ -54,8 +54,8 @@ def _role(message: object) -> str:
     if not is_mapping(message):
         return ""
     inner = inside_of(message)
-    named = (each.get(name) for each in (inner, message) for name in ("role", "type"))
-    return next(filter(None, map(_known, named)), "")
+    named = [_known(each.get(name)) for each in (inner, message) for name in ("role", "type")]
+    return next((role for role in named if role), "")
 
 
 def _known(role: object) -> str:

@@ -7,22 +7,32 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, List  # noqa: UP035 - OpenInference knows a generator by this very type
+from typing import Any, List, TypedDict  # noqa: UP035 - OpenInference knows a generator by this very type
 
 import pytest
 from haystack import Document, Pipeline, component
 from haystack.components.agents import Agent
 from haystack.components.builders import ChatPromptBuilder
+from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.tools import ComponentTool
+from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import PromptTemplate
-from langchain_core.runnables import RunnablePassthrough
+from langchain_core.runnables import RunnableConfig, RunnablePassthrough
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, interrupt
+from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.chat_engine import CondenseQuestionChatEngine
 from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
+from llama_index.core.postprocessor import LLMRerank
+from llama_index.core.response_synthesizers import CompactAndRefine
+from llama_index.core.tools import RetrieverTool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
@@ -38,7 +48,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Calling .text"),
     # LlamaIndex and its instrumentor look at every attribute of an object, deprecated ones too.
     pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:is_running called from within a step"),
 ]
+
+
+class Asked(TypedDict):
+    question: str
+    context: list[LangChainDocument]
+    answer: str
+
 
 QUESTION = "How long is the Drava?"
 ANSWER = "It is 725 kilometres long."
@@ -135,6 +153,40 @@ def test_a_prompt_that_tells_what_a_hand_written_search_has_found_is_judged_by_t
     assert texts(record) == [FACT]
 
 
+def interrupted_graph() -> Any:
+    """A graph that asks a person before it answers."""
+    model = scripted(ANSWER)
+
+    def search(state: Asked) -> dict[str, list[LangChainDocument]]:
+        return {"context": LangChainShelf().invoke(state["question"])}
+
+    def review(state: Asked) -> dict[str, str]:
+        interrupt("Go on?")
+        return {}
+
+    def answer(state: Asked) -> dict[str, str]:
+        context = "\n".join(each.page_content for each in state["context"])
+        return {"answer": str(model.invoke(f"{context}\n{state['question']}").content)}
+
+    graph = StateGraph(Asked)
+    graph.add_sequence([("search", search), ("review", review), ("answer", answer)])
+    graph.add_edge(START, "search")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def test_a_graph_that_goes_on_after_an_interrupt_answers_the_question_of_its_state(
+    monitor: InMemoryMonitor,
+) -> None:
+    graph = interrupted_graph()
+    config: RunnableConfig = {"configurable": {"thread_id": "one"}}
+    graph.invoke({"question": QUESTION}, config)
+    graph.invoke(Command(resume="yes"), config)
+
+    answers = [said(each) for each in monitor.records() if each.record.response]
+    assert (QUESTION, ANSWER) in answers
+    assert {question for question, _ in answers} == {QUESTION}
+
+
 # --- Haystack -------------------------------------------------------------------------------------
 
 
@@ -213,6 +265,25 @@ def test_an_agent_is_judged_by_the_documents_in_what_its_tool_has_told_its_model
     assert texts(record) == [FACT]
 
 
+def test_an_answer_that_a_router_threw_away_is_none(monitor: InMemoryMonitor) -> None:
+    store = InMemoryDocumentStore()
+    store.write_documents([Document(content=FACT)])
+    pipeline = prompted_pipeline("no_answer")
+    pipeline.add_component("retriever", InMemoryBM25Retriever(store))
+    pipeline.add_component("second", ScriptedChatGenerator(ANSWER))
+    pipeline.add_component(
+        "again",
+        ChatPromptBuilder([ChatMessage.from_user(FACT + "{% if said %} Answer.{% endif %}")]),
+    )
+    pipeline.connect("retriever.documents", "prompt.documents")
+    pipeline.connect("llm.replies", "again.said")
+    pipeline.connect("again.prompt", "second.messages")
+    given = {"retriever": {"query": QUESTION}, "prompt": {"question": QUESTION}}
+    pipeline.run(given, include_outputs_from={"llm", "retriever"})
+
+    assert said(monitor.only_record()) == (QUESTION, ANSWER)
+
+
 # --- LlamaIndex -----------------------------------------------------------------------------------
 
 
@@ -258,3 +329,44 @@ def test_an_evaluator_asks_nothing(monitor: InMemoryMonitor) -> None:
 
     assert monitor.records() == []
     assert monitor.stats.produced == 0
+
+
+def test_an_agent_that_thinks_in_text_is_asked_by_its_user_and_answers_without_its_thoughts(
+    monitor: InMemoryMonitor,
+) -> None:
+    call = 'Thought: I need it.\nAction: rivers\nAction Input: {"input": "Drava length"}'
+    model = Scripted(replies=[call, f"Thought: Now I know it.\nAnswer: {ANSWER}"])
+    search = RetrieverTool.from_defaults(Shelf(), name="rivers", description="Rivers.")
+
+    agent: Any = ReActAgent(tools=[search], llm=model, streaming=False)
+
+    async def ask() -> None:
+        await agent.run(user_msg=QUESTION, memory=memory_of([]))
+
+    asyncio.run(ask())
+
+    assert said(monitor.only_record()) == (QUESTION, ANSWER)
+
+
+class Streaming(Workflow):
+    """Has a model choose among what was found, and returns the stream of the answer."""
+
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        found = await Shelf().aretrieve(QUESTION)
+        chosen = LLMRerank(top_n=1, llm=Scripted(replies=["Doc: 1, Relevance: 9"]))
+        nodes = chosen.postprocess_nodes(found, query_str=QUESTION)
+        answers = CompactAndRefine(llm=Scripted(replies=[ANSWER]), streaming=True)
+        return StopEvent(result=await answers.asynthesize(QUESTION, nodes=nodes))
+
+
+def test_what_a_model_said_before_the_stream_of_the_answer_is_not_the_answer(
+    monitor: InMemoryMonitor,
+) -> None:
+    async def ask() -> str:
+        response: Any = await Streaming().run()
+        return "".join([text async for text in response.async_response_gen()])
+
+    assert asyncio.run(ask()) == ANSWER
+
+    assert [each.record.response for each in monitor.records()] in ([], [ANSWER])
