@@ -26,6 +26,7 @@ __all__ = [
     "parsed",
     "prompted",
     "text_of_parts",
+    "tool_results",
 ]
 
 ROLES: Final = {
@@ -56,6 +57,14 @@ _GRADING: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What LangChain's, LangGraph's and LlamaIndex's checks of documents and answers begin with."""
+
+_NOTE: Final = re.compile(
+    r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
+    r"|tool\ call\ limit\ exceeded\b|error:\ failed\ to\ parse\ structured\ output\b"
+    r"|agent\ \S+\ is\ now\ handling\ the\ request\b",
+    re.IGNORECASE,
+)
+"""What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping."""
 
 _SHOWN_FIRST: Final = '{"messages": ["ChatMessage(_role='
 
@@ -120,6 +129,12 @@ def is_told_evidence(attributes: Attributes) -> bool:
     if any(r == TOOL and len(str(text)) >= MIN_TOOL_TEXT for r, text in messages_of(attributes)):
         return True
     return bool(written_evidence([text[:MAX_LOOKED_AT] for text in _told(attributes)], ""))
+
+
+def tool_results(attributes: Attributes) -> list[str]:
+    """What tools have told a model, without the notes that frameworks write in their place."""
+    results = (str(text) for role, text in messages_of(attributes) if role == TOOL)
+    return [text for text in results if not _NOTE.match(text)]
 
 
 def is_told_to_grade(attributes: Attributes) -> bool:

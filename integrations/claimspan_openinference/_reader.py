@@ -20,7 +20,7 @@ from claimspan_openinference._documents import (
 )
 from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._kinds import Attributes, kind_of
-from claimspan_openinference._messages import answered, messages_of, parsed, prompted
+from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
 from claimspan_openinference._questions import answers_in, goes_on, question_in
 from claimspan_openinference._reasoning import calls_in_text, final_answer
 from claimspan_openinference._turns import USER, last_turn_in
@@ -157,6 +157,7 @@ class SpanReader:
                 every, semconv.LLM_TOKENS_COMPLETION, semconv.GEN_AI_USAGE_OUTPUT_TOKENS
             ),
             messages=messages[0] if messages else (),
+            tool_results=next((found for each in every if (found := tool_results(each))), ()),
         )
 
     def interrupted(self, root: Run) -> bool:

@@ -19,9 +19,10 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.tools import ComponentTool
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import ToolCall as ToolCallOfLangChain
 from langchain_core.prompts import PromptTemplate
-from langchain_core.runnables import RunnableConfig, RunnablePassthrough
+from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnablePassthrough
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
@@ -187,6 +188,23 @@ def test_a_graph_that_goes_on_after_an_interrupt_answers_the_question_of_its_sta
     assert {question for question, _ in answers} == {QUESTION}
 
 
+def test_a_note_in_place_of_a_tools_result_is_no_chunk(monitor: InMemoryMonitor) -> None:
+    model = scripted(ANSWER)
+    calls = [ToolCallOfLangChain(name=n, args={}, id=n) for n in ("search", "write_todos")]
+    told = [
+        ToolMessage(FACT, tool_call_id="search"),
+        ToolMessage("Updated todo list to [{'content': 'search'}]", tool_call_id="write_todos"),
+    ]
+    talk = [HumanMessage(QUESTION), AIMessage("", tool_calls=calls), *told]
+
+    def answer(_: str) -> str:
+        return str(model.invoke(talk).content)
+
+    RunnableLambda(answer).invoke(QUESTION)
+
+    assert texts(monitor.only_record()) == [FACT]
+
+
 # --- Haystack -------------------------------------------------------------------------------------
 
 
@@ -199,12 +217,10 @@ class ScriptedChatGenerator:
 
     @component.output_types(replies=List[ChatMessage])  # noqa: UP006 - as above
     def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
-        said = self._replies.pop(0)
-        is_text = isinstance(said, str)
-        made = ChatMessage.from_assistant(
-            said if is_text else None, tool_calls=None if is_text else [said]
-        )
-        return {"replies": [made]}
+        reply = self._replies.pop(0)
+        if isinstance(reply, ToolCall):
+            return {"replies": [ChatMessage.from_assistant(tool_calls=[reply])]}
+        return {"replies": [ChatMessage.from_assistant(reply)]}
 
 
 @component
