@@ -120,7 +120,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "label": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "redact"}
+    | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "read", "redact"}
     | {"remote", "run", "shared", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(

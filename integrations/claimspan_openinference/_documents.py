@@ -7,11 +7,11 @@ from typing import Final
 
 from claimspan_openinference._evidence import MIN_TOOL_TEXT
 from claimspan_openinference._kinds import Attributes
-from claimspan_openinference._messages import parsed, text_of_parts
+from claimspan_openinference._messages import TOOL, messages_of, parsed, text_of_parts
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = ["attached", "reranked", "reranker_given", "retrieved", "told"]
+__all__ = ["attached", "reranked", "reranker_given", "retrieved", "told", "told_to_model"]
 
 TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "snippet", "body")
 """Names under which stores and frameworks write the text of a document."""
@@ -58,6 +58,12 @@ def told(attributes: Attributes) -> list[Document]:
     text = text_of_parts(inside.get("content")) if is_mapping(inside) else found
     said = text if isinstance(text, str) and text else result
     return [Document(said)] if isinstance(said, str) and len(said) >= MIN_TOOL_TEXT else []
+
+
+def told_to_model(attributes: Attributes) -> list[Document]:
+    """The documents in what tools have told a model; nothing where those are texts."""
+    results = [text for role, text in messages_of(attributes) if role == TOOL]
+    return [document for text in results for document in _items(parsed(text))]
 
 
 def _result(attributes: Attributes) -> object:

@@ -11,9 +11,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
-from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
+from claimspan_openinference._kinds import APART, ENCLOSING, Attributes, kind_of, kind_of_span
+from claimspan_openinference._messages import is_told_evidence, is_told_to_grade
+from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_list
+from claimspan_tracing.adapters import is_list, written_evidence
 
 __all__ = ["Group", "group_of"]
 
@@ -29,6 +31,10 @@ MAX_LOOKED_AT: Final = 10
 _EVIDENCE: Final = frozenset({semconv.KIND_RETRIEVER, semconv.KIND_RERANKER})
 _KEPT: Final = _EVIDENCE | {semconv.KIND_LLM, semconv.KIND_TOOL}
 """Kinds that are kept where there are many spans: without one of these a record is not whole."""
+
+_GENERATORS: Final = ("<generator object", "<async_generator object", "AsyncStreamingResponse(")
+_STREAMS: Final = (*_GENERATORS, *(f"StopEvent(result={each}" for each in _GENERATORS))
+"""How the output of LlamaIndex's spans begins whose answer is read after they have ended."""
 
 _ROLES: Final = ('"role"', '"assistant"', '"ai"')
 
@@ -54,6 +60,13 @@ class Group:
 
     generates: bool = False
     """Whether there is a model that may have given an answer."""
+
+    grades: bool = False
+    """Whether there is a model that checks a document or an answer."""
+
+    prompts: list[Attributes] = field(default_factory=list[Attributes])
+    """The attributes of the models that may have given an answer: what they have read may be
+    evidence, whoever has found that."""
 
     left_out: int = 0
     """Spans that were not kept, as there were too many; none of them had evidence or an answer."""
@@ -84,12 +97,48 @@ class Group:
         return bool(output) and not (len(found) > 1 and all(text in output for text in found))
 
     @property
+    def returns_stream(self) -> bool:
+        """Whether the answer is read after the top has ended."""
+        return _is_stream(self.top)
+
+    @property
+    def awaits_stream(self) -> bool:
+        """Whether the answer is a stream that no model has begun to give.
+
+        What models have said before whatever made the stream began is no part of it.
+        """
+        if not self.returns_stream:
+            return False
+        begun = max(span.start_time or 0 for span in (self.top, *self.spans) if _is_stream(span))
+        return not any(_is_model(span) and (span.start_time or 0) >= begun for span in self.spans)
+
+    @property
     def is_record(self) -> bool:
         """Whether it is a question with its answer and its evidence, or has failed on the way.
 
         Retrieval alone is not, nor are embedding and indexing, nor a model that was given nothing.
+        A check of an answer is none either.
         """
+        if (self.grades and not self.generates) or self.awaits_stream:
+            return False
         return self.retrieves and (self.generates or self.has_result)
+
+    @property
+    def is_record_by_hand(self) -> bool:
+        """Whether it is a question with an answer from what its application wrote into the prompt.
+
+        A chain that is given an answer checks it, or goes on from it.
+        """
+        attributes = self.top.attributes or {}
+        if not self.generates or kind_of(attributes) not in ENCLOSING:
+            return False
+        # Looked for only now: it takes longer than the rest, on the application's thread.
+        if not any(map(is_told_evidence, self.prompts)):
+            return False
+        given = attributes.get(semconv.INPUT_VALUE)
+        asked = str(question_in(given))
+        # A whole prompt is not the question to what it tells.
+        return bool(asked) and not written_evidence([asked], "") and not has_answer(given)
 
     def add(self, other: Group) -> None:
         """Add the spans of another one."""
@@ -99,11 +148,14 @@ class Group:
         self.left_out += other.left_out
         self.retrieves |= other.retrieves
         self.generates |= other.generates
+        self.grades |= other.grades
+        self.prompts += other.prompts
         self.is_lost |= other.is_lost
 
     def let_go(self) -> None:
         """Let go of the spans."""
-        self.spans, self.links, self.size, self.is_lost = [], {}, 0, True
+        self.spans, self.links, self.prompts = [], {}, []
+        self.size, self.is_lost = 0, True
 
 
 def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -> Group:
@@ -115,7 +167,7 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         is_full: Whether the span itself is kept only where the record is not whole without it.
     """
     attributes = span.attributes or {}
-    kind = kind_of(attributes)
+    kind = kind_of_span(span)
     group = Group(span)
     if kind == semconv.KIND_EMBEDDING:
         return group  # vectors take much, and nobody reads them
@@ -128,13 +180,32 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         _leave_out(group, span)
     if kind in APART:
         # What runs in a retriever, or in a check of the answer, is neither question nor answer.
-        group.generates, group.retrieves = False, kind in _EVIDENCE
+        group.generates, group.prompts, group.retrieves = False, [], kind in _EVIDENCE
     elif kind == semconv.KIND_LLM:
-        group.generates = True
+        _add_model(group, attributes)
     elif kind == semconv.KIND_TOOL:
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
     group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
     return group
+
+
+def _is_stream(span: ReadableSpan) -> bool:
+    attributes = span.attributes or {}
+    output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
+    return output.startswith(_STREAMS) and kind_of(attributes) in ENCLOSING
+
+
+def _is_model(span: ReadableSpan) -> bool:
+    return kind_of(span.attributes or {}) == semconv.KIND_LLM
+
+
+def _add_model(group: Group, attributes: Attributes) -> None:
+    # LlamaIndex puts a span with the template around the one with the prompt.
+    if is_told_to_grade(attributes) or (group.grades and not group.generates):
+        group.grades = True
+        return
+    group.generates = True
+    group.prompts.append(attributes)
 
 
 def _leave_out(group: Group, span: ReadableSpan) -> None:

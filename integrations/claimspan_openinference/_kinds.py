@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_mapping
 
-__all__ = ["APART", "ENCLOSING", "is_ai", "is_marked", "kind_of"]
+__all__ = ["APART", "ENCLOSING", "Attributes", "is_ai", "is_marked", "kind_of", "kind_of_span"]
 
 APART: Final = frozenset(
     {
@@ -48,6 +49,10 @@ _OF_A_MODEL: Final = (
     semconv.OUTPUT_MESSAGE_PREFIX + "0.message.role",
     semconv.INPUT_MESSAGE_PREFIX + "0.message.role",
 )
+
+_EVALUATES: Final = re.compile(r"\w*(?:Evaluator|BatchEvalRunner)\.\w+$|\w*EvalChain$")
+"""Names of the spans of LlamaIndex's, Haystack's and LangChain's evaluators, which have no kind of
+their own."""
 
 Attributes = Mapping[str, object]
 
@@ -87,6 +92,12 @@ def kind_of(attributes: Attributes) -> str:
     if kind == semconv.KIND_LLM and _builds_a_prompt(attributes):
         return semconv.KIND_PROMPT
     return kind
+
+
+def kind_of_span(span: ReadableSpan) -> str:
+    """The kind of a span; a chain by the name of a framework's evaluator is one."""
+    kind = kind_of(span.attributes or {})
+    return semconv.KIND_EVALUATOR if kind in ENCLOSING and _EVALUATES.match(span.name) else kind
 
 
 def _builds_a_prompt(attributes: Attributes) -> bool:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from itertools import count
 from typing import Final
 
-from claimspan_openinference._evidence import flattened
+from claimspan_openinference._evidence import MIN_TOOL_TEXT, flattened
 from claimspan_openinference._kinds import Attributes
+from claimspan_openinference._shown import shown_role, shown_text
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, written_evidence
 
-__all__ = ["answered", "messages_of", "parsed", "prompted", "text_of_parts"]
+__all__ = [
+    "ROLES",
+    "answered",
+    "inside_of",
+    "is_told_evidence",
+    "is_told_to_grade",
+    "messages_of",
+    "parsed",
+    "prompted",
+    "text_of_parts",
+    "tool_results",
+]
 
 ROLES: Final = {
     "human": "user",
@@ -24,6 +37,36 @@ ROLES: Final = {
     "function": "tool",
 }
 """Roles that are called otherwise by some."""
+
+TOOL: Final = "tool"
+TOLD: Final = ("system", "user")
+"""Roles of the messages in which an application tells a model what to answer from."""
+
+MAX_LOOKED_AT: Final = 64 * 1024
+"""Characters of a message in which evidence is looked for, on the application's thread."""
+
+MAX_INSTRUCTION: Final = 200
+"""Characters at the beginning of a prompt that say what the model is to do."""
+
+_GRADING: Final = re.compile(
+    r"""
+    \b(?:grader|grading|evaluator|evaluating|assessing|evaluation\ system|impartial\ judge)\b
+    | \byour\ task\ is\ to\ evaluate\b
+    | \bplease\ tell\ if\ a\ given\ piece\ of\ information\s+is\ supported\ by\ the\ context\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What LangChain's, LangGraph's and LlamaIndex's checks of documents and answers begin with."""
+
+_NOTE: Final = re.compile(
+    r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
+    r"|tool\ call\ limit\ exceeded\b|error:\ failed\ to\ parse\ structured\ output\b"
+    r"|agent\ \S+\ is\ now\ handling\ the\ request\b",
+    re.IGNORECASE,
+)
+"""What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping."""
+
+_SHOWN_FIRST: Final = '{"messages": ["ChatMessage(_role='
 
 Said = list[tuple[object, object]]
 
@@ -42,7 +85,7 @@ def parsed(value: object) -> object:
 
 def messages_of(attributes: Attributes) -> Said:
     """Role and text of each message that a model read; nothing where they were not recorded."""
-    said = list(_numbered(attributes))
+    said = _shown(attributes.get(semconv.INPUT_VALUE)) or list(_numbered(attributes))
     if said:
         return said
     system = _texts(parsed(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS)))
@@ -75,12 +118,60 @@ def answered(attributes: Attributes) -> str:
         return choice
     if semconv.output_message(0, semconv.MESSAGE_ROLE) in attributes:
         return ""  # a call of a tool, of which the output is the JSON
-    return str(attributes.get(semconv.OUTPUT_VALUE, ""))
+    output = parsed(attributes.get(semconv.OUTPUT_VALUE, ""))
+    # A completion of LlamaIndex's has its text beside what its provider has sent.
+    text = output.get("text") if is_mapping(output) else None
+    return text if isinstance(text, str) else str(attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+def is_told_evidence(attributes: Attributes) -> bool:
+    """Whether a prompt has what a tool has returned, or announces material to answer from."""
+    if any(r == TOOL and len(str(text)) >= MIN_TOOL_TEXT for r, text in messages_of(attributes)):
+        return True
+    return bool(written_evidence([text[:MAX_LOOKED_AT] for text in _told(attributes)], ""))
+
+
+def tool_results(attributes: Attributes) -> list[str]:
+    """What tools have told a model, without the notes that frameworks write in their place."""
+    results = (str(text) for role, text in messages_of(attributes) if role == TOOL)
+    return [text for text in results if not _NOTE.match(text)]
+
+
+def is_told_to_grade(attributes: Attributes) -> bool:
+    """Whether a prompt begins as those do that check a document or an answer."""
+    beginning = next(iter(_told(attributes)), "")[:MAX_INSTRUCTION]
+    return _GRADING.search(beginning) is not None
+
+
+def _told(attributes: Attributes) -> list[str]:
+    """What a prompt says itself: the messages of the system and the user, or all of it."""
+    said = [str(text) for role, text in messages_of(attributes) if role in TOLD]
+    return said or [prompted(attributes)]
 
 
 def text_of_parts(value: object) -> str:
     """The text of a message's content, which is a text or a list of parts."""
     return value if isinstance(value, str) else _texts(value)
+
+
+def _shown(value: object) -> Said:
+    """The messages of a model of Haystack's: only the input has what its tools have returned."""
+    if not isinstance(value, str) or not value.startswith(_SHOWN_FIRST):
+        return []
+    found = parsed(value)
+    listed = found.get("messages") if is_mapping(found) else None
+    messages = [each for each in listed if isinstance(each, str)] if is_list(listed) else []
+    return [(_role(shown_role(each)), shown_text(each)) for each in messages]
+
+
+def inside_of(message: Mapping[object, object]) -> Mapping[object, object]:
+    """The part of a message that has its content.
+
+    LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
+    ``data``.
+    """
+    inside = message.get("kwargs", message.get("data"))
+    return inside if is_mapping(inside) else message
 
 
 def _numbered(attributes: Attributes) -> Iterator[tuple[object, object]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from claimspan_openinference._messages import parsed, text_of_parts
+from claimspan_openinference._messages import inside_of, parsed, text_of_parts
+from claimspan_openinference._shown import is_shown, shown_text
+from claimspan_openinference._turns import is_conversation, last_turn
 from claimspan_tracing.adapters import Key, is_list, is_mapping, value_at
 
-__all__ = ["answer_in", "question_in"]
+__all__ = ["answer_in", "answers_in", "goes_on", "has_answer", "question_in"]
 
 QUERY_KEYS: Final = (
     "question",
@@ -21,6 +21,7 @@ QUERY_KEYS: Final = (
     "messages",
     "text",
     "prompt",
+    "message",
 )
 RESPONSE_KEYS: Final = (
     "answer",
@@ -35,6 +36,12 @@ RESPONSE_KEYS: Final = (
     "last_message",
     "messages",
 )
+COMMAND: Final = ("graph", "update", "resume", "goto")
+"""Fields of LangGraph's ``Command``."""
+
+GIVEN_ANSWERS: Final = ("prediction", "submission", "answer", "generation", "outputs", "response")
+"""Names under which a chain is given an answer, to judge it or to go on from it."""
+
 DEEP_RESPONSE_KEYS: Final = ("answers", "replies", "last_message")
 """Those that Haystack's outputs have below the names of its components."""
 
@@ -46,15 +53,6 @@ MAX_LEVELS: Final = 4
 
 MAX_PARTS: Final = 100
 """Mappings of one level that are looked into."""
-
-_SHOWN: Final = re.compile(
-    r"""(?:TextContent\(text|GeneratedAnswer\(data|ExtractedAnswer\(.*?data)=
-    ( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )""",
-    re.VERBOSE | re.DOTALL,
-)
-"""The text in what Haystack's messages and answers are shown as, since they are no JSON."""
-
-_CLASSES: Final = ("ChatMessage(", "GeneratedAnswer(", "ExtractedAnswer(")
 
 _NO_TEXT: Final = (
     "StopEvent(",
@@ -76,60 +74,73 @@ def question_in(value: object, key: Key | None = None) -> object:
         key: Where the question is, as the application says; None tries the usual places, from the
             outside in: Haystack's inputs stand below the names of its components.
     """
-    return _found(value, key, QUERY_KEYS, QUERY_KEYS)
+    return next(iter(_found(value, key, (QUERY_KEYS, QUERY_KEYS), _asked)), "")
 
 
 def answer_in(value: object, key: Key | None = None) -> object:
     """Return the answer in an output, in the same way."""
-    return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS)
+    return next(iter(answers_in(value, key)), "")
 
 
-def _found(value: object, key: Key | None, names: Sequence[str], deeper: Sequence[str]) -> object:
+def answers_in(value: object, key: Key | None = None) -> list[object]:
+    """Return what may be the answer in an output: several components of Haystack's may give one."""
+    return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _text)
+
+
+def goes_on(value: object) -> bool:
+    """Whether an input asks nothing, and has a graph of LangGraph's go on from a state it keeps."""
+    given = parsed(value)
+    return given == "null" or (is_mapping(given) and all(name in given for name in COMMAND))
+
+
+def has_answer(value: object) -> bool:
+    """Whether an input holds an answer already."""
+    given = parsed(value)
+    found = [given.get(name) for name in GIVEN_ANSWERS] if is_mapping(given) else []
+    return any(isinstance(each, str) and each.strip() for each in found)
+
+
+def _found(
+    value: object,
+    key: Key | None,
+    named: tuple[Sequence[str], Sequence[str]],
+    text_of: Callable[[object], str],
+) -> list[object]:
+    """What stands under the first name that is there, on the outermost level that has one."""
     given = parsed(value)
     if key is not None:
-        return value_at(given, key)
+        return [value_at(given, key)]
     if not is_mapping(given):
-        return _text(given)
+        return [text_of(given)]
+    names, deeper = named
     level: list[Part] = [given]
     for _ in range(MAX_LEVELS):
         for name in names:
-            for part in level:
-                if text := _named(part, name):
-                    return text
+            if texts := [text for part in level if (text := text_of(_named(part, name)))]:
+                return [*texts]
         level = [each for part in level for each in part.values() if is_mapping(each)][:MAX_PARTS]
         names = deeper
-    return ""
+    return []
 
 
-def _named(part: Part, name: str) -> str:
+def _named(part: Part, name: str) -> object:
     value = part.get(name)
-    return _text(value[:1] if name in ALTERNATIVES and is_list(value) else value)
+    return value[:1] if name in ALTERNATIVES and is_list(value) else value
+
+
+def _asked(value: object) -> str:
+    """Return a text, or what the user said last in a conversation."""
+    return last_turn(value) if is_conversation(value) else _text(value)
 
 
 def _text(value: object) -> str:
     """Return a text, the content of a message, or that of the last message of a list."""
     if isinstance(value, str):
-        return "" if value.startswith(_NO_TEXT) else _shown(value) if _is_shown(value) else value
+        return "" if value.startswith(_NO_TEXT) else shown_text(value) if is_shown(value) else value
     if is_mapping(value):
-        # LangChain serialises a message as ``{"kwargs": {"content": ...}}``, older releases under
-        # ``data``.
-        nested = value.get("kwargs", value.get("data", value))
-        return text_of_parts(nested.get("content")) if is_mapping(nested) else ""
+        return text_of_parts(inside_of(value).get("content"))
     # Documents have a content as well, and no role.
     return _text(value[-1]) if is_list(value) and value and not _is_document(value[-1]) else ""
-
-
-def _is_shown(value: str) -> bool:
-    return value.startswith(_CLASSES)
-
-
-def _shown(value: str) -> str:
-    """The text of a message or an answer of Haystack; empty where it has none."""
-    found = _SHOWN.search(value)
-    try:
-        return str(ast.literal_eval(found.group(1))) if found else ""
-    except (ValueError, SyntaxError):  # it was cut, or is no message after all
-        return value
 
 
 def _is_document(value: object) -> bool:

@@ -16,11 +16,14 @@ from claimspan_openinference._documents import (
     reranker_given,
     retrieved,
     told,
+    told_to_model,
 )
 from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._kinds import Attributes, kind_of
-from claimspan_openinference._messages import answered, messages_of, parsed, prompted
-from claimspan_openinference._questions import answer_in, question_in
+from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
+from claimspan_openinference._questions import answers_in, goes_on, question_in
+from claimspan_openinference._reasoning import calls_in_text, final_answer
+from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
@@ -36,8 +39,6 @@ __all__ = ["SpanReader", "attributes_of"]
 
 ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
-
-USER: Final = "user"
 
 
 class SpanReader:
@@ -55,8 +56,10 @@ class SpanReader:
     def query(self, root: Run) -> object:
         """Return the question in the root's input, or the last message of its user."""
         attributes = attributes_of(root)
-        if self._query_key is None and (said := _asked(attributes)):
+        if self._query_key is None and (said := _asked_of_root(root)):
             return said
+        if self._query_key is None and goes_on(attributes.get(semconv.INPUT_VALUE)):
+            return _asked_before(root)
         found = question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
         return found if self._query_key is not None else found or _asked_of_agent(root)
 
@@ -65,7 +68,8 @@ class SpanReader:
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
             return answered(attributes) or _last_answer(root)
-        found = answer_in(attributes.get(semconv.OUTPUT_VALUE), self._response_key)
+        given = answers_in(attributes.get(semconv.OUTPUT_VALUE), self._response_key)
+        found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
         return found or _last_answer(root)
@@ -105,6 +109,8 @@ class SpanReader:
         # What a tool makes of documents that a retriever found is not found twice.
         if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
             return told(attributes)
+        if run.kind is RunKind.GENERATOR:
+            return told_to_model(attributes)
         return reranked(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:
@@ -151,6 +157,7 @@ class SpanReader:
                 every, semconv.LLM_TOKENS_COMPLETION, semconv.GEN_AI_USAGE_OUTPUT_TOKENS
             ),
             messages=messages[0] if messages else (),
+            tool_results=next((found for each in every if (found := tool_results(each))), ()),
         )
 
     def interrupted(self, root: Run) -> bool:
@@ -173,10 +180,34 @@ def attributes_of(run: Run) -> Attributes:
     return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
 
 
+def _asked_of_root(root: Run) -> str:
+    """What the user said last in the conversation that the root was given."""
+    attributes = attributes_of(root)
+    if root.kind is RunKind.GENERATOR:
+        return _asked(attributes)
+    if said := last_turn_in(attributes.get(semconv.INPUT_VALUE)):
+        return said
+    # OpenInference's LangChain instrumentor writes the first message of a chain's, and no other.
+    first = _asked(attributes)
+    talks = (_user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    return next((turns[-1] for turns in talks if first and first in turns), first)
+
+
+def _asked_before(root: Run) -> str:
+    """The question in the state of a graph that goes on after an interrupt."""
+    inputs = (attributes_of(run).get(semconv.INPUT_VALUE) for run in root.tree.runs[1:])
+    states = [attributes_of(root).get(semconv.OUTPUT_VALUE), *inputs]
+    kept = [state for state in states if is_mapping(parsed(state)) and not goes_on(state)]
+    return next((str(said) for state in kept if (said := question_in(state))), "")
+
+
 def _asked(attributes: Attributes) -> str:
     """What the user of a model or an agent said last; empty where no messages were recorded."""
-    said = [text for role, text in messages_of(attributes) if role == USER]
-    return str(said[-1]) if said else ""
+    return next(iter(_user_turns(attributes)[-1:]), "")
+
+
+def _user_turns(attributes: Attributes) -> list[str]:
+    return [str(text) for role, text in messages_of(attributes) if role == USER]
 
 
 def _asked_of_agent(root: Run) -> str:
@@ -184,15 +215,31 @@ def _asked_of_agent(root: Run) -> str:
     for run in root.tree.of_kind(RunKind.GENERATOR):
         attributes = attributes_of(run)
         if said := _asked(attributes):
-            return "" if answered(attributes) else said
+            said_back = answered(attributes)
+            return "" if said_back and not calls_in_text(said_back) else said
     return ""
+
+
+def _said_last(root: Run, given: Sequence[object]) -> object:
+    """Of several answers the one that was said last, since those before it were thrown away.
+
+    What a model made of the first one, such as a title, is none.
+    """
+    first = str(given[0])
+    for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]:
+        said = answered(attributes_of(run))
+        found = next((each for each in given if said and str(each) == said), None)
+        if found is not None and first not in prompted(attributes_of(run)):
+            return found
+    return given[0]
 
 
 def _last_answer(root: Run) -> str:
     """What the last model said that answered, and that did not rewrite the query."""
     runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
     answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
-    return next((said for run in answering if (said := answered(attributes_of(run)))), "")
+    found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
+    return final_answer(found)
 
 
 def _may_retrieve(attributes: Attributes) -> bool:

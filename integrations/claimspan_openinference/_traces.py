@@ -133,11 +133,14 @@ class OpenTrace:
             return []
         if not ended:
             return []
-        complete = [each for each in ended if each.is_record]
+        is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
+        complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
         left = [each for each in ended if each not in complete]
         if not node.was_ai:
             joined, left = ([], left) if node.has_dropped else join(left, span.name)
-            complete += joined
+            by_hand = [each for each in left if each.is_record_by_hand]
+            complete += [*joined, *by_hand]
+            left = [each for each in left if each not in by_hand]
         self._let_wait(node, span, left)
         self._release(complete)
         return complete
@@ -232,8 +235,10 @@ class OpenTrace:
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
         """Whether the answer is still to come, from a model whose span is open below the top."""
-        if not group.retrieves or group.has_result:
+        if not group.retrieves or (group.has_result and not group.returns_stream):
             return False
+        if group.awaits_stream:
+            return True
         return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
 
     def _release(self, groups: list[Group]) -> None:

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
 from claimspan_openinference._groups import Group
-from claimspan_openinference._kinds import APART, ENCLOSING, kind_of
+from claimspan_openinference._kinds import APART, ENCLOSING, kind_of, kind_of_span
 from claimspan_openinference._reader import SpanReader, attributes_of
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Run, RunKind, RunTree, request_context
@@ -92,7 +92,10 @@ def _set_apart(run: Run) -> None:
     """Take a model or a retriever in a check, or in a reranker, for no part of the answer."""
     above = run.parent
     while above is not None and above is not run:
-        kind = kind_of(attributes_of(above))
+        span = above.id
+        kind = (
+            kind_of_span(span) if isinstance(span, ReadableSpan) else kind_of(attributes_of(above))
+        )
         if kind in APART and kind != semconv.KIND_RETRIEVER:
             run.kind = RunKind.CHAIN
             return

@@ -33,6 +33,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -101,6 +102,7 @@ __all__ = [
     "warn_of_no_exporter",
     "write_beside",
     "write_to",
+    "written_evidence",
 ]
 
 
