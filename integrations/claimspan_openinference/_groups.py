@@ -36,6 +36,9 @@ _GENERATORS: Final = ("<generator object", "<async_generator object", "AsyncStre
 _STREAMS: Final = (*_GENERATORS, *(f"StopEvent(result={each}" for each in _GENERATORS))
 """How the output of LlamaIndex's spans begins whose answer is read after they have ended."""
 
+_OF_AN_INDEX: Final = "Describe what the provided text is about."
+"""How the question begins that LlamaIndex's index of summaries asks of each document."""
+
 _ROLES: Final = ('"role"', '"assistant"', '"ai"')
 
 
@@ -137,6 +140,8 @@ class Group:
             return False
         given = attributes.get(semconv.INPUT_VALUE)
         asked = str(question_in(given))
+        if asked.startswith(_OF_AN_INDEX):
+            return False
         # A whole prompt is not the question to what it tells.
         return bool(asked) and not written_evidence([asked], "") and not has_answer(given)
 

@@ -50,13 +50,15 @@ MAX_INSTRUCTION: Final = 200
 
 _GRADING: Final = re.compile(
     r"""
-    \b(?:grader|grading|evaluator|evaluating|assessing|evaluation\ system|impartial\ judge)\b
+    \byou\ are\ an?\ (?:[\w-]+\ ){0,4}(?:grader|evaluator|evaluation\ system|judge)\b
+    | \bgrading\ (?:a|an|the)\ (?:quiz|answer|response|submission|document)\b
+    | \b(?:assess|evaluat)ing\ (?:the\ )?(?:relevance|quality|whether|if)\b
     | \byour\ task\ is\ to\ evaluate\b
     | \bplease\ tell\ if\ a\ given\ piece\ of\ information\s+is\ supported\ by\ the\ context\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What LangChain's, LangGraph's and LlamaIndex's checks of documents and answers begin with."""
+"""What checks of documents and answers begin with, those of LangChain, LangGraph and LlamaIndex."""
 
 _NOTE: Final = re.compile(
     r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
