@@ -7,6 +7,7 @@ from typing import Final
 
 from claimspan_openinference._messages import inside_of, parsed, text_of_parts
 from claimspan_openinference._shown import is_shown, shown_text
+from claimspan_openinference._structures import structured
 from claimspan_openinference._turns import is_conversation, last_turn
 from claimspan_tracing.adapters import Key, is_list, is_mapping, value_at
 
@@ -19,6 +20,7 @@ QUERY_KEYS: Final = (
     "query_str",
     "user_input",
     "messages",
+    "current_messages",
     "text",
     "prompt",
     "message",
@@ -84,7 +86,7 @@ def answer_in(value: object, key: Key | None = None) -> object:
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
     """Return what may be the answer in an output: several components of Haystack's may give one."""
-    return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _text)
+    return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _said)
 
 
 def goes_on(value: object) -> bool:
@@ -131,6 +133,14 @@ def _named(part: Part, name: str) -> object:
 def _asked(value: object) -> str:
     """Return a text, or what the user said last in a conversation."""
     return last_turn(value) if is_conversation(value) else _text(value)
+
+
+def _said(value: object) -> str:
+    """Return a text, or those of a structured answer."""
+    text = _text(value)
+    if text or not is_mapping(value) or _is_document(value) or "role" in inside_of(value):
+        return structured(text)
+    return structured(value)
 
 
 def _text(value: object) -> str:

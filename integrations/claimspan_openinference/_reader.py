@@ -23,6 +23,7 @@ from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
 from claimspan_openinference._questions import answers_in, goes_on, question_in
 from claimspan_openinference._reasoning import calls_in_text, final_answer
+from claimspan_openinference._structures import STATE_KEY, structured, structured_below
 from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -36,6 +37,9 @@ from claimspan_tracing.adapters import (
 )
 
 __all__ = ["SpanReader", "attributes_of"]
+
+NOTE_OF_STRUCTURE: Final = "Returning structured response: "
+"""How the message begins that an agent of LangChain's writes in place of its structured answer."""
 
 ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
@@ -72,7 +76,9 @@ class SpanReader:
         found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
-        return found or _last_answer(root)
+        if str(found).startswith(NOTE_OF_STRUCTURE):
+            found = _structured_answer(root) or found
+        return found or structured(_last_answer(root))
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -232,6 +238,13 @@ def _said_last(root: Run, given: Sequence[object]) -> object:
         if found is not None and first not in prompted(attributes_of(run)):
             return found
     return given[0]
+
+
+def _structured_answer(root: Run) -> str:
+    """The structured answer that an agent keeps in its state, and returns beside its messages."""
+    outputs = (attributes_of(run).get(semconv.OUTPUT_VALUE) for run in reversed(root.tree.runs))
+    kept = (each for each in outputs if isinstance(each, str) and STATE_KEY in each)
+    return next((text for each in kept if (text := structured_below(each))), "")
 
 
 def _last_answer(root: Run) -> str:

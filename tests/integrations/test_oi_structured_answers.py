@@ -1,0 +1,91 @@
+"""A structured answer in OpenInference's spans is read as its texts."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
+# The frameworks leave some of their generics open.
+
+import json
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.output_parsers import JsonOutputParser
+from langchain_core.runnables import RunnablePassthrough
+from openinference.instrumentation.langchain import LangChainInstrumentor
+from pydantic import BaseModel
+
+import claimspan_openinference
+from claimspan_tracing.testing import InMemoryMonitor
+
+from buildings import FACTS, HIGH, TOWER
+from captured import read
+from lc_buildings import PROMPT, documents, joined, retrieve
+from lc_pipelines import Script, Shelf, calls
+
+pytestmark = [
+    # OpenInference calls LangChain's texts like functions, which LangChain deprecates.
+    pytest.mark.filterwarnings("ignore:Calling .text"),
+]
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with InMemoryMonitor() as made:
+        undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
+        instrumentor = LangChainInstrumentor()
+        instrumentor.instrument(tracer_provider=made.provider)
+        yield made
+        instrumentor.uninstrument()
+        undo()
+
+
+class Height(BaseModel):
+    answer: str
+    metres: int
+
+
+def chain(fields: dict[str, Any]) -> Any:
+    inputs = {
+        "context": Shelf(documents=documents(*FACTS[:2])) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    return inputs | PROMPT | Script(lines=[json.dumps(fields)]) | JsonOutputParser()
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({"answer": HIGH, "citations": ["d0"]}, HIGH),
+        ({"setup": "Why so high?", "punchline": HIGH}, f"Why so high?\n{HIGH}"),
+    ],
+    ids=["named", "all"],
+)
+def test_fields_are_the_answer(
+    monitor: InMemoryMonitor, fields: dict[str, Any], answer: str
+) -> None:
+    chain(fields).invoke(TOWER)
+
+    assert read(monitor.only_record()) == (TOWER, answer, FACTS[:2], "evaluated")
+
+
+def test_fields_below_the_name_of_an_answer_are_the_answer(monitor: InMemoryMonitor) -> None:
+    answer = itemgetter("question") | chain({"answer": HIGH, "citations": [0]})
+    assigned: Any = RunnablePassthrough.assign(answer=answer)
+    assigned.invoke({"question": TOWER})
+
+    assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+def test_the_structured_response_of_an_agent_is_its_answer(monitor: InMemoryMonitor) -> None:
+    model = Script(
+        lines=[calls("retrieve", query="tower"), calls("Height", answer=HIGH, metres=330)]
+    )
+    agent: Any = create_agent(model, [retrieve], response_format=ToolStrategy(Height))
+    agent.invoke({"messages": [{"role": "user", "content": TOWER}]})
+
+    record = monitor.only_record()
+    assert read(record)[:2] == (TOWER, HIGH)
+    assert record.status == "evaluated"
