@@ -22,6 +22,7 @@ from captured import read
 from lc_buildings import BRIDGE, OPENED, config, documents, joined, rag
 from lc_pipelines import Script, Shelf
 
+HIGHER = "It measures 330 metres from its base to the tip of the antenna."
 BOTH = {TOWER: HIGH, BRIDGE: OPENED}
 
 
@@ -116,6 +117,22 @@ def test_two_chains_that_take_their_questions_from_one_input_are_two_records(
         (TOWER, HIGH, FACTS[:2], "evaluated"),
         (BRIDGE, OPENED, FACTS[:2], "evaluated"),
     ]
+
+
+def test_one_question_answered_in_two_tones_is_not_several(monitor: InMemoryMonitor) -> None:
+    @chain
+    def both(given: dict[str, str]) -> dict[str, str]:
+        prompts = [f"{given[tone]}\n{prompt_for(given['question'], 0)}" for tone in ("a", "b")]
+        said = [
+            Script(lines=[line]).invoke(p) for line, p in zip((HIGH, HIGHER), prompts, strict=True)
+        ]
+        return {"answer": str(said[0].content), "second": str(said[1].content)}
+
+    tones = {"a": "Answer in a friendly tone.", "b": "Answer as an engineer would."}
+    both.invoke({"question": TOWER, **tones}, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record) == (TOWER, HIGH, FACTS[:1], "evaluated")
 
 
 def test_one_question_among_several_inputs_is_one_record(monitor: InMemoryMonitor) -> None:

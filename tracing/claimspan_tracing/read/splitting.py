@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
@@ -128,7 +128,18 @@ def _are_to_several(
         if not is_grade(text)
         and not any(is_handed_on(text, p) for key, p in prompts.items() if key != id(run))
     }
-    return any(one - other and other - one for one, other in combinations(asked, 2))
+    return any(_are_apart(one, other) for one, other in combinations(asked, 2))
+
+
+def _are_apart(one: Set[str], other: Set[str]) -> bool:
+    """Whether two prompts ask different things, and not one thing in two tones or languages."""
+    if not (one - other and other - one):
+        return False
+    return not one & other or (any(map(_asks, one - other)) and any(map(_asks, other - one)))
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(("?", "？"))
 
 
 def _prompt(run: Run, guard: Guard) -> str:
