@@ -55,6 +55,9 @@ PLUMBING_TEXTS: Final = (
 )
 """How LangChain's and LangGraph's own tools and middleware begin what is no result."""
 
+EDIT_NOTE: Final = "Note: a human reviewer replaced this tool call"
+"""How the line begins that LangChain's middleware puts before the result of an edited call."""
+
 MAX_DEPTH: Final = 4
 MAX_ITEMS: Final = 2_000
 """How far an input or output is looked into."""
@@ -188,11 +191,12 @@ def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
     A tool that failed, one that hands the conversation over, and the notes that LangChain's own
     middleware writes in place of a result are no evidence.
     """
-    return [
-        text_of(message)
-        for message in messages
-        if isinstance(message, ToolMessage) and _has_found(message)
-    ]
+    found = (m for m in messages if isinstance(m, ToolMessage) and _has_found(m))
+    return [_without_note(text_of(message)) for message in found]
+
+
+def _without_note(text: str) -> str:
+    return text.partition("\n")[2].lstrip() if text.startswith(EDIT_NOTE) else text
 
 
 def _has_found(message: ToolMessage) -> bool:

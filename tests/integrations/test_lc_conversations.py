@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_classic.chains import create_retrieval_chain
 from langchain_classic.chains.combine_documents import create_stuff_documents_chain
 from langchain_classic.retrievers import RePhraseQueryRetriever
@@ -202,3 +203,20 @@ def test_what_a_retriever_asks_another_one_is_the_rewriting(monitor: InMemoryMon
     (record,) = monitor.records(20)
     assert asked(record) == (TOWER, HIGH)
     assert record.job.rewritten == "height of the tower"
+
+
+def test_the_note_on_a_call_that_a_person_has_edited_is_no_chunk(monitor: InMemoryMonitor) -> None:
+    agent: Any = create_agent(
+        Script(lines=[calls("retrieve", query="river"), HIGH]),
+        [retrieve],
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"retrieve": True})],
+        checkpointer=InMemorySaver(),
+    )
+    thread = {"configurable": {"thread_id": "1"}}
+    edited = {"type": "edit", "edited_action": {"name": "retrieve", "args": {"query": "tower"}}}
+    agent.invoke({"messages": [HumanMessage(TOWER)]}, config(monitor, **thread))
+    agent.invoke(Command(resume={"decisions": [edited]}), config(monitor, **thread))
+
+    record = monitor.records(20)[-1]
+    assert asked(record) == (TOWER, HIGH)
+    assert texts(record) == FACTS[:2]
