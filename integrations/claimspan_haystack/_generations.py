@@ -139,7 +139,9 @@ def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
     """Whether a model call says how good the last answer before it is."""
     completion = _completion(run)
     is_grade = _is_grade(completion)
-    may_grade = is_grade or _begins_with_grade(completion)
+    # Not where a model answers once more: "Yes, ..." may be what it has corrected.
+    is_other = bool(answers) and answers[-1].name != run.name
+    may_grade = is_grade or (is_other and _begins_with_grade(completion))
     if not answers or not (may_grade or _GRADER_NAME.search(str(run.name).lower())):
         return False
     graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)

@@ -44,7 +44,7 @@ ANSWER_FIELDS: Final = (
 )
 """Fields of a structured answer that hold its text, the likeliest first."""
 
-_ID: Final = ("id", "ids")
+_ID: Final = re.compile(r"(?:^|_)ids?$")
 """Ends of the names of inputs that tell a conversation, a user or a document from others."""
 
 _SETTINGS: Final = frozenset({"filters", "meta", "metadata", "generation_kwargs", "hook_context"})
@@ -102,7 +102,7 @@ def texts_of(
 def only_text(parts: Sequence[Mapping[object, object]]) -> str:
     """Return the text under an unknown name, if there is only one; an id is none."""
     named = ((name, v) for part in parts for name, v in part.items() if isinstance(v, str) and v)
-    texts = {text for name, text in named if not str(name).lower().endswith(_ID)}
+    texts = {text for name, text in named if not _ID.search(str(name).lower())}
     return texts.pop() if len(texts) == 1 else ""
 
 

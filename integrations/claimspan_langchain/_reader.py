@@ -85,7 +85,9 @@ class LangChainReader:
         """Return False for a retriever, a chain that ends in one, and what judges an answer."""
         if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):
             return False
-        if self._response_key is None and is_grade(root.outputs):
+        # Where something was looked up, a number may be the answer: {"score": 3}.
+        retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
+        if self._response_key is None and not retrieves and is_grade(root.outputs):
             return False
         return not str(root.name).endswith(EVALUATOR_NAME) and not _is_given_an_answer(root)
 

@@ -48,9 +48,14 @@ ARGUMENTS_KEY: Final = "args"
 """Where a parsed tool call keeps its arguments, beside its type."""
 
 _GRADE_NAME: Final = re.compile(
-    r"scor|grad|ground|relevan|correct|support|faithful|hallucinat|useful|helpful|verdict|rating"
+    r"(?:^|_)(?:scores?|grade[ds]?|grounded|relevan(?:t|ce|cy)|correct(?:ness)?|supported|faithful"
+    r"(?:ness)?|hallucinat\w*|useful|helpful|verdict|rating)(?:_|$)"
 )
 _REASON_NAME: Final = re.compile(r"expla|reason|justif|comment|feedback|thought|critique|rationale")
+_MARKS: Final = frozenset(
+    "yes no true false relevant irrelevant correct incorrect supported unsupported grounded useful "
+    "pass fail good bad ambiguous 0 1 2 3 4 5".split()
+)
 """Parts of the names of the fields in which a grader says how good an answer is, and why."""
 
 MAX_FIELDS: Final = 100
@@ -127,4 +132,6 @@ def is_grade(value: object) -> bool:
 
 
 def _is_mark(value: object) -> bool:
-    return isinstance(value, bool | int | float) or (isinstance(value, str) and " " not in value)
+    if isinstance(value, str):
+        return value.strip().lower() in _MARKS
+    return isinstance(value, bool | int | float)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from haystack import Pipeline, component
-from haystack.components.builders import AnswerBuilder, PromptBuilder
+from haystack.components.builders import AnswerBuilder, ChatPromptBuilder, PromptBuilder
 from haystack.components.generators.chat import FallbackChatGenerator
 from haystack.components.joiners import BranchJoiner
 from haystack.components.routers import ConditionalRouter
@@ -246,3 +246,45 @@ def test_a_check_of_the_answer_that_begins_with_its_grade_is_not_the_answer(
     pipeline.run(asking())
 
     assert read(monitor.only_record()) == (TOWER, HIGH, FACTS, "evaluated")
+
+
+def test_an_answer_that_a_loop_has_corrected_is_no_check_of_the_first_one(
+    monitor: InMemoryMonitor,
+) -> None:
+    routes: list[Any] = [
+        {
+            "condition": "{{ 'Yes' in replies[0].text }}",
+            "output": "{{ replies[0].text }}",
+            "output_name": "answer",
+            "output_type": str,
+        },
+        {
+            "condition": "{{ 'Yes' not in replies[0].text }}",
+            "output": "{{ replies[0].text }}",
+            "output_name": "rejected",
+            "output_type": str,
+        },
+    ]
+    rejected, corrected = "No, it is not that high.", "Yes, it is 330 metres high."
+    pipeline = Pipeline()
+    template = [ChatMessage.from_user("{{ question }}\nNot this: {{ rejected }}\n" + FACTS[0])]
+    builder = ChatPromptBuilder(template, required_variables=["question"])
+    pipeline.add_component("prompt", builder)
+    pipeline.add_component("llm", Says(rejected, corrected))
+    pipeline.add_component("router", ConditionalRouter(routes))
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.connect("llm.replies", "router.replies")
+    pipeline.connect("router.rejected", "prompt.rejected")
+    pipeline.run({"prompt": {"question": TOWER}})
+
+    assert read(monitor.only_record())[:2] == (TOWER, corrected)
+
+
+def test_a_name_that_only_ends_like_an_id_may_be_the_question(monitor: InMemoryMonitor) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("prompt", chat_prompt("{{ bid }}"))
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"prompt": {"bid": TOWER}})
+
+    assert read(monitor.only_record())[:2] == (TOWER, HIGH)

@@ -111,6 +111,27 @@ def test_all_texts_that_a_model_fills_in_at_once_are_the_answer(
 
 
 @pytest.mark.parametrize(
+    "fields",
+    [{"score": 3}, {"graduates": 412}, {"support_phone": "555-1234"}, {"verdict": "guilty"}],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_short_answer_from_documents_is_no_grade(
+    monitor: InMemoryMonitor, fields: dict[str, Any]
+) -> None:
+    inputs = {
+        "context": Shelf(documents=documents(*FACTS[:2])) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    model = Script(lines=[json.dumps(fields)])
+    (inputs | PROMPT | model | JsonOutputParser()).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert "no question was asked" not in record.job.reason
+    assert str(next(iter(fields.values()))) in record.record.response
+    assert record.status == "evaluated"
+
+
+@pytest.mark.parametrize(
     "grade",
     [
         {"binary_score": "yes"},

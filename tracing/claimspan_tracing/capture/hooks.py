@@ -303,7 +303,8 @@ class Capture:
 
     def _weigh_rest(self, tree: RunTree) -> None:
         values, tree.unweighed = tree.unweighed, []
-        self._weigh_all(tree, values, tree.reader)
+        # A copy: two threads that come here at once may get the same list, and weighing empties it.
+        self._weigh_all(tree, [*values], tree.reader)
 
     def _weigh_all(self, tree: RunTree, values: list[object], reader: Reader) -> None:
         try:
