@@ -64,13 +64,14 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "shapes": frozenset(),
     "suppression": frozenset(),
     "text": frozenset({"shapes"}),
+    "structured": frozenset({"shapes", "text"}),
     "lifecycle": SHARED,
     "sigterm": frozenset({"lifecycle"}),
     "decide": SHARED,
     "capture": SHARED,
     "observed": SHARED | {"capture"},
     "job": SHARED | {"decide"},
-    "read": SHARED | {"capture", "decide", "job"},
+    "read": SHARED | {"capture", "decide", "job", "structured"},
     "redact": SHARED | {"decide", "job"},
     "dispatch": SHARED | {"capture", "decide", "job", "redact"},
     "write": SHARED | {"decide", "job"},
@@ -121,7 +122,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "read", "redact"}
-    | {"remote", "run", "shared", "write"},
+    | {"remote", "run", "shared", "structured", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}

@@ -14,6 +14,7 @@ nearer to those of the same weights in 32 bits, and those of a pair do not depen
 - The values after GELU, none of which is below -0.17, use all 255 steps and not the upper half.
 - Pairs of one length share a batch, so that nothing is filled up and no mask is needed.
 - The last layer computes the first word piece alone, which is all that the classifier reads.
+- Near ties are read once more in 32 bits: ``near_ties.py``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
+
+from train_local_judge.near_ties import with_near_ties
 
 __all__ = ["fused", "main", "mean_outputs"]
 
@@ -57,7 +60,7 @@ def main() -> None:
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     tokenizer.enable_truncation(_LONGEST, strategy="longest_first")
     means = mean_outputs(model, tokenizer, islice(_pairs(options.pairs), _N_PAIRS))
-    onnx.save(fused(model, means), str(options.out))
+    onnx.save(with_near_ties(fused(model, means)), str(options.out))
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:

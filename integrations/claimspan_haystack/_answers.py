@@ -16,7 +16,7 @@ from claimspan_haystack._generations import (
 )
 from claimspan_haystack._operations import CHAT_GENERATOR_RUN, DOCUMENTS_WRITTEN, operation_of
 from claimspan_haystack._texts import nested_parts, only_text, parts, said, text_of, texts_of
-from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
+from claimspan_tracing.adapters import Run, RunKind, is_grade, is_list, is_mapping
 
 __all__ = ["answer_of", "builds_index", "is_answered_query"]
 
@@ -64,7 +64,16 @@ def is_answered_query(root: Run) -> bool:
     replies = replies_below(root)
     if is_indexing:
         return bool(_shown(root, replies)) or _answers_from_retrieval(root, replies)
+    if _is_graded_alone(root, replies):
+        return False
     return bool(replies.answers) or bool(answer_of(root)) or _is_agent(root)
+
+
+def _is_graded_alone(root: Run, replies: Replies) -> bool:
+    """Whether all that was said is a grade; where something was looked up, it may be the answer."""
+    if any(run.kind is RunKind.RETRIEVER for run in runs_below(root)):
+        return False
+    return bool(replies.texts) and all(map(is_grade, replies.texts))
 
 
 def _answers_from_retrieval(root: Run, replies: Replies) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,17 @@ from haystack.dataclasses import ChatMessage, ChatRole
 from claimspan_haystack._documents import documents_in, flat_items
 from claimspan_haystack._operations import CHAT_GENERATOR_RUN, REPLIES_KEY, operation_of
 from claimspan_haystack._texts import by_key, is_said, said, text_of
-from claimspan_tracing.adapters import Generation, Run, RunKind, is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Generation,
+    Run,
+    RunKind,
+    begins_with_grade,
+    is_echo,
+    is_grade,
+    is_list,
+    is_mapping,
+    says_grade,
+)
 
 __all__ = [
     "Replies",
@@ -26,18 +35,6 @@ __all__ = [
 
 MAX_GENERATIONS: Final = 100
 """Model calls of one query that are looked at, the last ones: each is compared with each."""
-
-_GRADES: Final = frozenset(
-    "yes no true false relevant irrelevant correct incorrect ambiguous supported unsupported "
-    "grounded useful good bad pass passed fail failed valid invalid ok done".split()
-)
-"""What graders and validators say."""
-
-_GRADE_FIELDS: Final = frozenset(
-    "score binary_score grade rating verdict is_valid is_relevant is_grounded grounded relevant "
-    "valid pass passed supported faithful statement_scores".split()
-)
-"""Fields of a grade that is JSON."""
 
 _GRADER_NAME: Final = re.compile(r"grad(?:e|ing)|judg|critic|evaluat|validat|check|verif|moderat")
 
@@ -97,7 +94,16 @@ def generation_of(run: Run) -> Generation:
         model=meta.get("model"),
         input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
         output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
+        tool_results=[said(message) for message in prompt_messages(run) if _has_found(message)],
         messages=[(message.role.value, said(message)) for message in prompt_messages(run)],
+    )
+
+
+def _has_found(message: ChatMessage) -> bool:
+    """Whether a message holds what a tool has found: no error, and not what the model told it."""
+    return message.is_from(ChatRole.TOOL) and any(
+        not each.error and not is_echo(str(each.result), each.origin.arguments.values())
+        for each in message.tool_call_results
     )
 
 
@@ -138,10 +144,10 @@ def _may_answer(run: Run) -> bool:
 def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
     """Whether a model call says how good the last answer before it is."""
     completion = _completion(run)
-    is_grade = _is_grade(completion)
+    is_whole = says_grade(completion) or is_grade(completion)
     # Not where a model answers once more: "Yes, ..." may be what it has corrected.
     is_other = bool(answers) and answers[-1].name != run.name
-    may_grade = is_grade or (is_other and _begins_with_grade(completion))
+    may_grade = is_whole or (is_other and begins_with_grade(completion))
     if not answers or not (may_grade or _GRADER_NAME.search(str(run.name).lower())):
         return False
     graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)
@@ -150,24 +156,7 @@ def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
         return False
     text = _completion(graded).strip()
     # A grader that is given the documents alone is one where another model has answered already.
-    return (bool(text) and text in prompt) or (is_grade and not _is_handed_on(graded))
-
-
-def _begins_with_grade(text: str) -> bool:
-    """Whether a grade comes first and its reason after it: "Yes, all of it is in the context"."""
-    word = re.match(r"\W*(\w+)\s*[,.:;-]", text.lower())
-    return word is not None and word[1] in _GRADES
-
-
-def _is_grade(text: str) -> bool:
-    words = re.findall(r"\w+", text.lower())
-    if words and len(words) <= len(_GRADES) and _GRADES.issuperset(words):
-        return True
-    try:
-        parsed: object = json.loads(text) if text.lstrip().startswith("{") else None
-    except (ValueError, RecursionError):
-        return False
-    return is_mapping(parsed) and any(str(key).lower() in _GRADE_FIELDS for key in parsed)
+    return (bool(text) and text in prompt) or (is_whole and not _is_handed_on(graded))
 
 
 def _retrieves_between(before: Run, after: Run) -> bool:

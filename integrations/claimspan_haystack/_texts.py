@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from haystack.dataclasses import ChatMessage, ChatRole, ExtractedAnswer, GeneratedAnswer
-from pydantic import BaseModel
 
 from claimspan_haystack._documents import flat_items, socket_values
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+from claimspan_tracing.adapters import fields_of as plain_fields_of
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, structured_text
 
 __all__ = [
     "by_key",
     "by_suffix",
+    "fields_of",
     "holds_text",
     "is_said",
     "nested_parts",
     "only_text",
     "parts",
     "said",
-    "structured",
     "text_of",
     "texts_of",
 ]
 
 MAX_DEPTH: Final = 4
-"""Levels of mappings in which a question or the fields of an answer are looked for."""
-
-MAX_JSON: Final = 256 * 1024
-"""Characters of a text that may be read as JSON."""
-
-ANSWER_FIELDS: Final = (
-    "final_answer",
-    "answer",
-    "response",
-    "text",
-    "result",
-    "output",
-    "content",
-)
-"""Fields of a structured answer that hold its text, the likeliest first."""
+"""Levels of mappings in which a question is looked for."""
 
 _ID: Final = re.compile(r"(?:^|_)ids?$")
 """Ends of the names of inputs that tell a conversation, a user or a document from others."""
 
 _SETTINGS: Final = frozenset({"filters", "meta", "metadata", "generation_kwargs", "hook_context"})
 """Inputs whose mappings hold no question."""
-
-_FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 
 def parts(value: object) -> Iterator[Mapping[object, object]]:
@@ -121,15 +104,15 @@ def text_of(value: object, role: ChatRole | None) -> str:
     """
     answers = role == ChatRole.ASSISTANT
     if isinstance(value, str):
-        return structured(value) if answers else value
+        return structured_text(value, fields_of) if answers else value
     if isinstance(value, ChatMessage):
         text = said(value) if role is None or value.is_from(role) else ""
-        return structured(text) if answers else text
+        return structured_text(text) if answers else text
     if isinstance(value, GeneratedAnswer | ExtractedAnswer):
         return text_of(value.data, role)
     if is_list(value):
         return _text_of_list(value, role)
-    return structured(value) if answers else ""
+    return structured_text(value, fields_of) if answers else ""
 
 
 def _text_of_list(value: Sequence[object], role: ChatRole | None) -> str:
@@ -141,6 +124,21 @@ def _text_of_list(value: Sequence[object], role: ChatRole | None) -> str:
         return join_bounded(texts, "\n")
     of_messages = any(isinstance(item, ChatMessage) for item in value)
     return texts[-1 if of_messages else 0] if texts else ""
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of an object: of a message or an answer what it says.
+
+    Haystack's other objects, such as documents and usage, say nothing.
+    """
+    if is_mapping(value):
+        return plain_fields_of(value)
+    if isinstance(value, ChatMessage):
+        return {"content": said(value)}
+    if isinstance(value, GeneratedAnswer | ExtractedAnswer):
+        return {"answer": value.data}
+    is_haystacks = type(value).__module__.partition(".")[0] == "haystack"
+    return {} if is_haystacks else plain_fields_of(value)
 
 
 def said(message: ChatMessage) -> str:
@@ -166,55 +164,3 @@ def is_said(outputs: object) -> bool:
 def holds_text(outputs: object) -> bool:
     """Whether the outputs hold a text: a prompt, a message or an answer."""
     return any(isinstance(value, str) for value in socket_values(outputs)) or is_said(outputs)
-
-
-# --- structured answers -------------------------------------------------------------------------
-
-
-def structured(value: object) -> str:
-    """Return the text of a mapping, a pydantic model, or a text that is JSON of such.
-
-    That of the field that is named as an answer is, else of all fields, a line for each. Any other
-    text is returned as it is, and any other object has none.
-    """
-    if not isinstance(value, str):
-        return _fields_text(value, MAX_DEPTH)
-    text = value.strip()
-    fenced = _FENCE.fullmatch(text)
-    text = fenced[1] if fenced else text
-    if text[:1] not in ("{", "[") or len(text) > MAX_JSON:
-        return value
-    try:
-        parsed: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return value
-    return _fields_text(parsed, MAX_DEPTH) or value
-
-
-def _fields_text(value: object, depth: int) -> str:
-    if isinstance(value, str):
-        return value
-    if not depth:
-        return ""
-    if is_list(value):
-        return join_bounded(_texts(value, depth), "\n")
-    fields = _fields(value)
-    if not fields:
-        return ""
-    for name in ANSWER_FIELDS:
-        named = fields.get(name)
-        if named is not None and (text := _fields_text(named, depth - 1)):
-            return text
-    return join_bounded(_texts(list(fields.values()), depth), "\n")
-
-
-def _texts(values: Sequence[object], depth: int) -> list[str]:
-    return [text for text in (_fields_text(value, depth - 1) for value in values) if text]
-
-
-def _fields(value: object) -> Mapping[Any, object]:
-    if is_mapping(value):
-        return value
-    if isinstance(value, BaseModel):
-        return {name: getattr(value, name, None) for name in type(value).model_fields}
-    return {}

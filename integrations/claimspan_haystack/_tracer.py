@@ -63,8 +63,11 @@ class Step:
         """
         self.inside: Literal["", "called", "replied"] = ""
         """Whether a generator ran inside the operation, and whether its reply was reported."""
-        for key, value in tags.items():
-            self.note(key, value)
+        self.token: Token[Mapping[Capture, Step]] | None = None
+        """Undoes that the operation is the current one."""
+        for key in tags:
+            if key.endswith(_INPUT_TAGS) or key.endswith(_OUTPUT_TAGS):
+                self.note(key, tags[key])
 
     def note(self, key: str, value: object) -> None:
         """Keep inputs as they are now, and outputs until the operation ends; ignore other tags."""
@@ -118,24 +121,29 @@ class ClaimspanSpan(Span):
 
     def set_tag(self, key: str, value: Any) -> None:
         """Note a tag, and pass it on."""
-        with self.capture.guard:
-            self.step.note(key, value)
+        self._note(key, value)
         self.theirs.set_tag(key, value)
 
     def set_tags(self, tags: dict[str, Any]) -> None:
         """Note several tags, and pass them on."""
-        with self.capture.guard:
-            for key, value in tags.items():
-                self.step.note(key, value)
+        for key, value in tags.items():
+            self._note(key, value)
         self.theirs.set_tags(tags)
 
     def set_content_tag(self, key: str, value: Any) -> None:
         """Note a tag that holds content, and pass it on."""
         # ``Span.set_content_tag`` drops content unless ``HAYSTACK_CONTENT_TRACING_ENABLED`` is
         # set. The switch is about what a tracer exports; the wrapped one still applies it.
-        with self.capture.guard:
-            self.step.note(key, value)
+        self._note(key, value)
         self.theirs.set_content_tag(key, value)
+
+    def _note(self, key: str, value: object) -> None:
+        # Not ``with guard``: entering a block of ``try`` costs nothing, and this is the caller's
+        # path.
+        try:
+            self.step.note(key, value)
+        except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
+            self.capture.guard.swallow(error)
 
     def raw_span(self) -> Any:
         """Return the raw span of the wrapped tracer."""
@@ -178,13 +186,15 @@ class ClaimspanTracer(Tracer):
                 yield inner
                 return
             step = self._start(operation_name, tags or {}, parent_span)
-            token = self._enter(step)
+            if step is None:
+                yield inner
+                return
             try:
-                yield inner if step is None else ClaimspanSpan(inner, step, self.capture)
+                yield ClaimspanSpan(inner, step, self.capture)
             except BaseException as error:
-                self._end(step, token, error)
+                self._end(step, error)
                 raise
-            self._end(step, token, None)
+            self._end(step, None)
 
     def current_span(self) -> Span | None:
         """Return the wrapped tracer's current span.
@@ -199,22 +209,23 @@ class ClaimspanTracer(Tracer):
         return inner
 
     def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
-        with self.capture.guard:
+        """Report the start of an operation; None where that fails."""
+        try:
             step = Step(operation, tags, self._parent(parent_span))
-            if step.is_suppressed:
-                return step
-            parent_id = step.parent.id if step.parent else None
-            metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
-            self.capture.start(
-                step.id,
-                parent_id,
-                RunKind.CHAIN,
-                root_name(step.id, tags),
-                step.inputs,
-                metadata,
-            )
-            return step
-        return None
+            if not step.is_suppressed:
+                self._report_start(step, tags)
+            if operation not in PIPELINE_RUNS:
+                step.token = _current.set({**_current.get({}), self.capture: step})
+        except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
+            self.capture.guard.swallow(error)
+            return None
+        return step
+
+    def _report_start(self, step: Step, tags: dict[str, Any]) -> None:
+        parent_id = step.parent.id if step.parent else None
+        metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
+        name = root_name(step.id, tags)
+        self.capture.start(step.id, parent_id, RunKind.CHAIN, name, step.inputs, metadata)
 
     def _is_own(self, span: Span | None) -> TypeGuard[ClaimspanSpan]:
         """Whether this tracer made the span; a tracer of another monitor may be the wrapped one."""
@@ -225,27 +236,14 @@ class ClaimspanTracer(Tracer):
             return parent_span.step
         return _current.get({}).get(self.capture)
 
-    def _enter(self, step: Step | None) -> Token[Mapping[Capture, Step]] | None:
-        with self.capture.guard:
-            if step is not None and step.operation not in PIPELINE_RUNS:
-                return _current.set({**_current.get({}), self.capture: step})
-        return None
-
-    def _end(
-        self,
-        step: Step | None,
-        token: Token[Mapping[Capture, Step]] | None,
-        error: BaseException | None,
-    ) -> None:
-        with self.capture.guard:
-            if token is not None:
-                # An asynchronous generator that the garbage collector closes ends in another
-                # context than it started in; resetting the variable there raises ``ValueError``.
-                with contextlib.suppress(ValueError):
-                    _current.reset(token)
-        with self.capture.guard:
-            if step is not None and not step.is_suppressed:
+    def _end(self, step: Step, error: BaseException | None) -> None:
+        """Report the end of an operation."""
+        try:
+            _leave(step)
+            if not step.is_suppressed:
                 self._report(step, error)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self.capture.guard.swallow(fault)
 
     def _report(self, step: Step, error: BaseException | None) -> None:
         kind = step.settle()
@@ -257,3 +255,15 @@ class ClaimspanTracer(Tracer):
             # is an abandoned stream, not a cancelled task.
             error = GeneratorExit()
         self.capture.fail(step.id, error, inputs=step.inputs, kind=kind)
+
+
+def _leave(step: Step) -> None:
+    """Make the operation around a step the current one again."""
+    if step.token is None:
+        return
+    # An asynchronous generator that the garbage collector closes ends in another context than it
+    # started in; resetting the variable there raises ``ValueError``.
+    try:
+        _current.reset(step.token)
+    except (ValueError, RuntimeError):
+        return

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
 from claimspan_langchain._messages import as_said, text_of
 from claimspan_langchain._structures import Structure
-from claimspan_tracing.adapters import Document, is_list, is_mapping
+from claimspan_tracing.adapters import Document, is_echo, is_list, is_mapping
 
 __all__ = [
     "Texts",
@@ -188,11 +188,20 @@ def _is_found(item: object) -> bool:
 def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
     """Return what tools have found, of the messages of a prompt.
 
-    A tool that failed, one that hands the conversation over, and the notes that LangChain's own
-    middleware writes in place of a result are no evidence.
+    A tool that failed, one that hands the conversation over, one that repeats what the model has
+    told it, and the notes that LangChain's own middleware writes in place of a result are no
+    evidence.
     """
-    found = (m for m in messages if isinstance(m, ToolMessage) and _has_found(m))
-    return [_without_note(text_of(message)) for message in found]
+    asked: dict[str | None, list[object]] = {}
+    found: list[str] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            asked.update((call["id"], [*call["args"].values()]) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and _has_found(message):
+            text = _without_note(text_of(message))
+            if not is_echo(text, asked.get(message.tool_call_id, ())):
+                found.append(text)
+    return found
 
 
 def _without_note(text: str) -> str:
@@ -210,8 +219,10 @@ def evidence_in(inputs: object, outputs: object) -> Iterator[str]:
 
     What a tool returned as a text, and what stands under a name such as ``context``.
     """
+    given = inputs.values() if is_mapping(inputs) else ()
     if isinstance(outputs, ToolMessage) and _has_found(outputs):
-        yield text_of(outputs)
+        text = text_of(outputs)
+        yield from () if is_echo(text, given) else (text,)
     if not is_mapping(inputs):
         return
     for name, value in islice(inputs.items(), MAX_ITEMS):

@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from claimspan_langchain._messages import content_of
-from claimspan_langchain._structures import MAX_DEPTH, texts_in
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+from claimspan_langchain._structures import fields_of
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, texts_in
 
 __all__ = ["Asked", "completion_of", "prompt_messages", "prompt_of", "usage_of"]
 
@@ -42,7 +42,7 @@ def _told(message: BaseMessage) -> Iterator[str]:
     if is_list(message.content):
         for block in message.content:
             if is_mapping(block) and "text" not in block:
-                yield from texts_in({**block, "type": ""}, MAX_DEPTH)
+                yield from texts_in({**block, "type": ""}, fields_of)
 
 
 def prompt_messages(inputs: object) -> list[BaseMessage]:

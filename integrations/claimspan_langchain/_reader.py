@@ -23,7 +23,7 @@ from claimspan_langchain._documents import (
 )
 from claimspan_langchain._messages import Said, role_and_text, text_of
 from claimspan_langchain._prompts import completion_of, prompt_messages, prompt_of, usage_of
-from claimspan_langchain._structures import is_grade, structured_text
+from claimspan_langchain._structures import fields_of
 from claimspan_langchain._texts import answer_in, question_in
 from claimspan_tracing.adapters import (
     Document,
@@ -32,8 +32,10 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
+    is_grade,
     is_list,
     is_mapping,
+    structured_text,
     value_at,
 )
 
@@ -87,7 +89,7 @@ class LangChainReader:
             return False
         # Where something was looked up, a number may be the answer: {"score": 3}.
         retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
-        if self._response_key is None and not retrieves and is_grade(root.outputs):
+        if self._response_key is None and not retrieves and _is_grade(root.outputs):
             return False
         return not str(root.name).endswith(EVALUATOR_NAME) and not _is_given_an_answer(root)
 
@@ -110,18 +112,18 @@ class LangChainReader:
         """Return the text of the answer in the output of the root, or the last completion."""
         if self._response_key is not None:
             said = value_at(root.outputs, self._response_key)
-            return text_of(said) or structured_text(said)
+            return structured_text(text_of(said) or said, fields_of)
         if holds_documents(root.outputs):
             return ""
         if root.kind is RunKind.GENERATOR:
-            return completion_of(root.outputs)
+            return structured_text(completion_of(root.outputs))
         completions = self._completions(root)
         found = answer_in(root.outputs, root.inputs, completions)
         # LangGraph returns its whole state: before there is an answer, the only text in it is
         # the question.
         if is_mapping(root.outputs) and found == self.query(root):
             found = ""
-        return found or self._last_completion(root, completions)
+        return structured_text(found or self._last_completion(root, completions))
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -245,6 +247,11 @@ class LangChainReader:
 
 
 _NO_STATE: Final[Mapping[object, object]] = {}
+
+
+def _is_grade(output: object) -> bool:
+    said = text_of(output) if isinstance(output, BaseMessage | Said) else output
+    return is_grade(said, fields_of)
 
 
 def _is_given_an_answer(root: Run) -> bool:

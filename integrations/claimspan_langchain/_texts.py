@@ -6,6 +6,7 @@ in the order of the constants below.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -13,15 +14,14 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage
 
 from claimspan_langchain._messages import SPELLINGS, Said, role_of, text_of
-from claimspan_langchain._structures import (
+from claimspan_langchain._structures import Structure, fields_of
+from claimspan_tracing.adapters import (
     ANSWER_FIELDS,
-    MAX_DEPTH,
-    Structure,
-    fields_of,
-    said_at_once,
+    is_list,
+    is_mapping,
     structured_text,
+    texts_in,
 )
-from claimspan_tracing.adapters import is_list, is_mapping
 
 __all__ = ["answer_in", "question_in"]
 
@@ -29,8 +29,8 @@ QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "
 RESPONSE_KEYS: Final = (
     "structured_response",
     "parsed",
-    "answer",
     "final_answer",
+    "answer",
     "result",
     "response",
     "final_response",
@@ -41,6 +41,9 @@ RESPONSE_KEYS: Final = (
     "messages",
 )
 """The first two are where an agent and ``with_structured_output`` keep what a user sees."""
+
+MAX_DEPTH: Final = 4
+"""Levels of an output in which a field is looked for that is named as an answer."""
 
 
 def question_in(value: object) -> str:
@@ -62,6 +65,8 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
         given: The input: a graph returns its whole state, and what it was given is no answer.
         completions: What models have said, in order, for a mapping with several unknown keys.
     """
+    if isinstance(value, str):
+        return value  # as most answers are
     if is_list(value) and not isinstance(value, list):
         # A function that returns the answer and its documents, or its sources: a tuple.
         found = (_answer(item, completions) for item in value)
@@ -77,10 +82,21 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
     before: Mapping[object, object] = given if is_mapping(given) else _NOTHING
     new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
     texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
-    return said_at_once(new, completions) or _said_by_a_model(texts, completions)
+    return _said_at_once(new, completions) or _said_by_a_model(texts, completions)
 
 
 _NOTHING: Final[Mapping[object, object]] = {}
+
+
+def _said_at_once(output: Mapping[object, object], completions: Sequence[str]) -> str:
+    """The text of an output whose fields a model filled in with one completion.
+
+    Empty where a function made some of them.
+    """
+    texts = [*texts_in(output, fields_of)]
+    as_json = [(text, json.dumps(text)[1:-1]) for text in texts]
+    is_one = any(all(any(f in said for f in forms) for forms in as_json) for said in completions)
+    return structured_text(output, fields_of) if texts and is_one else ""
 
 
 def _said_by_a_model(texts: Mapping[str, str], completions: Sequence[str]) -> str:
@@ -104,7 +120,7 @@ def _answer(value: object, completions: Sequence[str]) -> str:
     messages = getattr(value, "messages", None)
     if is_list(messages):
         return _said_last(messages, completions)
-    return structured_text(value)
+    return structured_text(value, fields_of)
 
 
 def _said_last(messages: Sequence[object], completions: Sequence[str]) -> str:
@@ -135,7 +151,7 @@ def _after_the_question(messages: Sequence[object]) -> list[object]:
 
 def _nested_answer(values: Iterable[object], depth: int) -> str:
     """The text of a field that is named as an answer, within structures below an output."""
-    held = [dict(fields_of(value)) for value in values if not isinstance(value, LangChainDocument)]
+    held = [fields_of(value) for value in values if not isinstance(value, LangChainDocument)]
     for named in held:
         found = (named.get(key) for key in ANSWER_FIELDS)
         if text := next((t for t in found if isinstance(t, str) and t.strip()), ""):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from llama_index.core.tools import BaseTool
@@ -10,9 +10,9 @@ from llama_index.core.tools import BaseTool
 from claimspan_llama_index._context import call_of, runs_below
 from claimspan_llama_index._snapshots import Fields, ToolResult, documents_of
 from claimspan_llama_index._texts import answer_in, items, question_of
-from claimspan_tracing.adapters import Run, RunKind
+from claimspan_tracing.adapters import Run, RunKind, RunTree, is_echo
 
-__all__ = ["evidence_in", "has_found"]
+__all__ = ["evidence_in", "has_found", "unfound"]
 
 MIN_FOUND: Final = 40
 """Characters from which on a text that a step hands on is taken for something that was found.
@@ -28,6 +28,25 @@ def has_found(text: str) -> bool:
     return HANDED_OVER not in text
 
 
+def unfound(tree: RunTree) -> set[str]:
+    """Return what tools have said that found nothing: their errors, and what models told them."""
+    # An agent catches what a tool raises, and hands on a result of its own.
+    held = (each for run in tree.runs for each in _held(run.outputs))
+    errors = {each.text.strip() for each in held if isinstance(each, ToolResult) and each.is_error}
+    tools = (run for run in tree.runs if isinstance(call_of(run).instance, BaseTool))
+    return errors | {*map(_echoed, tools)}
+
+
+def _held(outputs: object) -> Iterable[object]:
+    return outputs.values() if isinstance(outputs, Fields) else (outputs,)
+
+
+def _echoed(run: Run) -> str:
+    """What a tool repeated of its arguments; empty where it found something."""
+    text = run.outputs.text if isinstance(run.outputs, ToolResult) else ""
+    return text.strip() if is_echo(text, call_of(run).flat().values()) else ""
+
+
 def evidence_in(run: Run) -> Sequence[str]:
     """Return the texts that a tool, a step of a workflow or a function has brought.
 
@@ -38,7 +57,7 @@ def evidence_in(run: Run) -> Sequence[str]:
         return ()
     if isinstance(call_of(run).instance, BaseTool):
         texts = [run.outputs.text] if isinstance(run.outputs, ToolResult) else []
-        texts = [*filter(has_found, texts)]
+        texts = [text for text in texts if has_found(text) and not _echoed(run)]
         texts = [] if documents_of(run.outputs) else texts
     elif isinstance(run.outputs, Fields):
         texts = [text for text in _texts(run.outputs) if len(text) >= MIN_FOUND]

@@ -12,22 +12,21 @@ from typing import Final
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
-from llama_index.core.llms.structured_llm import StructuredLLM
 
 from claimspan_llama_index._context import call_of, is_counted, nodes_read, runs_below
-from claimspan_llama_index._evidence import evidence_in, has_found
+from claimspan_llama_index._evidence import evidence_in, has_found, unfound
 from claimspan_llama_index._origins import ASKED_BESIDE
-from claimspan_llama_index._snapshots import Answer, Call, Said, ToolResult, documents_of
+from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_llama_index._texts import (
     answer_in,
+    fields_of,
     given_to,
     is_answer,
     items,
     messages_in,
     question_in,
     question_of,
-    structured,
 )
 from claimspan_tracing.adapters import (
     Document,
@@ -35,7 +34,9 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
+    is_grade,
     join_bounded,
+    structured_text,
 )
 
 __all__ = ["LlamaIndexReader"]
@@ -66,6 +67,9 @@ class LlamaIndexReader:
         call = call_of(root)
         if root.kind is RunKind.RETRIEVER or call.is_beside:
             return False
+        # Where something was looked up, a number may be the answer: {"score": 3}.
+        if is_grade(_result(root), fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
+            return False
         models = (run for run in runs_below(root) if run.kind is RunKind.GENERATOR)
         prompts = [_prompt(call_of(run)) for run in models if is_counted(run, root)]
         was_asked = (any(each in prompt for each in ASKED_BESIDE) for prompt in prompts)
@@ -83,11 +87,9 @@ class LlamaIndexReader:
         if root.kind is RunKind.RETRIEVER:
             return ""
         text = answer_in(root.outputs)
-        if isinstance(call_of(root).instance, StructuredLLM):
-            text = structured(text)
         if not text and not is_answer(root.outputs):
             text = _last_completion(root) or answer_in(root.outputs, is_structured=True)
-        return "" if text == NO_RESPONSE else text
+        return "" if text == NO_RESPONSE else structured_text(text)
 
     def names_answer(self, root: Run) -> bool:
         """Return False: nobody says where the answer is."""
@@ -134,13 +136,15 @@ class LlamaIndexReader:
         model = call.instance.metadata.model_name if isinstance(call.instance, LLM) else None
         tokens = said.tokens if isinstance(said, Said) else (None, None)
         messages = messages_in(given_to(call))
+        results = [each.text for each in messages if _is_result(each.role) and has_found(each.text)]
+        nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
             completion=answer_in(said),
             model=model,
             input_tokens=_number(tokens[0]),
             output_tokens=_number(tokens[1]),
-            tool_results=[m.text for m in messages if _is_result(m.role) and has_found(m.text)],
+            tool_results=[text for text in results if text.strip() not in nothing],
             messages=[(ROLES.get(each.role, ""), each.text) for each in messages],
         )
 
@@ -174,6 +178,14 @@ class LlamaIndexReader:
     def interrupted(self, root: Run) -> bool:
         """Whether the task was cancelled, or the workflow through its handler."""
         return root.failed_with(asyncio.CancelledError)
+
+
+def _result(root: Run) -> object:
+    """What the root has returned, without what LlamaIndex puts around it."""
+    said = root.outputs.said if isinstance(root.outputs, Answer) else root.outputs
+    if isinstance(said, Said):
+        return said.text
+    return said.get("result", said) if isinstance(said, Fields) else said
 
 
 def _is_result(role: str) -> bool:

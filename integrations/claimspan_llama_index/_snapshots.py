@@ -97,6 +97,7 @@ class ToolResult:
 
     text: str
     raw: object
+    is_error: bool = False
 
 
 class Fields(dict[str, object]):
@@ -202,7 +203,7 @@ def _answer(response: Any, known: Known, depth: int) -> Answer:
 
 
 def _tool_result(result: ToolOutput, known: Known, depth: int) -> ToolResult:
-    return ToolResult(result.content, taken(result.raw_output, known, depth))
+    return ToolResult(result.content, taken(result.raw_output, known, depth), result.is_error)
 
 
 def _query(query: QueryBundle, known: Known, depth: int) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Final
 
 from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult
 from claimspan_llama_index._streams import StreamedAnswer
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+from claimspan_tracing.adapters import fields_of as plain_fields_of
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, structured_text
 
 __all__ = [
     "answer_in",
+    "fields_of",
     "given_to",
     "is_answer",
     "items",
@@ -34,8 +36,11 @@ QUERY_KEYS: Final = (
 )
 """Argument names of LlamaIndex's own methods first, then what users call theirs."""
 
+STRUCTURE: Final = "structured_response"
+"""Where an agent has its structured answer."""
+
 RESPONSE_KEYS: Final = (
-    "structured_response",
+    STRUCTURE,
     "response",
     "answer",
     "result",
@@ -46,9 +51,6 @@ RESPONSE_KEYS: Final = (
     "content",
 )
 """Where results have the answer. An agent has a structured one beside its message."""
-
-MAX_DEPTH: Final = 5
-"""How deep a structured answer is read."""
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -95,53 +97,57 @@ def answer_in(value: object, *, is_structured: bool = False) -> str:
 
     Args:
         value: The result.
-        is_structured: Whether any text in it is part of the answer, as in a user's own model.
+        is_structured: Whether all of it is the answer, as in a user's own model.
     """
     match value:
         case str():
             return value
         case StreamedAnswer():
             return join_bounded(value.parts)
-        case Said():
-            return value.text
-        case ToolResult():
+        case Said() | ToolResult():
             return value.text
         case Answer():
             return answer_in(value.said, is_structured=True)
-        case _ if is_mapping(value):
-            return _answer_among(value, is_structured=is_structured)
+        case _ if not is_structured:
+            return "" if is_list(value) else _answer_among(_fields(value))
         case _:
-            # An object of the user's own.
-            inner: object = getattr(value, "response", None)
-            return inner if isinstance(inner, str) else ""
+            # A conversation has questions as well.
+            return "" if messages_in(value) else structured_text(value, fields_of)
 
 
-def _answer_among(named: Mapping[object, object], *, is_structured: bool) -> str:
-    """Return the text of the first usual field that has one, or all of a structured answer."""
-    texts = (answer_in(named.get(key), is_structured=True) for key in RESPONSE_KEYS)
-    found = next(filter(None, texts), _blocks(named.get("blocks")))
-    if found or not is_structured:
-        return found
-    return join_bounded(_texts(named), "\n")
+def _answer_among(named: Mapping[str, object]) -> str:
+    """Return the text of the first usual field that has one."""
+    found = (named[key] for key in RESPONSE_KEYS if named.get(key) is not None)
+    texts = (answer_in(each, is_structured=True) for each in found)
+    return next(filter(None, texts), _blocks(named.get("blocks")))
 
 
-def _texts(value: object, depth: int = 0) -> Iterator[str]:
-    """The texts in the fields of a structured answer, in their order."""
-    if isinstance(value, str):
-        if value:
-            yield value
-    elif depth < MAX_DEPTH:
-        for each in value.values() if is_mapping(value) else items(value):
-            yield from _texts(each, depth + 1)
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of an object that was taken: of what says an answer, that alone."""
+    if isinstance(value, _SAID):
+        return {"answer": answer_in(value)}
+    named = _fields(value)
+    if said := named.get(STRUCTURE) or _blocks(named.get("blocks")):
+        return {"answer": said}
+    said = next((named[key] for key in RESPONSE_KEYS if isinstance(named.get(key), _SAID)), None)
+    return named if said is None else {"answer": said}
 
 
-def structured(text: str) -> str:
-    """Return the texts of an answer that a model has given as JSON; others as they are."""
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return answer_in(found, is_structured=True) if is_mapping(found) else text
+_SAID: Final = (Said, Answer, StreamedAnswer, ToolResult)
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    """The fields of a mapping or of the user's own object; none of what is LlamaIndex's or ours."""
+    if is_mapping(value) or (
+        is_dataclass(value) and not type(value).__module__.startswith(_OTHERS)
+    ):
+        return plain_fields_of(value)
+    inner: object = getattr(value, "response", None)
+    return {"response": inner} if isinstance(inner, str) else {}
+
+
+_OTHERS: Final = ("llama_index.", "workflows.", "claimspan_")
+"""Beginnings of the modules whose dataclasses are documents, events and the like."""
 
 
 def _blocks(blocks: object) -> str:

@@ -12,10 +12,10 @@ from opentelemetry.trace import StatusCode
 
 from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
 from claimspan_openinference._kinds import APART, ENCLOSING, Attributes, kind_of, kind_of_span
-from claimspan_openinference._messages import is_told_evidence, is_told_to_grade
+from claimspan_openinference._messages import answered, is_told_evidence, is_told_to_grade
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_list, written_evidence
+from claimspan_tracing.adapters import is_grade, is_list, written_evidence
 
 __all__ = ["Group", "group_of"]
 
@@ -140,7 +140,9 @@ class Group:
             return False
         given = attributes.get(semconv.INPUT_VALUE)
         asked = str(question_in(given))
-        if asked.startswith(_OF_AN_INDEX):
+        # By the models: of an output with one field OpenInference writes the value alone.
+        is_graded = all(is_grade(answered(each)) for each in self.prompts)
+        if asked.startswith(_OF_AN_INDEX) or is_graded:
             return False
         # A whole prompt is not the question to what it tells.
         return bool(asked) and not written_evidence([asked], "") and not has_answer(given)

@@ -80,7 +80,7 @@ def parsed(value: object) -> object:
         return value
     try:
         found: object = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return found
 

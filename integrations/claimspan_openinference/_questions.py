@@ -7,9 +7,8 @@ from typing import Final
 
 from claimspan_openinference._messages import inside_of, parsed, text_of_parts
 from claimspan_openinference._shown import is_shown, shown_text
-from claimspan_openinference._structures import structured
 from claimspan_openinference._turns import is_conversation, last_turn
-from claimspan_tracing.adapters import Key, is_list, is_mapping, value_at
+from claimspan_tracing.adapters import Key, is_list, is_mapping, structured_text, value_at
 
 __all__ = ["answer_in", "answers_in", "goes_on", "has_answer", "question_in"]
 
@@ -26,6 +25,7 @@ QUERY_KEYS: Final = (
     "message",
 )
 RESPONSE_KEYS: Final = (
+    "final_answer",
     "answer",
     "answers",
     "result",
@@ -138,9 +138,17 @@ def _asked(value: object) -> str:
 def _said(value: object) -> str:
     """Return a text, or those of a structured answer."""
     text = _text(value)
-    if text or not is_mapping(value) or _is_document(value) or "role" in inside_of(value):
-        return structured(text)
-    return structured(value)
+    if text or not _is_structure(value):
+        return structured_text(text)
+    # Haystack's component may have the name of its output, or of another one.
+    return _text(structured_text(value))
+
+
+def _is_structure(value: object) -> bool:
+    """Whether a value is a mapping that is neither a document nor a message, or a list of such."""
+    if is_list(value):
+        return bool(value) and all(is_mapping(each) and _is_structure(each) for each in value)
+    return is_mapping(value) and not _is_document(value) and "role" not in inside_of(value)
 
 
 def _text(value: object) -> str:

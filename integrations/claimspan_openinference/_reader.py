@@ -5,7 +5,7 @@ All runs are complete when they come, so every method finds inputs and outputs i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -19,11 +19,18 @@ from claimspan_openinference._documents import (
     told_to_model,
 )
 from claimspan_openinference._evidence import holds_documents
+from claimspan_openinference._given import (
+    holds_nodes,
+    holds_windows,
+    nodes_in,
+    refined_in,
+    windows_in,
+)
 from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
 from claimspan_openinference._questions import answers_in, goes_on, question_in
 from claimspan_openinference._reasoning import calls_in_text, final_answer
-from claimspan_openinference._structures import STATE_KEY, structured, structured_below
+from claimspan_openinference._structures import STATE_KEY, structured_below
 from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -34,12 +41,16 @@ from claimspan_tracing.adapters import (
     Run,
     RunKind,
     is_mapping,
+    structured_text,
 )
 
 __all__ = ["SpanReader", "attributes_of"]
 
 NOTE_OF_STRUCTURE: Final = "Returning structured response: "
 """How the message begins that an agent of LangChain's writes in place of its structured answer."""
+
+REFINES: Final = "Refine."
+"""How the name of the span begins in which LlamaIndex refines an answer."""
 
 ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
@@ -71,14 +82,14 @@ class SpanReader:
         """Return the answer in the root's output, or the last completion."""
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
-            return answered(attributes) or _last_answer(root)
+            return structured_text(answered(attributes) or _last_answer(root))
         given = answers_in(attributes.get(semconv.OUTPUT_VALUE), self._response_key)
         found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
         if str(found).startswith(NOTE_OF_STRUCTURE):
             found = _structured_answer(root) or found
-        return found or structured(_last_answer(root))
+        return found or structured_text(_last_answer(root))
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -110,14 +121,23 @@ class SpanReader:
         return Retrieval(question_in(attributes.get(semconv.INPUT_VALUE)), found) if found else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
-        """Return what a tool has told the model, and what a reranker let through."""
+        """Return what a tool has told the model, what a reranker let through, and neighbours.
+
+        These are what a postprocessor of LlamaIndex, or a component of Haystack, put beside or
+        around what was found.
+        """
         attributes = attributes_of(run)
         # What a tool makes of documents that a retriever found is not found twice.
         if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
             return told(attributes)
         if run.kind is RunKind.GENERATOR:
-            return told_to_model(attributes)
-        return reranked(attributes)
+            refined = refined_in(attributes, _found_in(run)) if _refines(run) else []
+            return [*refined, *told_to_model(attributes)]
+        if holds_nodes(attributes):
+            # A synthesizer within another one gets texts that this one has joined.
+            is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
+            return () if is_inner else nodes_in(attributes, _found_in(run), _said_in(run))
+        return windows_in(attributes) if holds_windows(attributes) else reranked(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return nothing: only retriever spans have documents."""
@@ -265,6 +285,31 @@ def _found_by(attributes: Attributes) -> list[Document]:
     return reranked(attributes) or (attached(attributes) if is_tool else retrieved(attributes))
 
 
+def _found_in(run: Run) -> list[Document]:
+    """Everything that retrievers have found below the root of a run."""
+    every = map(attributes_of, run.tree.of_kind(RunKind.RETRIEVER))
+    return [document for each in every for document in retrieved(each)]
+
+
+def _said_in(run: Run) -> list[str]:
+    """What all models below the root of a run have said."""
+    every = map(attributes_of, run.tree.of_kind(RunKind.GENERATOR))
+    return [said for each in every if (said := answered(each).strip())]
+
+
+def _refines(run: Run) -> bool:
+    """Whether a model call is one of LlamaIndex's that refines an answer, a node a call."""
+    return any(str(each.name).startswith(REFINES) for each in _around(run))
+
+
+def _around(run: Run) -> Iterator[Run]:
+    """The runs around a run, from within."""
+    parent = run.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
 def _retrieves_below(run: Run) -> bool:
     return any(_is_below(each, run) for each in run.tree.of_kind(RunKind.RETRIEVER))
 
@@ -274,10 +319,7 @@ def _models_below(run: Run) -> list[Run]:
 
 
 def _is_below(run: Run, other: Run) -> bool:
-    parent = run.parent
-    while parent is not None and parent is not other:
-        parent = parent.parent
-    return parent is not None
+    return any(each is other for each in _around(run))
 
 
 def _not_given(found: Sequence[list[Document]], given: Sequence[Document]) -> list[list[Document]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import islice
 from typing import Final
 
 __all__ = ["is_shown", "shown_role", "shown_text"]
@@ -19,7 +20,8 @@ _TEXT: Final = re.compile(
 
 _ROLE: Final = re.compile(r"ChatMessage\(_?role=<\w+\.\w+: '(\w+)'>")
 
-_CLASSES: Final = ("ChatMessage(", "GeneratedAnswer(", "ExtractedAnswer(")
+_ANSWERS: Final = ("GeneratedAnswer(", "ExtractedAnswer(")
+_CLASSES: Final = ("ChatMessage(", *_ANSWERS)
 
 
 def is_shown(value: str) -> bool:
@@ -37,7 +39,9 @@ def shown_text(value: str) -> str:
     """Return the text of a message or an answer; empty where it has none."""
     found = _TEXT.finditer(value)
     try:
-        texts = [str(ast.literal_eval(each.group(1))) for each in found]
+        # An answer of Haystack's holds the messages behind it as well, which say the same.
+        kept = islice(found, 1) if value.startswith(_ANSWERS) else found
+        texts = [str(ast.literal_eval(each.group(1))) for each in kept]
     except (ValueError, SyntaxError):  # it was cut, or is no message after all
         return value
     return "\n".join(texts)

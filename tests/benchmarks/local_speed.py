@@ -62,7 +62,7 @@ def measured(n_pairs: int, n_rounds: int) -> Results:
         "the weights in 8 bits with onnxruntime, the peer the same in 32 bits with PyTorch.",
         tables=[record, beside],
         bars=bars,
-        notes=["Labels are compared on made pairs; on pairs of labelled sets: MODEL_CARD.md."],
+        notes=["Labels are compared on made pairs; on pairs of labelled sets: local_labels.py."],
     )
 
 
@@ -112,7 +112,7 @@ def bars_of(speeds: dict[str, list[float]], found: dict[str, list[list[float]]])
     ratio = median(one / other for one, other in zip(ours, theirs, strict=True))
     labels = [[row.index(max(row[:3])) for row in rows] for rows in found.values()]
     equal = sum(one == other for one, other in zip(*labels, strict=True)) / len(labels[0])
-    # The labels are equal on fewer pairs of labelled sets: MODEL_CARD.md.
+    # On pairs of labelled sets: local_labels.py.
     return [
         Bar(
             promise="pairs a second, at least 2 times the peer's",

@@ -144,6 +144,8 @@ def test_a_text_too_short_to_tell_has_the_language_of_the_others() -> None:
     assert languages_of(["Glavno mesto je Ljubljana.", "Maribor"]) == ["sl", "sl"]
     assert languages_of(["The capital is Ljubljana.", "Maribor"]) == ["en", "en"]
     assert languages_of(["Maribor", "1889"]) == ["en", "en"]
+    assert languages_of(["Maribor"], ["Glavno mesto je Ljubljana."]) == ["sl"]
+    assert languages_of(["The capital is Ljubljana."], ["Glavno mesto je Ljubljana."]) == ["en"]
 
 
 def test_each_text_of_a_mixture_is_decided_on_its_own() -> None:

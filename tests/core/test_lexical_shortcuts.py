@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges.lexical import rows
-from claimspan.judges.lexical.coverage import Corpus, Reference
+from claimspan.judges.lexical import conflicts, rows
+from claimspan.judges.lexical.coverage import Corpus, Reference, Support
 from claimspan.judges.lexical.readings import KeptReferences
 from claimspan.judges.lexical.wording import Wording
+from claimspan.judges.references import AnswerText
 from claimspan.judges.values import StatedValues
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, VerdictMatrix
@@ -49,7 +50,14 @@ def _look_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def always(*_: object) -> bool:
         return True
 
+    def never(*_: object) -> bool:
+        return False
+
     monkeypatch.setattr(rows, "may_conflict", always)
+    monkeypatch.setattr(conflicts, "may_be_copied", always)
+    monkeypatch.setattr(conflicts, "may_be_turned", always)
+    monkeypatch.setattr("claimspan.judges.lexical.negation_conflicts._FEW", -1)
+    monkeypatch.setattr(Support, "quotes", never)
     monkeypatch.setattr(StatedValues, "may_share", always)
 
 
@@ -106,7 +114,7 @@ def test_the_words_of_a_reference_are_not_known_by_its_tokens_where_these_are_ot
 
 async def test_the_references_read_last_are_kept_within_a_bound_of_memory() -> None:
     texts = [f"Chunk {number}. {'It is long. ' * 80}" for number in range(30)]
-    kept = KeptReferences(most_bytes=10 * 100 * len(texts[0]))
+    kept = KeptReferences(most_bytes=10 * 56 * len(texts[0]))
     first = await kept.read(texts[0], "en")
     for text in texts[1:9]:
         await kept.read(text, "en")
@@ -121,6 +129,15 @@ async def test_a_reference_larger_than_the_bound_drops_no_other() -> None:
     first = await kept.read("It is short.", "en")
     await kept.read("It is long. " * 1_000, "en")
     assert await kept.read("It is short.", "en") is first
+
+
+async def test_an_answer_is_read_but_not_kept_since_answers_do_not_repeat() -> None:
+    kept = KeptReferences()
+    passage, answer = "Ana built the ship.", AnswerText("Ben built the ship.")
+    first = await kept.read(passage, "en"), await kept.read(answer, "en")
+    again = await kept.read(passage, "en"), await kept.read(answer, "en")
+    assert again[0] is first[0]
+    assert again[1] is not first[1]
 
 
 async def test_the_same_text_in_another_language_is_read_again() -> None:

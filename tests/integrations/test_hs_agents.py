@@ -2,7 +2,7 @@
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -103,5 +103,39 @@ def test_what_a_tool_returns_as_text_is_what_its_agent_read(
     pipeline = ASYNC_PIPELINE()
     pipeline.add_component("agent", agent(TEXT_TOOL))
     run_in(way, pipeline, {"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
+
+    judged(monitor.only_record(), FACTS[:1])
+
+
+@component
+class CallsBoth:
+    """A chat model that calls two tools at once, and then answers."""
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
+        if any(message.tool_call_results for message in messages):
+            return {"replies": [ChatMessage.from_assistant(HIGH)]}
+        idle = ToolCall(tool_name="idle", arguments={"query": "I should look for the tower."})
+        found = ToolCall(tool_name="look_up", arguments={"query": "tower"})
+        return {"replies": [ChatMessage.from_assistant("Let me see.", tool_calls=[idle, found])]}
+
+
+def reflect(query: str) -> str:
+    return f"Reflection recorded: {query}"
+
+
+def fail(query: str) -> str:
+    raise ConnectionError("the index is away")
+
+
+@pytest.mark.parametrize("idle", [reflect, fail])
+def test_errors_of_tools_and_what_they_repeat_are_no_evidence(
+    monitor: InMemoryMonitor, idle: Callable[[str], str]
+) -> None:
+    generator: Any = CallsBoth()
+    tools = [Tool("idle", "Does nothing", PARAMETERS, idle), TEXT_TOOL]
+    pipeline = Pipeline()
+    pipeline.add_component("agent", Agent(chat_generator=generator, tools=tools))
+    pipeline.run({"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
 
     judged(monitor.only_record(), FACTS[:1])

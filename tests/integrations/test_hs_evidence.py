@@ -16,12 +16,13 @@ import claimspan_haystack
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
-from captured import attached, judged
+from captured import attached, judged, texts
 from hs_pipelines import ASYNC_PIPELINE
 from hs_scripts import (
     DOCUMENTS,
     Says,
     Shelf,
+    adapter,
     asking,
     chat_prompt,
     every_way,
@@ -84,6 +85,46 @@ def test_documents_that_a_fallback_replaces_do_not_count(
     run_in(way, corrective(), asking() | {"router": {"query": TOWER}})
 
     judged(monitor.only_record(), [str(WEB.content)])
+
+
+def two_branches() -> Pipeline:
+    """Two models answer by a retriever of their own, and a component joins what they say."""
+    pipeline = ASYNC_PIPELINE()
+    for number in (0, 1):
+        pipeline.add_component(f"shelf{number}", Shelf(facts(number)))
+        pipeline.add_component(f"prompt{number}", chat_prompt())
+        pipeline.add_component(f"llm{number}", Says(FACTS[number]))
+        pipeline.connect(f"shelf{number}.documents", f"prompt{number}.documents")
+        pipeline.connect(f"prompt{number}.prompt", f"llm{number}.messages")
+    join = adapter("{{ one[0].text }} {{ other[0].text }}")
+    pipeline.add_component("join", join)
+    pipeline.connect("llm0.replies", "join.one")
+    pipeline.connect("llm1.replies", "join.other")
+    return pipeline
+
+
+def test_documents_that_two_models_quote_were_read_by_both(monitor: InMemoryMonitor) -> None:
+    questions = {f"prompt{n}": {"question": TOWER} for n in (0, 1)}
+    two_branches().run(questions | {f"shelf{n}": {"query": TOWER} for n in (0, 1)})
+
+    found = monitor.only_record()
+    assert sorted(texts(found)) == sorted(FACTS[:2])
+    assert found.record.response == " ".join(FACTS[:2])
+
+
+def test_a_document_in_other_letters_was_read_where_the_answer_quotes_it(
+    monitor: InMemoryMonitor,
+) -> None:
+    template = "{% for each in documents %}{{ each.content | upper }}\n{% endfor %}{{ question }}"
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", Shelf(facts(0, 1)))
+    pipeline.add_component("prompt", chat_prompt(template))
+    pipeline.add_component("llm", Says(FACTS[0]))
+    pipeline.connect("shelf.documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), FACTS[:2], FACTS[0])
 
 
 def test_a_window_around_a_sentence_is_what_was_read(monitor: InMemoryMonitor) -> None:
@@ -224,11 +265,11 @@ def test_what_a_component_made_of_documents_is_the_chunk_and_not_the_documents(
 
 
 def test_a_window_of_text_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor) -> None:
-    texts = ("Paris has a tower. ", f"{FACTS[0]} ", "It was painted again last year. ")
+    sentences = ("Paris has a tower. ", f"{FACTS[0]} ", "It was painted again last year. ")
     store = InMemoryDocumentStore()
     split = [
         Document(content=text, meta={"source_id": "s", "split_id": i, "split_idx_start": 100 * i})
-        for i, text in enumerate(texts)
+        for i, text in enumerate(sentences)
     ]
     store.write_documents(split)
     pipeline = Pipeline()
@@ -242,4 +283,4 @@ def test_a_window_of_text_takes_the_place_of_the_sentence_in_it(monitor: InMemor
     pipeline.connect("prompt.prompt", "llm.messages")
     run_in("run", pipeline, asking())
 
-    judged(monitor.only_record(), ["".join(texts)])
+    judged(monitor.only_record(), ["".join(sentences)])

@@ -2,19 +2,22 @@
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from haystack import Pipeline
+from haystack.dataclasses import GeneratedAnswer
 from pydantic import BaseModel
 
 import claimspan_haystack
 from claimspan_tracing.testing import InMemoryMonitor
+from structured_shapes import every_grade, every_shape
 
-from buildings import FACTS, HIGH
-from captured import attached, judged
-from hs_scripts import adapter, asking, first_reply, plain_rag
+from buildings import FACTS, TOWER
+from captured import attached, judged, read
+from hs_scripts import Says, adapter, asking, chat_prompt, facts, first_reply, plain_rag
 
 
 @pytest.fixture
@@ -28,6 +31,21 @@ class Height(BaseModel):
     metres: int
 
 
+@dataclass
+class Reasoned:
+    thought: str
+    answer: Height
+
+
+def as_dataclass(replies: Any) -> Reasoned:
+    return Reasoned("The plaque says so.", as_model(replies))
+
+
+def as_answers(replies: Any) -> dict[str, Any]:
+    answer = GeneratedAnswer(first_reply(replies), "", facts())
+    return {"result": [answer], "model": "script"}
+
+
 def as_model(replies: Any) -> Height:
     return Height(answer=first_reply(replies), metres=330)
 
@@ -36,11 +54,13 @@ def as_dict(replies: Any) -> dict[str, Any]:
     return {"metres": 330, "answer": first_reply(replies)}
 
 
-def test_an_answer_that_is_json_is_read_as_its_text(monitor: InMemoryMonitor) -> None:
-    reply = json.dumps({"metres": 330, "answer": HIGH})
+@every_shape
+def test_an_answer_that_is_json_is_read_as_its_text(
+    monitor: InMemoryMonitor, reply: str, answer: str
+) -> None:
     plain_rag(reply).run(asking())
 
-    judged(monitor.only_record(), FACTS)
+    judged(monitor.only_record(), FACTS, answer)
 
 
 def test_an_answer_without_a_known_field_is_all_of_its_texts(monitor: InMemoryMonitor) -> None:
@@ -51,15 +71,47 @@ def test_an_answer_without_a_known_field_is_all_of_its_texts(monitor: InMemoryMo
 
 @pytest.mark.parametrize(
     ("template", "kind"),
-    [("{{ replies | as_dict }}", dict), ("{{ replies | as_model }}", Height)],
+    [
+        ("{{ replies | as_dict }}", dict),
+        ("{{ replies | as_model }}", Height),
+        ("{{ replies | as_dataclass }}", Reasoned),
+        ("{{ replies | as_answers }}", dict),
+    ],
 )
 def test_a_structured_output_is_read_as_its_text(
     monitor: InMemoryMonitor, template: str, kind: type
 ) -> None:
     pipeline = plain_rag()
-    made = adapter(template, kind, as_dict=as_dict, as_model=as_model)
+    ways = (as_dict, as_model, as_dataclass, as_answers)
+    made = adapter(template, kind, **{way.__name__: way for way in ways})
     pipeline.add_component("adapter", made)
     pipeline.connect("llm.replies", "adapter.replies")
     pipeline.run(asking())
 
     judged(monitor.only_record(), FACTS)
+
+
+@pytest.mark.parametrize("reply", ['{"answer": "", "sources": []}', '{"answer": null}'])
+def test_a_structure_that_says_nothing_is_no_answer(monitor: InMemoryMonitor, reply: str) -> None:
+    plain_rag(reply).run(asking())
+
+    assert read(monitor.only_record())[1:] == ("", FACTS, "no_answer")
+
+
+@every_grade
+def test_a_grader_that_is_called_by_itself_answers_nothing(
+    monitor: InMemoryMonitor, grade: str
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("prompt", chat_prompt())
+    pipeline.add_component("llm", Says(grade))
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"prompt": {"documents": facts(), "question": TOWER}})
+
+    assert monitor.only_record().status == "no_answer"
+
+
+def test_a_number_from_documents_is_no_grade(monitor: InMemoryMonitor) -> None:
+    plain_rag('{"score": 3}').run(asking())
+
+    judged(monitor.only_record(), FACTS, '{"score": 3}')

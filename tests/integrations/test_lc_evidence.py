@@ -3,6 +3,7 @@
 # pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 # The frameworks leave some of their generics open.
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelRequest, dynamic_prompt
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
@@ -60,6 +61,60 @@ def test_the_plain_text_of_a_tool_is_a_chunk_and_says_so(monitor: InMemoryMonito
     assert record.outcome.status == "evaluated"
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["Die Brücke über die Größ ist 412 m lang.", 'Der See heißt "Tinn";\ner ist 83 m tief.'],
+        ["卓万大桥全长四百一十二米，连接东岸与西岸。", "卡彭湖深八十三米。\n湖水流入丁河。😀"],
+    ],
+)
+def test_letters_that_json_writes_as_numbers_hide_no_document(
+    monitor: InMemoryMonitor, found: list[str]
+) -> None:
+    shelf = Shelf(documents=documents(*found))
+
+    @tool
+    def search(query: str) -> str:
+        """Search the articles."""
+        return json.dumps([{"content": each.page_content} for each in shelf.invoke(query)])
+
+    agent: Any = create_agent(Script(lines=[calls("search", query="tower"), HIGH]), [search])
+    agent.invoke({"messages": [HumanMessage(TOWER)]}, config(monitor))
+
+    assert texts(monitor.only_record()) == found
+
+
+@pytest.mark.parametrize("label", ["", "Reflection recorded: "])
+def test_what_a_model_has_told_a_tool_is_no_evidence(monitor: InMemoryMonitor, label: str) -> None:
+    @tool
+    def think(thought: str) -> str:
+        """Write a thought down."""
+        return label + thought
+
+    lines = [
+        calls("think", thought=f"{HIGH} I should check it."),
+        calls("retrieve", query="tower"),
+        HIGH,
+    ]
+    agent: Any = create_agent(Script(lines=lines), [think, retrieve])
+    agent.invoke({"messages": [HumanMessage(TOWER)]}, config(monitor))
+
+    assert texts(monitor.only_record()) == FACTS[:2]
+
+
+def test_a_result_that_begins_with_what_was_asked_is_evidence(monitor: InMemoryMonitor) -> None:
+    @tool
+    def search(query: str) -> str:
+        """Search the web."""
+        return f"{query}: {FACTS[0]}"
+
+    lines = [calls("search", query="the tower of iron in Paris"), HIGH]
+    agent: Any = create_agent(Script(lines=lines), [search])
+    agent.invoke({"messages": [HumanMessage(TOWER)]}, config(monitor))
+
+    assert texts(monitor.only_record()) == [f"the tower of iron in Paris: {FACTS[0]}"]
+
+
 def test_a_context_that_was_put_in_by_hand_is_the_chunk(monitor: InMemoryMonitor) -> None:
     chain = PROMPT | Script(lines=[HIGH]) | StrOutputParser()
     chain.invoke({"context": FACTS[0], "question": TOWER}, config(monitor))
@@ -67,6 +122,36 @@ def test_a_context_that_was_put_in_by_hand_is_the_chunk(monitor: InMemoryMonitor
     (record,) = monitor.records(20)
     assert asked(record) == (TOWER, HIGH)
     assert texts(record) == FACTS[:1]
+
+
+@every_way
+@pytest.mark.parametrize(
+    "template",
+    [
+        "Answer by this text:\n```\n{text}\n```\n\n{question}",
+        "Text: {text}\n\nQuestion: {question}",
+        "### Text\n{text}\n\n### Question\n{question}",
+    ],
+)
+def test_a_text_that_is_set_apart_in_the_prompt_is_the_chunk(
+    way: Way, template: str, monitor: InMemoryMonitor
+) -> None:
+    prompt = ChatPromptTemplate.from_messages([("system", "Be brief."), ("human", template)])
+    chain = prompt | Script(lines=[HIGH]) | StrOutputParser()
+    way(chain, {"text": FACTS[0], "question": TOWER}, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert asked(record) == (TOWER, HIGH)
+    assert texts(record) == FACTS[:1]
+    assert record.outcome.status == "evaluated"
+
+
+def test_a_text_that_the_user_has_shown_before_is_no_chunk(monitor: InMemoryMonitor) -> None:
+    before = HumanMessage(f"Shorten this text:\n```\n{FACTS[0]}\n```")
+    talk = [before, AIMessage("A tower of 330 metres."), HumanMessage(TOWER)]
+    Script(lines=[HIGH]).invoke(talk, config(monitor))
+
+    assert monitor.only_record().status == "no_context"
 
 
 def test_a_search_beside_the_retriever_was_read_as_well(monitor: InMemoryMonitor) -> None:

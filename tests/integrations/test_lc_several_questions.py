@@ -170,3 +170,92 @@ def test_drafts_that_a_model_goes_on_from_are_no_second_answer(monitor: InMemory
     (record,) = monitor.records(20)
     assert read(record)[:2] == (TOWER, HIGH)
     assert record.status == "evaluated"
+
+
+# --- a function that returns the last answer alone ------------------------------------------------
+
+
+def last_of(way: Way) -> Any:
+    @chain
+    def ask(questions: list[str]) -> str:
+        return way(Script(rules=BOTH), questions)[-1]
+
+    return ask
+
+
+def last_of_a_state(way: Way) -> Any:
+    @chain
+    def ask(given: dict[str, list[str]]) -> dict[str, str]:
+        return {"answer": way(Script(rules=BOTH), given["questions"])[-1]}
+
+    return ask
+
+
+def last_of_chains(_: Way) -> Any:
+    @chain
+    def ask(questions: list[str]) -> str:
+        return [str(rag().invoke(each)) for each in questions][-1]
+
+    return ask
+
+
+def last_of_lines(way: Way) -> Any:
+    @chain
+    def ask(text: str) -> str:
+        return way(Script(rules=BOTH), text.split("\n"))[-1]
+
+    return ask
+
+
+def last_turn(_: Way) -> Any:
+    """The model reads the questions and answers before as well."""
+
+    @chain
+    def ask(questions: list[str]) -> str:
+        model, talk = Script(lines=[HIGH, OPENED]), list[Any]()
+        for number, question in enumerate(questions):
+            talk.append(HumanMessage(prompt_for(question, number)))
+            talk.append(model.invoke(talk))
+        return str(talk[-1].content)
+
+    return ask
+
+
+LAST: list[tuple[Callable[[Way], Any], Any, list[str]]] = [
+    (last_of, [TOWER, BRIDGE], FACTS[1:2]),
+    (last_of_a_state, {"questions": [TOWER, BRIDGE]}, FACTS[1:2]),
+    (last_of_chains, [TOWER, BRIDGE], FACTS[:2]),
+    (last_of_lines, f"{TOWER}\n{BRIDGE}", FACTS[1:2]),
+    (last_turn, [TOWER, BRIDGE], FACTS[:2]),
+]
+
+
+@pytest.mark.parametrize(("shape", "given", "chunks"), LAST)
+def test_the_last_answer_alone_is_to_the_last_question(
+    monitor: InMemoryMonitor, shape: Callable[[Way], Any], given: object, chunks: list[str]
+) -> None:
+    shape(one_by_one).invoke(given, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record) == (BRIDGE, OPENED, chunks, "evaluated")
+
+
+def test_the_last_answer_of_questions_that_are_asked_at_once(monitor: InMemoryMonitor) -> None:
+    last_of(at_once).invoke([TOWER, BRIDGE], config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record) == (BRIDGE, OPENED, FACTS[1:2], "evaluated")
+
+
+def test_the_parts_of_a_question_do_not_take_its_place(monitor: InMemoryMonitor) -> None:
+    whole = "How high is the tower, and how old is the bridge?"
+
+    @chain
+    def ask(given: dict[str, Any]) -> str:
+        said = one_by_one(Script(rules=BOTH), given["parts"])
+        return str(Script(lines=[HIGH]).invoke(f"{said}\nQ: {given['question']}").content)
+
+    ask.invoke({"question": whole, "parts": [TOWER, BRIDGE]}, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert record.record.query == whole

@@ -6,6 +6,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from claimspan_tracing.testing import InMemoryMonitor
+from structured_shapes import every_grade, every_shape
 
 from buildings import FACTS, HIGH, TOWER
-from captured import texts
+from captured import read, texts
 from lc_buildings import PROMPT, asked, config, documents, joined, rag
 from lc_pipelines import Script, Shelf, calls
 
@@ -35,6 +37,12 @@ class Height(BaseModel):
     answer: str
     metres: int
     sources: list[str] = []
+
+
+@dataclass
+class Reasoned:
+    thought: str
+    answer: Height
 
 
 class Parts(BaseModel):
@@ -146,6 +154,37 @@ def test_a_grader_that_is_called_by_itself_answers_nothing(
     model = Script(lines=[json.dumps(grade)])
     given = {"question": TOWER, "context": FACTS[0]}
     (PROMPT | model | JsonOutputParser()).invoke(given, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert record.status == "no_answer"
+
+
+@every_shape
+def test_an_answer_that_is_json_is_read_as_its_text(
+    monitor: InMemoryMonitor, reply: str, answer: str
+) -> None:
+    rag(Script(lines=[reply])).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record) == (TOWER, answer, FACTS[:2], "evaluated")
+
+
+def test_the_answer_within_an_object_of_the_users_own_is_read(monitor: InMemoryMonitor) -> None:
+    def reason(text: str) -> Reasoned:
+        return Reasoned("The plaque says so.", Height(answer=text, metres=330, sources=["d0"]))
+
+    (rag() | reason).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert read(record) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+@every_grade
+def test_a_grader_whose_reply_is_not_parsed_answers_nothing(
+    monitor: InMemoryMonitor, grade: str
+) -> None:
+    given = {"question": TOWER, "context": FACTS[0]}
+    (PROMPT | Script(lines=[grade])).invoke(given, config(monitor))
 
     (record,) = monitor.records(20)
     assert record.status == "no_answer"

@@ -119,8 +119,11 @@ async def run_workflow(workflow: Workflow, **given: Any) -> object:
     return await workflow.run(**given)
 
 
-def test_accumulated_answers_rest_on_all_that_each_of_them_read(monitor: InMemoryMonitor) -> None:
-    model = Script(rules={FACTS[0]: HIGH, FACTS[2]: OPENED})
+@pytest.mark.parametrize("first", [HIGH, f"{HIGH} No other document says that it was measured."])
+def test_accumulated_answers_rest_on_all_that_each_of_them_read(
+    monitor: InMemoryMonitor, first: str
+) -> None:
+    model = Script(rules={FACTS[0]: first, FACTS[2]: OPENED})
 
     engine_of(Shelf(facts(0, 2)), model, mode=ResponseMode.ACCUMULATE).query(TOWER)
 
@@ -341,6 +344,25 @@ async def test_an_agent_is_judged_on_what_its_tools_returned(
     await ask_agent([tool(kind)], TOWER, HIGH, in_workflow=in_workflow)
 
     assert seen(monitor) == (TOWER, HIGH, chunks, "evaluated")
+
+
+def reflect(input: str) -> str:
+    return f"Reflection recorded: {input}"
+
+
+def fail(input: str) -> str:
+    raise ConnectionError(f"{input} has no connection to its index at the moment")
+
+
+@agents_look_around
+@pytest.mark.parametrize("idle", [reflect, fail])
+async def test_errors_of_tools_and_what_they_repeat_are_no_evidence(
+    monitor: InMemoryMonitor, idle: Callable[[str], str]
+) -> None:
+    other = FunctionTool.from_defaults(idle, name="look_for_the_tower_first", description="other")
+    await ask_agent([other, tool("text")], TOWER, HIGH)
+
+    assert seen(monitor) == (TOWER, HIGH, [NEWS], "evaluated")
 
 
 @agents_look_around

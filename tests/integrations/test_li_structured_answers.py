@@ -4,26 +4,42 @@
 # LlamaIndex leaves some of its generics and decorators open.
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import RetrieverTool
+from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel
 
 from claimspan_tracing.testing import InMemoryMonitor
+from structured_shapes import every_grade, every_shape
 
 from buildings import FACTS, HIGH, TOWER
 from li_agents import agents_look_around, ask_agent
-from li_buildings import facts, monitored, seen
+from li_buildings import facts, monitored, rag, seen
 from li_pipelines import Script, Shelf
+
+span = get_dispatcher("app_of_test_li_structured_answers").span
 
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
     with monitored() as made:
         yield made
+
+
+@dataclass
+class Height:
+    answer: str
+    sources: list[str]
+
+
+class Graded(BaseModel):
+    binary_score: str
+    reason: str
 
 
 class Reasoned(BaseModel):
@@ -79,3 +95,46 @@ async def test_a_structured_answer_of_an_agent_is_read_as_its_texts(
     await ask_agent([tool], TOWER, HIGH, structure=structure)
 
     assert seen(monitor) == (TOWER, "It is 330 metres.", FACTS[:1], "evaluated")
+
+
+@every_shape
+def test_an_answer_that_is_json_is_read_as_its_text(
+    monitor: InMemoryMonitor, reply: str, answer: str
+) -> None:
+    rag(reply, 0, 1).query(TOWER)
+
+    assert seen(monitor) == (TOWER, answer, FACTS[:2], "evaluated")
+
+
+def test_an_object_of_the_users_own_is_read_by_its_field_of_that_name(
+    monitor: InMemoryMonitor,
+) -> None:
+    @span
+    def answer(question: str) -> Height:
+        return Height("It is high: " + str(rag(HIGH, 0).query(question)), ["fact-0"])
+
+    answer(TOWER)
+
+    assert seen(monitor) == (TOWER, "It is high: " + HIGH, FACTS[:1], "evaluated")
+
+
+@every_grade
+def test_a_grader_that_is_called_by_itself_answers_nothing(
+    monitor: InMemoryMonitor, grade: str
+) -> None:
+    Script(said=grade).complete(f"Does this answer it?\n{FACTS[0]}\n{TOWER}")
+
+    assert monitor.only_record().status == "no_answer"
+
+
+def test_a_structured_grade_answers_nothing(monitor: InMemoryMonitor) -> None:
+    model = Script(said='{"binary_score": "yes", "reason": "It is in there."}')
+    model.as_structured_llm(Graded).complete(f"Does this answer it?\n{FACTS[0]}\n{TOWER}")
+
+    assert monitor.only_record().status == "no_answer"
+
+
+def test_a_number_from_documents_is_no_grade(monitor: InMemoryMonitor) -> None:
+    rag('{"score": 3}', 0).query(TOWER)
+
+    assert seen(monitor) == (TOWER, '{"score": 3}', FACTS[:1], "evaluated")

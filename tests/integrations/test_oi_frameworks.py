@@ -11,7 +11,7 @@ from typing import Any, List  # noqa: UP035 - OpenInference knows a generator by
 
 import pytest
 from haystack import Document, Pipeline, component
-from haystack.components.builders import PromptBuilder
+from haystack.components.builders import AnswerBuilder, PromptBuilder
 from haystack.components.retrievers.in_memory import (
     InMemoryBM25Retriever,
     InMemoryEmbeddingRetriever,
@@ -149,6 +149,20 @@ def test_the_query_of_haystack_is_the_plain_question_and_its_ground_truth_is_fou
     assert sorted(texts(record)) == sorted(FACTS)
     assert record.job.context_source == "prompt"
     assert monitor.stats.with_ground_truth == 1
+
+
+def test_an_answer_of_haystack_is_its_text_and_not_that_of_the_messages_behind_it(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline = chat_pipeline()
+    pipeline.add_component("answers", AnswerBuilder())
+    pipeline.connect("llm.replies", "answers.replies")
+    pipeline.connect("retriever.documents", "answers.documents")
+    pipeline.run({**INPUT, "answers": {"query": QUESTION}})
+
+    record = monitor.only_record()
+    assert record.record.response == answer_to(QUESTION)
+    assert sorted(texts(record)) == sorted(FACTS)
 
 
 def test_of_haystacks_documents_those_count_that_a_ranker_and_the_prompt_let_through(

@@ -12,17 +12,20 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.output_parsers import JsonOutputParser
+from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
+from langchain_core.output_parsers.openai_tools import JsonOutputToolsParser
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from pydantic import BaseModel
 
 import claimspan_openinference
 from claimspan_tracing.testing import InMemoryMonitor
+from structured_shapes import every_grade, every_shape
 
 from buildings import FACTS, HIGH, TOWER
 from captured import read
-from lc_buildings import PROMPT, documents, joined, retrieve
+from lc_buildings import PROMPT, documents, joined, rag, retrieve
 from lc_pipelines import Script, Shelf, calls
 
 pytestmark = [
@@ -47,12 +50,16 @@ class Height(BaseModel):
     metres: int
 
 
-def chain(fields: dict[str, Any]) -> Any:
+def asking() -> Any:
     inputs = {
         "context": Shelf(documents=documents(*FACTS[:2])) | joined,
         "question": RunnablePassthrough[str](),
     }
-    return inputs | PROMPT | Script(lines=[json.dumps(fields)]) | JsonOutputParser()
+    return inputs | PROMPT
+
+
+def chain(fields: dict[str, Any]) -> Any:
+    return asking() | Script(lines=[json.dumps(fields)]) | JsonOutputParser()
 
 
 @pytest.mark.parametrize(
@@ -89,3 +96,38 @@ def test_the_structured_response_of_an_agent_is_its_answer(monitor: InMemoryMoni
     record = monitor.only_record()
     assert read(record)[:2] == (TOWER, HIGH)
     assert record.status == "evaluated"
+
+
+@every_shape
+def test_an_answer_that_is_json_is_read_as_its_text(
+    monitor: InMemoryMonitor, reply: str, answer: str
+) -> None:
+    rag(Script(lines=[reply])).invoke(TOWER)
+
+    assert read(monitor.only_record()) == (TOWER, answer, FACTS[:2], "evaluated")
+
+
+def test_the_fields_that_a_tool_was_called_with_are_the_answer(monitor: InMemoryMonitor) -> None:
+    model = Script(lines=[calls("Height", answer=HIGH, metres=330)])
+    (asking() | model | JsonOutputToolsParser()).invoke(TOWER)
+
+    assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+@every_grade
+@pytest.mark.parametrize("parser", [StrOutputParser(), JsonOutputParser()], ids=["text", "fields"])
+def test_a_grader_that_is_called_by_itself_answers_nothing(
+    monitor: InMemoryMonitor, grade: str, parser: Any
+) -> None:
+    asked = "Is it in the documents?\nDocuments: {found}\nQuestion: {question}"
+    prompt = ChatPromptTemplate.from_messages([("human", asked)])
+    given = RunnablePassthrough.assign(found=lambda _: FACTS[0])  # pyright: ignore[reportUnknownLambdaType] - open in LangChain
+    (given | prompt | Script(lines=[grade]) | parser).invoke({"question": TOWER})
+
+    assert monitor.records() == []
+
+
+def test_a_number_from_documents_is_no_grade(monitor: InMemoryMonitor) -> None:
+    rag(Script(lines=['{"score": 3}'])).invoke(TOWER)
+
+    assert read(monitor.only_record()) == (TOWER, '{"score": 3}', FACTS[:2], "evaluated")

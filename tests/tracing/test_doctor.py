@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -99,6 +100,30 @@ def test_a_provider_without_an_exporter_is_told_with_the_way_out() -> None:
 
     assert found.state == "failed"
     assert "BatchSpanProcessor" in found.remedy
+
+
+def test_an_exporter_that_is_not_installed_is_a_failure_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    diagnosis = checked(Monitor())
+
+    assert of(diagnosis, "provider").state == "failed"
+    assert "pip install 'claimspan[otlp]'" in of(diagnosis, "provider").remedy
+    assert "export" not in [each.check for each in diagnosis]  # nothing can be sent
+    assert "Set OTEL_EXPORTER_OTLP_ENDPOINT" not in caplog.text  # it is set
+
+
+def test_the_clock_is_compared_where_no_package_brings_httpx(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with receiver() as received:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", received.url.removesuffix("/v1/traces"))
+        found = of(checked(Monitor()), "clock")
+
+    assert found.state == "ok"
 
 
 def test_a_sampler_that_drops_the_trace_is_a_warning() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from claimspan.errors import ConfigError
 from claimspan_haystack import instrument as instrument_haystack
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import shared
+from claimspan_tracing import observe, shared
 from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor
 from claimspan_tracing.shared import MAX_MONITORS
 
@@ -26,6 +28,14 @@ def provider() -> TracerProvider:
     made = TracerProvider()
     made.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
     return made
+
+
+def observed(monitor: Monitor) -> object:
+    @observe(monitor=monitor)
+    def answer(question: str) -> str:
+        return question
+
+    return answer
 
 
 def test_a_handler_for_every_request_costs_no_thread_and_no_file() -> None:
@@ -75,6 +85,15 @@ def test_integrations_share_a_monitor_as_well() -> None:
 )
 def test_other_options_mean_another_monitor(one: MonitorOptions, other: MonitorOptions) -> None:
     assert default_monitor(None, one) is not default_monitor(None, other)
+
+
+@pytest.mark.parametrize("wrong", [ClaimspanCallbackHandler, "local", {"sample": 0.5}])
+@pytest.mark.parametrize("entry", [ClaimspanCallbackHandler, instrument_haystack, observed])
+def test_what_is_no_monitor_is_refused_at_set_up(
+    entry: Callable[..., object], wrong: object
+) -> None:
+    with pytest.raises(ConfigError, match="give a Monitor"):
+        entry(monitor=wrong() if isinstance(wrong, type) else wrong)
 
 
 def test_equal_mappings_of_ground_truths_are_one_option() -> None:

@@ -33,12 +33,16 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.read.echoes import is_echo
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.shared import default_monitor
+from claimspan_tracing.structured.answers import ANSWER_FIELDS, structured_text, texts_in
+from claimspan_tracing.structured.fields import fields_of
+from claimspan_tracing.structured.grades import begins_with_grade, is_grade, says_grade
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
 __all__ = [
+    "ANSWER_FIELDS",
     "EXIT_TIMEOUT",
     "AttachedPipeline",
     "Backend",
@@ -79,12 +84,16 @@ __all__ = [
     "RunTree",
     "ScoredChunk",
     "ScoredRecord",
+    "begins_with_grade",
     "chain_of",
     "checked_address",
     "default_monitor",
     "exports",
+    "fields_of",
     "filled",
     "guard_of",
+    "is_echo",
+    "is_grade",
     "is_list",
     "is_mapping",
     "is_suppressed",
@@ -95,8 +104,11 @@ __all__ = [
     "processors_of",
     "request_context",
     "run_suppressed",
+    "says_grade",
     "sdk_provider",
+    "structured_text",
     "submit_ended",
+    "texts_in",
     "value_at",
     "wait_until_idle",
     "warn_of_no_exporter",

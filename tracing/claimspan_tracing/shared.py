@@ -52,9 +52,16 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
             compared by value, files by name and time of change, everything else by identity.
 
     Raises:
-        ConfigError: Both are given, or an option cannot work.
+        ConfigError: Both are given, the monitor is none, or an option cannot work.
     """
     if monitor is not None:
+        # Callers without a type checker pass a handler or the name of a judge. Without this line
+        # the first query would fail, and not the set-up.
+        if not isinstance(monitor, Monitor):  # pyright: ignore[reportUnnecessaryIsInstance] - see above
+            raise ConfigError(
+                f"monitor is a {type(monitor).__name__}: give a Monitor, such as "
+                "Monitor(sample=0.05), or its options by name"
+            )
         if options:
             given = ", ".join(sorted(options))
             raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")

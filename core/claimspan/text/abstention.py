@@ -158,7 +158,8 @@ def abstention_strength(text: str) -> float:
 
 
 # Each match of ``_DECLINES`` has one of them, letters apart that have more forms than two cases.
-_DECLINING: Final = ("not", "n't", "n’t", "unable", "mpo", "orry", "apolog")
+# "Not" is a word there, or the end of one: neither "note" nor "another" declines.
+_DECLINING: Final = re.compile(r"not(?!\w)|n['’]t|unable|mpo.{2,5}ble|orry|apolog")
 # Where a citation or markup is left out within a word, the word shows only in the sentence.
 _WITHIN_WORD: Final = re.compile(r"[`*\])】][\w'’]|[\w'’]\[")
 _MARKS: Final = re.compile(r"[`*\[\]()【】]+")
@@ -167,8 +168,7 @@ _CITED: Final = re.compile(r"[`*]+|\[[^\[\]]*\](?:\([^()]*\))?|\([^()]*\)|【[^�
 
 def _may_decline(text: str) -> bool:
     """Tells at little cost whether a sentence of a text may decline."""
-    lowered = text.lower()
-    return any(each in lowered for each in _DECLINING) or bool(_WITHIN_WORD.search(text))
+    return bool(_DECLINING.search(text.lower()) or _WITHIN_WORD.search(text))
 
 
 def _ends(text: str) -> tuple[list[str], list[str]]:

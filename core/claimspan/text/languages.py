@@ -135,7 +135,7 @@ def detect_language(text: str) -> str | None:
     return _remembered(excerpt) if len(excerpt) <= _LONGEST_REMEMBERED else _detected(excerpt)
 
 
-def languages_of(texts: Sequence[str]) -> list[str]:
+def languages_of(texts: Sequence[str], beside: Iterable[str] = ()) -> list[str]:
     """Returns the languages of texts that belong together, such as claims and chunks.
 
     A text that is too short to tell has the language of the others. Where those have several, or
@@ -143,13 +143,18 @@ def languages_of(texts: Sequence[str]) -> list[str]:
 
     Args:
         texts: The texts, in order.
+        beside: More texts that belong to them, whose own languages are not asked for; they are
+            looked at only where one of the texts is too short to tell.
 
     Returns:
-        A code for each text.
+        A code for each of ``texts``.
     """
     found = [detect_language(text) for text in texts]
-    told = {language for language in found if language}
-    if not told and (joined := detect_language("\n".join(texts))):
+    if all(found):
+        return [language for language in found if language]
+    every = [*texts, *beside]
+    told = {language for language in map(detect_language, every) if language}
+    if not told and (joined := detect_language("\n".join(every))):
         told = {joined}
     other = told.pop() if len(told) == 1 else "en"
     return [language or other for language in found]

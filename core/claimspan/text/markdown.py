@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple
 
@@ -53,11 +54,12 @@ _LINE_KINDS: Final[tuple[tuple[_BlockKind, re.Pattern[str]], ...]] = (
 _WRAPPED_LENGTH: Final = 60
 _LINE_END: Final = re.compile(r"[.!?:;。！？।؟…]['\"”’»)\]*_]*\s*$")
 
-# Code marks and citations. Underscores stay: `__init__` and `_name` are names.
-_MARKUP: Final = re.compile(r"`|\s*\[\d+(?:,\s*\d+)*\]")
+# Code marks are left out as well. Underscores stay: `__init__` and `_name` are names.
+_REFERENCE: Final = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
 # `*so*` and `**so**`, but neither `*args` nor `2 * 3 * 4`.
 _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])")
 _BLANK_BEFORE_STOP: Final = re.compile(r" (?=[.,;!?](?:\s|$))")
+_BLANKS_BEFORE_STOPS: Final = (" .", " ,", " ;", " !", " ?")
 _MAY_END: Final = re.compile(r"[^A-Za-z0-9 ,]")
 _TABLE_RULE: Final = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 # Items up to this length are fragments that need the line before the list: "Symptoms include:".
@@ -78,7 +80,21 @@ def content_sentences(text: str, language: str) -> Iterator[Sentence]:
     Yields:
         The sentences in the order of the text.
     """
-    introduction = ""
+    yield from (_remembered if len(text) <= _LONGEST_REMEMBERED else _content)(text, language)
+
+
+# Claims are extracted from an answer, and whether it abstains is asked twice; the last texts of a
+# few records are remembered for that.
+_LONGEST_REMEMBERED: Final = 2_000
+
+
+@lru_cache(maxsize=8)
+def _remembered(text: str, language: str) -> Sequence[Sentence]:
+    return tuple(_content(text, language))
+
+
+def _content(text: str, language: str) -> Iterator[Sentence]:
+    before_list = ""
     asserted = masked(text)
     for kind, start, end in _blocks(asserted):
         block = asserted[start:end]
@@ -88,9 +104,10 @@ def content_sentences(text: str, language: str) -> Iterator[Sentence]:
             yield from _table_rows(block)
         elif kind != "heading":
             found = _sentences(text, asserted, start, end, language)
-            yield from (_introduced(s, introduction) if kind == "item" else s for s in found)
+            introduction = _list_introduction(before_list) if kind == "item" else ""
+            yield from (_introduced(s, introduction) if introduction else s for s in found)
         if kind in ("heading", "prose", "quote"):
-            introduction = _list_introduction(block)
+            before_list = block
 
 
 def every_sentence(text: str, language: str) -> Iterator[str]:
@@ -198,12 +215,16 @@ def _sentences(text: str, asserted: str, start: int, end: int, language: str) ->
 def _without_markup(sentence: str) -> str:
     # Most sentences have none of the signs, and looking for a sign is fast.
     unmarked = without_citations(sentence)
-    if "`" in unmarked or "[" in unmarked:
-        unmarked = _MARKUP.sub("", unmarked)
+    if "[" in unmarked:
+        unmarked = _REFERENCE.sub("", unmarked)
+    unmarked = unmarked.replace("`", "")
     if "*" in unmarked:
         unmarked = _EMPHASIS.sub(r"\2", unmarked)
+    joined = " ".join(unmarked.split())
     # A tag that was blanked leaves a blank before the full stop.
-    return _BLANK_BEFORE_STOP.sub("", " ".join(unmarked.split())) or sentence
+    if any(map(joined.__contains__, _BLANKS_BEFORE_STOPS)):
+        joined = _BLANK_BEFORE_STOP.sub("", joined)
+    return joined or sentence
 
 
 def _list_introduction(block: str) -> str:
@@ -216,7 +237,7 @@ def _list_introduction(block: str) -> str:
 def _introduced(sentence: Sentence, introduction: str) -> Sentence:
     """Puts the introduction of its list before an item that is a fragment."""
     is_fragment = len(sentence.standalone.split()) <= _MAX_FRAGMENT_WORDS
-    if not (introduction and is_fragment):
+    if not is_fragment:
         return sentence
     return Sentence(sentence.written, f"{introduction} {sentence.standalone}")
 

@@ -45,8 +45,10 @@ class Memo(dict[str, _T]):
         """Works out a result and keeps it, unless it is large or that of a long word."""
         result = self._work_out(word)
         if len(word) <= _LONGEST and not _is_large(result):
-            if (len(self) if self._room is None else self._room.size) >= self._most:
-                (self if self._room is None else self._room).clear()
+            if self._room is not None:
+                self._room.count_one()
+            elif len(self) >= self._most:
+                self.clear()
             self[word] = result
         return result
 
@@ -68,6 +70,8 @@ class MemoByLanguage(dict[str, Memo[_T]]):
         super().__init__()
         self._work_out = work_out
         self._most = most
+        self.size = 0
+        """How many results are kept; where threads worked one out at a time, each counts."""
 
     def __missing__(self, language: str) -> Memo[_T]:
         """Makes the memo of a language."""
@@ -77,8 +81,13 @@ class MemoByLanguage(dict[str, Memo[_T]]):
         # Of two threads that make one at a time, both get the first one.
         return self.setdefault(language, made)
 
-    @property
-    def size(self) -> int:
-        """How many results are kept."""
-        # A copy: another thread may add a language.
-        return sum(map(len, tuple(self.values())))
+    def clear(self) -> None:
+        """Drops all results."""
+        super().clear()
+        self.size = 0
+
+    def count_one(self) -> None:
+        """Makes room for one more result."""
+        if self.size >= self._most:
+            self.clear()
+        self.size += 1

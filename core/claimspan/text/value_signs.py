@@ -105,6 +105,8 @@ _DIGITS: Final = re.compile(r"\d")
 _DECADE: Final = re.compile(r"0['’]?s")
 _DOTTED: Final = re.compile(r"\d[-/.](?:\d|$)")
 _COLON: Final = re.compile(r"\d:\d")
+# Marks around a word that are no sign themselves.
+_MARKS: Final = "\"'()[]{}<>.,;:!?*_"
 # Where case does not count, a pattern takes them for an i, an s or a k; folding does not.
 _UNUSUAL: Final = re.compile("[İıſ\u212a]")
 
@@ -157,21 +159,26 @@ def signs_of(text: str) -> int:
 
 
 def _worked_out(piece: str) -> int:
+    word = piece.strip(_MARKS)
+    if word.isascii() and word.isalpha():  # as most pieces are
+        return _sign_of_word(word.lower())
     if not piece.isascii() and _UNUSUAL.search(piece):
         return _EVERY
     signs = 0
     for run in _RUN.findall(piece):
-        word = run.casefold()
-        signs |= _BY_WORD.get(word, 0)
-        if word.startswith("quarter"):  # "first quarterly"
-            signs |= QUARTER
-        elif word.startswith("stopinj"):
-            signs |= SYMBOL
+        signs |= _sign_of_word(run.casefold())
     if "/" in piece:
         signs |= SLASH
     if "°" in piece or "º" in piece:
         signs |= SYMBOL
     return signs | _signs_of_digits(piece) if _DIGITS.search(piece) else signs
+
+
+def _sign_of_word(word: str) -> int:
+    signs = _BY_WORD.get(word, 0)
+    if word.startswith("quarter"):  # "first quarterly"
+        return signs | QUARTER
+    return signs | SYMBOL if word.startswith("stopinj") else signs
 
 
 def _signs_of_digits(piece: str) -> int:

@@ -14,7 +14,7 @@ from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.request import request_context
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.capture.table import MAX_TREE_RUNS, RunTable
-from claimspan_tracing.capture.weight import weigh_all
+from claimspan_tracing.capture.weight import add_weight, weigh_tree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.suppression import is_suppressed
 
@@ -26,8 +26,12 @@ RUN_BYTES: Final = 512
 TREE_BYTES: Final = 4 * 1024
 """What a record keeps beside its texts and runs, as measured: root span, context, job."""
 
-MAX_UNWEIGHED: Final = 16
-"""Values of a tree that are weighed together: one by one, half of the time goes into the calls."""
+MAX_UNWEIGHED: Final = 64
+"""Values of a tree that are noted before it is weighed, while it runs. One with fewer is weighed
+after it has ended, and by the worker where the queue has room: most are never evaluated."""
+
+LONG_TEXT: Final = 64 * 1024
+"""A tree with such a text is weighed at once: a few may be more than it may keep."""
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
 
@@ -128,7 +132,7 @@ class Capture:
                 run.reader = self._reader
             # The table is bounded: a new root may push out the oldest, which ends as abandoned.
             for lost in table.add(run):
-                self._submit(host, lost)
+                host.submit(lost)
             self._weigh(tree, kept if parent else (kept, metadata))
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             host.guard.swallow(error)
@@ -295,34 +299,17 @@ class Capture:
         if value is None:
             return
         if tree.reader is not self._reader:  # a framework within another one
-            self._weigh_all(tree, [value], self._reader)
+            add_weight(tree, [value], self._reader, self.guard)
             return
         tree.unweighed.append(value)
-        if len(tree.unweighed) >= MAX_UNWEIGHED:
-            self._weigh_rest(tree)
-
-    def _weigh_rest(self, tree: RunTree) -> None:
-        values, tree.unweighed = tree.unweighed, []
-        # A copy: two threads that come here at once may get the same list, and weighing empties it.
-        self._weigh_all(tree, [*values], tree.reader)
-
-    def _weigh_all(self, tree: RunTree, values: list[object], reader: Reader) -> None:
-        try:
-            tree.size += weigh_all(values, reader, tree.weighed)
-        except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
-            self.guard.swallow(error)
-        if tree.size > tree.max_bytes:
-            # The queue will refuse the tree: until its root ends, its texts can go already.
-            tree.let_go()
-
-    def _submit(self, host: CaptureHost, tree: RunTree) -> None:
-        self._weigh_rest(tree)
-        host.submit(tree)
+        is_long = type(value) is str and len(value) >= LONG_TEXT
+        if is_long or len(tree.unweighed) >= MAX_UNWEIGHED:
+            weigh_tree(tree, self.guard)
 
     def _close(self, host: CaptureHost, tree: RunTree) -> None:
         # ``close`` is True for one caller alone: two threads may end the same answer.
         if host.table.close(tree):
-            self._submit(host, tree)
+            host.submit(tree)
 
 
 def _record_around(table: RunTable, parent_id: Hashable | None) -> Run | None:

@@ -1,4 +1,4 @@
-"""How many bytes the inputs and outputs of runs keep alive, measured on the caller's thread."""
+"""How many bytes the inputs and outputs of runs keep alive."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from itertools import islice
 from typing import Final
 
 from claimspan_tracing.capture.reader import Reader
+from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.guard import Guard
 
-__all__ = ["MAX_ITEMS", "weigh", "weigh_all"]
+__all__ = ["MAX_ITEMS", "add_weight", "weigh", "weigh_all", "weigh_tree"]
 
 MAX_ITEMS: Final = 256
 """Items of one value that are looked at; the others count as much on the average."""
@@ -25,6 +27,30 @@ Container = dict[object, object] | list[object] | tuple[object, ...]
 # Not ``dict | list | tuple`` in the loop, which makes a new object each time.
 _CONTAINERS: Final = (dict, list, tuple)
 _SMALL: Final = frozenset({type(None), bool, int, float})
+
+
+def weigh_tree(tree: RunTree, guard: Guard) -> None:
+    """Add to the size of a tree what its runs have noted since it was last weighed."""
+    values, tree.unweighed = tree.unweighed, []
+    # A copy: two threads that come here at once may get the same list, and weighing empties it.
+    add_weight(tree, [*values], tree.reader, guard)
+
+
+def add_weight(tree: RunTree, values: list[object], reader: Reader, guard: Guard) -> None:
+    """Add to the size of a tree what some values keep alive; does not raise.
+
+    Args:
+        tree: Lets go of its texts where it grows beyond its bound: the queue will refuse it.
+        values: Inputs and outputs of its runs; emptied.
+        reader: Knows the framework's objects.
+        guard: Counts what fails.
+    """
+    try:
+        tree.size += weigh_all(values, reader, tree.weighed)
+    except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
+        guard.swallow(error)
+    if tree.size > tree.max_bytes:
+        tree.let_go()
 
 
 def weigh(value: object, reader: Reader, seen: set[int]) -> int:

@@ -24,6 +24,11 @@ PRESSED_SHARE: Final = 4
 """Trees that were not read yet press where they take one in so many of the places that are left.
 The worker, which otherwise waits to read many together, then begins at once."""
 
+WEIGHED_SHARE: Final = 16
+"""One tree in so many is weighed before it gets a place, as long as a quarter of the bytes is not
+taken; the others count as much. Weighing takes a quarter of what a query costs on the caller's
+thread, and of most records nothing stays in the queue, since they are not evaluated."""
+
 FEW_PLACES: Final = 10
 """With fewer places one record is more than a tenth, so nothing lies between nearly full and full:
 such a queue is never called full, and refuses what does not fit."""
@@ -59,6 +64,8 @@ class RecordQueue:
         # What each record was accepted with: a thread of the application may still add to its tree.
         self._sizes: dict[JobKey, int] = {}
         self._bytes = 0
+        # The tree that was weighed last, and the number of those that came after it.
+        self._usual, self._since_weighed = 0, WEIGHED_SHARE
         self._jobs: dict[JobKey, tuple[Job, float]] = {}
         self._judged: dict[JobKey, int] = {}
         self._judged_bytes = 0
@@ -102,16 +109,39 @@ class RecordQueue:
             or unread_bytes * PRESSED_SHARE >= self._max_bytes - room
         )
 
+    @property
+    def must_weigh(self) -> bool:
+        """Whether the next tree has to be weighed before it gets a place."""
+        is_due = self._since_weighed >= WEIGHED_SHARE - 1
+        return is_due or 4 * (self._bytes + self._usual) > self._max_bytes
+
     def put(self, key: JobKey, tree: RunTree) -> bool:
         """Give a record a place; False where a bound would be passed."""
         with self._lock:
-            size = tree.size
+            size = max(tree.size, self._usual) if tree.unweighed else tree.size
             if len(self._sizes) >= self._max_records or self._bytes + size > self._max_bytes:
                 return False
+            if tree.unweighed:
+                self._since_weighed += 1
+            else:
+                self._since_weighed, self._usual = 0, size
             self._sizes[key] = size
             self._bytes += size
             self._trees.append(tree)
             return True
+
+    def reweigh(self, key: JobKey, size: int) -> bool:
+        """Count a record with the bytes of its tree as they are known now.
+
+        Returns:
+            False where that passes the bound; the record keeps its place until it is released.
+        """
+        with self._lock:
+            if key not in self._sizes:  # a shutdown has finished it
+                return True
+            self._bytes += size - self._sizes[key]
+            self._sizes[key] = size
+            return self._bytes <= self._max_bytes
 
     def take(self) -> RunTree | None:
         """Return the oldest tree that was not read; None where there is none."""

@@ -15,6 +15,7 @@ from opentelemetry.trace import Span, SpanKind, TracerProvider
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
+from claimspan_tracing.capture.weight import weigh_tree
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.collected import note_root
@@ -311,6 +312,8 @@ class Engine:
             self._parts.writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
             tree.release()
             return
+        if self._parts.queue.must_weigh:
+            weigh_tree(tree, self.guard)
         if not self._parts.queue.put(record.key, tree):
             if self._parts.records.take(record.key) is not None:  # else a shutdown has finished it
                 self._refuse(record, tree, Status.QUEUE_FULL)

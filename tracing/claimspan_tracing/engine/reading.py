@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.capture.weight import weigh_tree
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
@@ -86,9 +87,10 @@ class Reading:
             return
         redaction = self._settings.redaction
         job = run_suppressed(self._job_of, tree)
+        job = shown = self._decided(job, record)
+        has_room = self._has_room(key, tree, job)
         # Before a judge can begin: from the job on nobody holds an object of a framework.
         tree.release()
-        job = shown = self._decided(job, record)
         if redaction is not None:
             shown = redaction.apply(job, self._guard)
         record.job, record.decision = shown, shown.decision or record.decision
@@ -107,6 +109,8 @@ class Reading:
         decision = record.decision
         if job.status is None and decision is not None and not decision.sampled:
             status, reason = decision.status or Status.NOT_SAMPLED, ""
+        elif not has_room:
+            status, reason = Status.QUEUE_FULL, ""
         judged = shown if redaction is None else redaction.for_judge(job, shown)
         if status is None:
             self._evaluations.dispatch(record, judged, shown)
@@ -122,6 +126,8 @@ class Reading:
         several = None
         with self._guard:  # an output may hold any object of the user's
             several = split(tree, self._guard)
+        if several is not None:
+            weigh_tree(tree, self._guard)  # each query in it gets its share
         for query in () if several is None else several.queries:
             self._inner.open(tree, query)
         return read_job(
@@ -133,6 +139,15 @@ class Reading:
             capture_content=settings.capture_content,
             whole_values=settings.whole_values or settings.source.wants_whole_values,
         )
+
+    def _has_room(self, key: JobKey, tree: RunTree, job: Job) -> bool:
+        """Whether a record that is to be evaluated fits into the queue with its real weight."""
+        decision = job.decision
+        is_judged = job.status is None and (decision is None or decision.sampled)
+        if not is_judged or not tree.unweighed:
+            return True
+        weigh_tree(tree, self._guard)
+        return self._queue.reweigh(key, tree.size)
 
     def _decided(self, job: Job, record: OpenRecord) -> Job:
         """Return the job with its decision, and with what a user has said about it by now."""

@@ -10,7 +10,6 @@ __all__ = [
     "ENDPOINT_VARIABLES",
     "NO_EXPORTER",
     "described_destination",
-    "is_silenced",
     "is_switched_off",
     "named_exporters",
     "protocol",
@@ -48,11 +47,6 @@ def sends_spans() -> bool:
     """Whether the environment sends spans anywhere."""
     names = named_exporters()
     return not is_switched_off() and names is not None and names != [NO_EXPORTER]
-
-
-def is_silenced() -> bool:
-    """Whether the environment asks that nothing is exported."""
-    return is_switched_off() or named_exporters() == [NO_EXPORTER]
 
 
 def named_exporters() -> list[str] | None:

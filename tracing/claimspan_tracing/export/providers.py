@@ -7,6 +7,7 @@ application's global one, one of our own. A global provider is never set or repl
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +18,7 @@ from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_tracing import lifecycle, semconv
-from claimspan_tracing.export.destination import described_destination, is_silenced
+from claimspan_tracing.export.destination import ENDPOINT_VARIABLES, described_destination
 from claimspan_tracing.export.exporting import exports, warn_of_no_exporter
 from claimspan_tracing.export.whole_values import goes_to_whole_values
 
@@ -85,22 +86,25 @@ def configure(
     return provider
 
 
-def _configure_or_warn() -> TracerProvider:
-    """Make the default provider, or one that exports nothing where that fails.
+def _configure_or_warn() -> tuple[TracerProvider, str]:
+    """Make the default provider, or one that exports nothing where that fails, and say why.
 
     It is not tried again with every query. Records are still evaluated, for metrics and sinks.
     """
     try:
-        return configure()
+        return configure(), ""
     except (ClaimspanError, OSError) as error:
         from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
+        # Who has set the variable and lacks the exporter is not to be told to set it.
+        is_set = any(map(os.environ.get, ENDPOINT_VARIABLES))
         _logger.warning(
-            "claimspan exports no spans: %s. Set OTEL_EXPORTER_OTLP_ENDPOINT, or give a provider: "
+            "claimspan exports no spans: %s. %s a provider: "
             "Monitor(tracer_provider=configure(file=...))",
             error,
+            "Do that, or give" if is_set else "Set OTEL_EXPORTER_OTLP_ENDPOINT, or give",
         )
-        return SdkTracerProvider()
+        return SdkTracerProvider(), str(error)
 
 
 class TracerSource:
@@ -114,6 +118,7 @@ class TracerSource:
         """
         self._given = provider
         self._own: TracerProvider | None = None
+        self._failure = ""
         self._cached: tuple[TracerProvider, Tracer] | None = None
         self._watch: ProviderWatch | None = None
         self._wants_whole_values = False
@@ -172,6 +177,14 @@ class TracerSource:
         return is_exporting
 
     @property
+    def failure(self) -> str:
+        """Why the exporter of our own provider could not be made; empty where it was, or is none.
+
+        A provider that the application set later takes the place of ours, and nothing failed then.
+        """
+        return self._failure if self._provider() is self._own else ""
+
+    @property
     def wants_whole_values(self) -> bool:
         """Whether the spans go to a backend that shows inputs and outputs, and no other texts."""
         return self._wants_whole_values
@@ -198,11 +211,12 @@ class TracerSource:
             return f"the {type(provider).__name__} that the monitor was given"
         if provider is not self._own:
             return f"the {type(provider).__name__} that the application has set for the process"
-        where, sdk = described_destination(), sdk_of(provider)
-        if not is_silenced() and sdk is not None and not exports(chain_of(sdk)):
+        if self._failure:
             # A warning has said why, when it was made.
-            where = "exports nothing, since its exporter could not be made"
-        return f"a provider of our own, which {where}"
+            return (
+                "a provider of our own, which exports nothing, since its exporter could not be made"
+            )
+        return f"a provider of our own, which {described_destination()}"
 
     def force_flush(self) -> bool:
         """Export the spans that have ended.
@@ -224,7 +238,7 @@ class TracerSource:
             return current
         with self._lock:
             if self._own is None:
-                self._own = _configure_or_warn()
+                self._own, self._failure = _configure_or_warn()
             return self._own
 
 

@@ -7,13 +7,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from claimspan_tracing.structured.grades import says_grade
+
 __all__ = [
     "MIN_HANDED_ON",
     "Generated",
     "answering",
     "gave",
-    "is_grade",
     "is_handed_on",
+    "is_no_answer",
     "was_asked",
 ]
 
@@ -22,11 +24,6 @@ MIN_HANDED_ON: Final = 20
 
 MAX_GENERATIONS: Final = 100
 """Generations of one query that are looked at, the last ones: each is compared with each."""
-
-_GRADES: Final = frozenset(
-    "yes no true false relevant irrelevant correct incorrect ambiguous supported useful".split()
-)
-"""What graders say, and prompts say as well; such a completion is no part of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +42,9 @@ class Generated:
     told: tuple[str, ...] = ()
     """What the system and the user say in the prompt; nothing where it is a plain text."""
 
+    system: tuple[str, ...] = ()
+    """What the system says of that."""
+
 
 def gave(generation: Generated, response: str) -> bool:
     """Whether a completion is part of the response, or the response part of it."""
@@ -61,11 +61,11 @@ def answering(
 ) -> list[Generated]:
     """Return the generations that the response rests on.
 
-    The generation whose completion is nearest to the response gave it, with those whose completion
-    is another part of the response. Each one before it whose completion stands in the prompt of one
-    of these took part: the parts of a map-reduce, the first draft of a refinement. Graders, titles
-    and rejected drafts did not, nor did a model that was not asked the question: what it made of
-    documents is what the answering one read.
+    The generation whose completion is nearest to the response gave it, with those before and after
+    it whose completion is another part of the response. Each one before these whose completion
+    stands in the prompt of one of them took part: the parts of a map-reduce, the first draft of a
+    refinement. Graders, titles and rejected drafts did not, nor did a model that was not asked the
+    question: what it made of documents is what the answering one read.
 
     Args:
         generations: In the order in which they started.
@@ -81,10 +81,11 @@ def answering(
     shares = [_share(each.completion, response) for each in generations]
     if not any(shares):
         return [*generations]
-    last = max(range(len(shares)), key=lambda index: (shares[index], index))
-    found = [generations[last]]
-    for each in reversed(generations[:last]):
-        if _is_part(each, generations[last], response) or (
+    nearest = max(range(len(shares)), key=lambda index: (shares[index], index))
+    found: list[Generated] = []
+    for index, each in reversed([*enumerate(generations)]):
+        is_part = index == nearest or _is_part(each, generations[nearest], response)
+        if is_part or (
             was_asked(each, asked)
             and any(is_handed_on(each.completion, later.prompt) for later in found)
         ):
@@ -109,12 +110,12 @@ def is_handed_on(completion: str, prompt: str) -> bool:
     text = completion.strip()
     if len(text) >= MIN_HANDED_ON:
         return text in prompt
-    if not text or is_grade(text):
+    if not text or is_no_answer(text):
         return False
     return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", prompt) is not None
 
 
-def is_grade(completion: str) -> bool:
+def is_no_answer(completion: str) -> bool:
     """Whether a completion is no part of an answer: a grade, a number, or nothing in words."""
-    words = re.findall(r"\w+", completion.lower())
-    return not words or _GRADES.issuperset(words) or completion.strip().isdigit()
+    is_said = re.search(r"\w", completion) is not None
+    return not is_said or says_grade(completion) or completion.strip().isdigit()

@@ -20,6 +20,7 @@ from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.read.reworded import set_otherwise
+from claimspan_tracing.read.set_apart import text_set_apart
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
 __all__ = ["Candidates", "Context", "ContextSource", "find_context"]
@@ -116,11 +117,10 @@ def _context(
     found = _named_in_prompt(candidates, generations, answers)
     prompts = _whole(answers)
     if prompts:
-        said = {each.completion.strip() for each in generations}
         others = _unknown(found, candidates.documents())
         # Beside what a pipeline names, a document that holds what a model has said is the answer to
         # a part of the question. Where it names nothing, that is a compressed chunk.
-        others = _without(said, others) if candidates.named else others
+        others = _without_said(generations, others) if candidates.named else others
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         # What a model made of documents, without being asked, is what the answering one read.
         own = (each.completion.strip() for each in generations if was_asked(each, questions))
@@ -132,6 +132,9 @@ def _context(
     if not found and is_by_hand and response.strip():
         told = [text for each in answers for text in each.told or (each.prompt,)]
         found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
+        if not found and prompts and _is_nothing_seen(candidates):
+            system = [text for each in answers for text in each.system]
+            found = [*map(_from_prompt, text_set_apart(told, system, query))]
     if found:
         return Context(found, "prompt")
     if prompts and any(gave(each, response) for each in answers):
@@ -140,6 +143,11 @@ def _context(
         return Context(_once(candidates.named), "last_documents")
     given = candidates.last_given()
     return Context(None, "retriever") if given is None else Context(_once(given), "last_documents")
+
+
+def _is_nothing_seen(candidates: Candidates) -> bool:
+    """Whether neither a retriever nor a document is among the runs."""
+    return candidates.is_by_hand() and next(iter(candidates.documents()), None) is None
 
 
 def _named_in_prompt(
@@ -160,10 +168,21 @@ def _unknown(found: Sequence[Document], documents: Iterable[Document]) -> list[D
     return [document for document in _once(documents) if _key(document) not in known]
 
 
-def _without(said: Iterable[str], documents: Sequence[Document]) -> list[Document]:
-    """The documents that hold nothing of what models have said."""
-    texts = [text for text in said if len(text) >= MIN_HANDED_ON]
-    return [each for each in documents if not any(text in _text(each) for text in texts)]
+def _without_said(
+    generations: Sequence[Generated], documents: Sequence[Document]
+) -> list[Document]:
+    """The documents that hold nothing of what models have said, unless the model has quoted it."""
+    said = [(each.completion.strip(), each.prompt) for each in generations]
+    said = [(text, prompt) for text, prompt in said if len(text) >= MIN_HANDED_ON]
+    return [
+        document
+        for document in documents
+        if all(_is_in(prompt, _text(document)) for text, prompt in said if text in _text(document))
+    ]
+
+
+def _is_in(prompt: str, text: str) -> bool:
+    return read_texts([prompt], [text]) != [None] or set_otherwise([prompt], [text], ()) == [True]
 
 
 def _others_in(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,6 +18,9 @@ MIN_SHARED: Final = 0.5
 
 _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
+_ESCAPED: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+"""Letters beyond ASCII, as JSON writes them by default."""
+
 
 class Explained:
     """The documents that were read, and what they explain of other texts."""
@@ -27,6 +31,7 @@ class Explained:
 
     def rest_of(self, text: str) -> list[str]:
         """Return what no document explains of a text: all of it, or whole paragraphs."""
+        text = _ESCAPED.sub(_unescaped, text)
         inside = [len(each) for each in self._known if each in text]
         if inside and len(text) - sum(inside) < MIN_EVIDENCE:
             return []
@@ -54,3 +59,8 @@ class Explained:
     @cached_property
     def _all_rows(self) -> set[Row]:
         return set[Row]().union(*self._rows)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    text = str(json.loads(f'"{found[0]}"'))
+    return text if text.isprintable() else found[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-__all__ = ["MIN_EVIDENCE", "written_evidence"]
+__all__ = ["MIN_EVIDENCE", "before_end", "written_evidence"]
 
 MIN_EVIDENCE: Final = 40
 """Characters of a text from which on it may be evidence: what is shorter is part of a sentence."""
@@ -84,11 +84,16 @@ def _evidence(text: str, query: str) -> str:
     start = _start_of_evidence(text)
     if start is None:
         return ""
-    found = _without_question(text[start:].lstrip(_SIGNS), query.strip())
-    ended = _ENDED.search(found)
-    found = _before_closing_tag(found if ended is None else found[: ended.start()])
+    found = _before_closing_tag(before_end(text[start:].lstrip(_SIGNS), query.strip()))
     found = found.strip().removesuffix("```").removesuffix(_QUOTES).rstrip()
     return found if len(found) >= MIN_EVIDENCE else ""
+
+
+def before_end(text: str, query: str) -> str:
+    """What stands before the question, its label, or a line of signs."""
+    found = _without_question(text, query)
+    ended = _ENDED.search(found)
+    return found if ended is None else found[: ended.start()]
 
 
 def _start_of_evidence(text: str) -> int | None:

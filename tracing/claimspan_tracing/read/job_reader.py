@@ -23,6 +23,7 @@ from claimspan_tracing.job import (
     union_of,
 )
 from claimspan_tracing.read.answering import Generated
+from claimspan_tracing.read.asked import asked_of
 from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import first_chunks
 from claimspan_tracing.read.candidates import (
@@ -125,18 +126,34 @@ def read_job(
 def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> _Found:
     """Find question, answer and chunks, and the state that they lead to."""
     query = of.text(try_read(of.guard, tree.reader.query, tree.root, None))
+    generated = _generated(read.generations)
     if several is None:
-        query = query or next((each.query for _, each in read.retrievers), "")
         response = of.text(try_read(of.guard, tree.reader.response, tree.root, None))
+        query = _asked(query, response, tree, generated, read, of.guard)
     else:
         response = of.text(join_bounded(several.answers, "\n"))
-    generated = _generated(read.generations)
     context = _context(tree, read, generated, query, response, of.guard)
     chunks, n_chunks = _chunks(context, read, of)
     result = result_of(tree, generated, chunks, response, of.guard, read.retrievers)
     if several is not None:
         result = Result(Status.SEVERAL_ANSWERS, several.reason)
     return _Found(query, response, chunks, n_chunks, context.source, result)
+
+
+def _asked(
+    query: str,
+    response: str,
+    tree: RunTree,
+    generated: Sequence[Generated],
+    read: ReadRuns,
+    guard: Guard,
+) -> str:
+    """The question of the record; what the retrievers were asked where the run was given none."""
+    searches = () if query else tuple(each.query for _, each in read.retrievers if each.query)
+    asked = query or next(iter(searches), "")
+    with guard:
+        asked = asked_of(asked, response, tree, generated, searches)
+    return asked
 
 
 def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
@@ -147,6 +164,7 @@ def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]
             bounded(each.completion, MAX_TEXT_BYTES),
             _tool_results(each),
             _texts_of(each, TOLD),
+            _texts_of(each, TOLD[:1]),
         )
         for run, each in generations
         if counts(run) and not run.has_ancestor(RunKind.RETRIEVER)

@@ -62,7 +62,8 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
     missing = [i for i, text in enumerate(texts) if normal[i] and text not in known]
     forms = [text for text, part in zip(normal, found, strict=True) if part is not None]
     for index in missing:
-        if form := _form_in(prompt, texts[index]):
+        form = _form_in(prompt, texts[index])
+        if form and not _consists_of(form, forms):
             found[index] = texts[index]
             forms.append(form)
     # The longest first: a text may be part of another one.
@@ -80,6 +81,13 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
             return
         found[index] = texts[index] if part == normal[index] else part
         prompt = prompt.replace(part, _TAKEN)
+
+
+def _consists_of(form: str, known: Sequence[str]) -> bool:
+    """Whether a text is nothing but others in a row, which the prompt has with a space between."""
+    for text in sorted({text for text in known if text in form}, key=len, reverse=True):
+        form = form.replace(text, "")
+    return not form.strip()
 
 
 def _stands_in(prompt: str, text: str, times: int) -> bool:

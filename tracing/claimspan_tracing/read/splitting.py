@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.read.answering import is_grade, is_handed_on
+from claimspan_tracing.read.answering import is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
 from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
@@ -88,10 +88,46 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
         return Split(tuple(queries), texts)
     # A list that holds one answer each, and nothing that keeps them apart.
-    items = tree.root.outputs
-    is_each = is_list(items) and len(texts) >= len(items) >= 2 and _are_texts(items)
+    is_each = _is_each(tree.root.outputs, texts, str) or _are_listed(answers, tree, guard)
     is_to_several = is_each or _are_to_several(answers, generators, given, guard)
     return Split((), texts) if is_to_several else None
+
+
+def _is_each(items: object, texts: Sequence[str], kind: type) -> bool:
+    """Whether a value is a list of two items or more, of one kind, and not longer than texts."""
+    if not is_list(items) or not len(texts) >= len(items) >= 2:
+        return False
+    return all(isinstance(item, kind) for item in items)
+
+
+def _are_listed(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> bool:
+    """Whether an output has, under a name, a list that consists of answers.
+
+    As below the component that has joined them. A state that also names one of them as its answer
+    has one, and so has a list with a draft.
+    """
+    texts = [text for _, text in answers]
+    waiting, lists = [tree.root.outputs], list[Sequence[object]]()
+    for _ in range(MAX_ITEMS):
+        if not waiting:
+            break
+        item = waiting.pop()
+        if is_mapping(item):
+            waiting += [value for key, value in item.items() if key not in CONVERSATIONS]
+        elif is_list(item):
+            lists += [item] if _is_each(item, texts, object) else []
+        elif _holds(item, texts, tree.reader):
+            return False
+    found = (items for items in lists if all(_holds(each, texts, tree.reader) for each in items))
+    if next(found, None) is None:
+        return False
+    prompts = [(run, _prompt(run, guard)) for run, _ in answers]
+    others = ((text, p) for own, text in answers for run, p in prompts if run is not own)
+    return not any(is_handed_on(text, prompt) for text, prompt in others)
+
+
+def _holds(item: object, texts: Sequence[str], reader: Reader) -> bool:
+    return any(text in each for each in _texts(item, reader) for text in texts)
 
 
 def _outermost(tree: RunTree) -> list[Run]:
@@ -125,7 +161,7 @@ def _are_to_several(
     asked = {
         frozenset(each for each in given if each in prompts[id(run)])
         for run, text in answers
-        if not is_grade(text)
+        if not is_no_answer(text)
         and not any(is_handed_on(text, p) for key, p in prompts.items() if key != id(run))
     }
     return any(_are_apart(one, other) for one, other in combinations(asked, 2))
@@ -202,10 +238,6 @@ def _are_all(
     response = bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
     others = [text for run, text in answers if not any(each in queries for each in _ancestors(run))]
     return not any(text in response or response in text for text in others)
-
-
-def _are_texts(items: Iterable[object]) -> bool:
-    return all(isinstance(item, str) for item in items)
 
 
 def _texts(value: object, reader: Reader) -> Iterator[str]:

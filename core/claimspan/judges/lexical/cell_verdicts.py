@@ -96,8 +96,8 @@ _ABSTENTION_DISCOUNTS: Final = {0.0: 1.0, 0.5: 0.3, 1.0: 0.03}
 NO_VALUE: Final = Verdict(label=Label.NEUTRAL, entailed=0.05, neutral=0.9, contradicted=0.05)
 """The verdict on a bare value by a text that gives no value at all."""
 
-# Verdicts of the same numbers are one object; three hundred bytes each.
-_MAX_VERDICTS: Final = 2_000
+# Verdicts of the same numbers, which repeat within a record, are one object; 600 bytes each.
+_MAX_VERDICTS: Final = 200
 
 
 def cell_verdict(
@@ -119,6 +119,8 @@ def cell_verdict(
     """
     if topic_coverage < MIN_COVERAGE:
         kinds = frozenset()
+    if not kinds and not is_other:  # as most cells are
+        return _verdict_of(_entailment_probability(coverage) * factor, 0.0)
     denied = any_conflict(kinds - _UNSUPPORTED)
     lacking = 1 - any_conflict(kinds)
     if _MISSING in kinds:

@@ -21,7 +21,7 @@ from claimspan.judges.lexical.name_conflicts import (
     nationalities,
     nationality_conflict,
 )
-from claimspan.judges.lexical.near_copies import NearCopy, near_copy
+from claimspan.judges.lexical.near_copies import NearCopy, may_be_copied, near_copy
 from claimspan.judges.lexical.negation_conflicts import (
     claim_negates,
     has_negation,
@@ -32,7 +32,12 @@ from claimspan.judges.lexical.opposite_conflicts import (
     opposite_conflict,
     prefix_conflict,
 )
-from claimspan.judges.lexical.order_conflicts import exchanged_roles, swapped_sides, turned_voice
+from claimspan.judges.lexical.order_conflicts import (
+    exchanged_roles,
+    may_be_turned,
+    swapped_sides,
+    turned_voice,
+)
 from claimspan.judges.lexical.replacement_conflicts import (
     degrees,
     generalisation,
@@ -164,21 +169,19 @@ def find_conflicts(claim: Wording, support: Support) -> list[Conflict]:
         At most one conflict of each kind; none where the reference has no word of the claim, or
         says the claim word for word.
     """
-    if not support.held:
+    # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
+    # would be in conflict with each of its own.
+    if not support.held or support.quotes(claim):
         return []
     conflicts = [
         Conflict(kind, stem)
         for kind, detector in claim.read(_detectors)
         if (stem := detector(claim, support)) is not None
     ]
-    if (
-        support.coverage >= _MIN_COPY_COVERAGE
-        and max(len(claim), len(support.sentence)) <= _MAX_COPY_TOKENS
-    ):
+    if support.coverage >= _MIN_COPY_COVERAGE and len(claim) <= _MAX_COPY_TOKENS:
         found = _found_in_copy(claim, support)
         conflicts += [Conflict(kind, stem) for kind, stem in found if stem is not None]
-    # Detectors compare the claim with one sentence. A claim of several sentences ("Refused! 0")
-    # would be in conflict with each of its own.
+    # Of a claim that the best window has in part, no look is taken where nothing was found.
     return [] if conflicts and support.reference.quotes(claim) else conflicts
 
 
@@ -196,6 +199,10 @@ def _detectors(claim: Wording) -> list[tuple[str, Detector]]:
 
 def _found_in_copy(claim: Wording, support: Support) -> Iterator[tuple[str, str | None]]:
     """Yields what the detectors find that need a sentence with nearly the same words."""
+    if not (may_be_copied(claim, support.most_words) or may_be_turned(claim, support)):
+        return
+    if len(support.sentence) > _MAX_COPY_TOKENS:
+        return
     # The order of words tells who did what in English, and little in Slovenian.
     order = ORDER_DETECTORS if claim[0].language == "en" else {}
     for kind, detector in order.items():

@@ -12,13 +12,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple, Self
 from unicodedata import is_normalized
 
 from claimspan.judges.lexical.patterns import Patterns, Vocabulary, Weighted, heaviest
-from claimspan.judges.lexical.wording import DENYING, Wording, kind_of, kinds_of
+from claimspan.judges.lexical.wording import DENYING, Wording, kind_of, kinds_of, stems_of
 from claimspan.judges.values import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
@@ -40,7 +40,6 @@ _NUMBER_WEIGHT: Final = 1.5
 # About a millisecond of work between two turns of the event loop.
 _TOKENS_AT_ONCE: Final = 500
 
-_stem_of = itemgetter(Token._fields.index("stem"))
 _text_of = itemgetter(Token._fields.index("text"))
 _NO_WORDS: Final = Wording()
 # Scripts whose runs of characters become pairs.
@@ -99,6 +98,19 @@ class Support:
                 )
         return self._sentence
 
+    def quotes(self, claim: Wording) -> bool:
+        """Tells whether the best window has all words of a claim, and the reference has them so.
+
+        Args:
+            claim: The tokens of the claim.
+        """
+        return self.held == self._claim.mask and self.reference.quotes(claim)
+
+    @property
+    def most_words(self) -> int:
+        """How many different words of the claim a sentence of the best window has at most."""
+        return self.reference.most_words(self._claim, self._patterns, self._window or 0)
+
     @property
     def window(self) -> Wording:
         """The best window."""
@@ -136,12 +148,11 @@ class Reference:
         """All sentences, as written and as words; one of signs alone has no words."""
         self._sentences = [words for _, words in self.sentences if words]
         self._ends = list(accumulate(map(len, self._sentences)))
-        self.tokens = [token for tokens in self._sentences for token in tokens]
+        self.tokens = Wording(chain.from_iterable(self._sentences))
         """All tokens of the reference, in order."""
-        self.stems = frozenset(map(_stem_of, self.tokens))
+        self.stems = self.tokens.stems
         """The stems of all tokens."""
         self._starts = range(0, max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1), _STRIDE)
-        self._window_stems = [self.stems] if len(self._starts) == 1 else self._cut()
         self._windows: dict[int, Wording] = {}
         self._spelled: str | None = None
         self._letters: str | None = None
@@ -206,11 +217,14 @@ class Reference:
         """
         if self._within is None and self._is_spaced:
             texts = set(map(_text_of, self.tokens))
-            self._within = self.stems.union(stems_within([t for t in texts if not _is_plain(t)]))
+            more = set(stems_within([t for t in texts if not _is_plain(t)]))
+            self._within = self.stems if more <= self.stems else self.stems | more
         return self._within
 
     def window(self, place: int) -> Wording:
         """Returns the words of a window."""
+        if len(self._starts) == 1:
+            return self.tokens
         if place not in self._windows:
             start = self._starts[place]
             self._windows[place] = Wording(self.tokens[start : start + _WINDOW_WORDS])
@@ -218,7 +232,7 @@ class Reference:
 
     def window_stems(self, place: int) -> frozenset[str]:
         """Returns the stems of the words of a window."""
-        return self._window_stems[place]
+        return self.window(place).stems
 
     def patterns(self, vocabulary: Vocabulary) -> Patterns:
         """Returns which words of some claims its windows and its sentences have.
@@ -226,9 +240,10 @@ class Reference:
         Args:
             vocabulary: The words of the claims.
         """
+        windows = [self.stems] if len(self._starts) == 1 else map(stems_of, self._cut())
         return Patterns(
-            [vocabulary.pattern(stems) for stems in self._window_stems],
-            [vocabulary.pattern(sentence.stems) for sentence in self._sentences],
+            [vocabulary.pattern(stems) for stems in windows],
+            [vocabulary.pattern(stems) for stems in map(stems_of, self._sentences)],
         )
 
     def support(self, weights: Mapping[str, float]) -> Support:
@@ -264,6 +279,25 @@ class Reference:
         place, _ = heaviest(claim, patterns.sentences, first, last + 1)
         return self._sentences[place]
 
+    def most_words(self, claim: Weighted, patterns: Patterns, window: int) -> int:
+        """Returns how many different words of a claim one sentence of a window has at most.
+
+        Args:
+            claim: The weights of the claim's words.
+            patterns: What ``patterns`` gives for the claim's vocabulary.
+            window: Which window.
+        """
+        first, last = self._spans[window]
+        mask = claim.mask
+        return max([(each & mask).bit_count() for each in patterns.sentences[first : last + 1]])
+
+    @cached_property
+    def denials(self) -> Sequence[Wording]:
+        """Its sentences with a negation."""
+        if not self.signs.has_negation:
+            return ()
+        return [words for words in self._sentences if any([kind_of(t).is_negation for t in words])]
+
     @cached_property
     def _spans(self) -> Sequence[tuple[int, int]]:
         """The first and the last sentence of every window."""
@@ -277,12 +311,9 @@ class Reference:
         folded = [token.text.casefold() for token in self.tokens]
         return frozenset([word for before, word in pairwise(folded) if before in words])
 
-    def _cut(self) -> list[frozenset[str]]:
-        """Returns the stems of every window."""
-        return [
-            frozenset(map(_stem_of, self.tokens[start : start + _WINDOW_WORDS]))
-            for start in self._starts
-        ]
+    def _cut(self) -> Iterator[Sequence[Token]]:
+        """Yields the tokens of every window."""
+        return (self.tokens[start : start + _WINDOW_WORDS] for start in self._starts)
 
 
 class Corpus:
@@ -299,15 +330,22 @@ class Corpus:
         self._stems = [reference.stems for reference in references]
         total = len(references)
         self._rarities = [math.log(1 + (total + 1) / (seen + 1)) for seen in range(total + 1)]
+        self._rarity: dict[str, float] = {}
 
     def weights(self, claim: Iterable[Token]) -> dict[str, float]:
         """Returns the weight of every distinct stem of a claim: smoothed idf by kind of word."""
         words = claim if isinstance(claim, Wording) else Wording(claim)
-        stems, rarities = self._stems, self._rarities
+        known = self._rarity
         return {
-            stem: rarities[sum([stem in each for each in stems])] * weight
+            stem: (known.get(stem) or self._look_up(stem)) * weight
             for stem, weight in words.read(_kind_weights).items()
         }
+
+    def _look_up(self, stem: str) -> float:
+        """Returns the idf of a stem, and keeps it: the claims of a call share their words."""
+        found = self._rarities[sum([stem in each for each in self._stems])]
+        self._rarity[stem] = found
+        return found
 
 
 def _kind_weights(words: Wording) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
-__all__ = ["NearCopy", "Replacement", "near_copy"]
+__all__ = ["NearCopy", "Replacement", "may_be_copied", "near_copy"]
 
 # Share of the claim's tokens that the sentence has, in the same order.
 _MIN_COPIED: Final = 0.6
@@ -56,6 +56,17 @@ class NearCopy(NamedTuple):
     there are many other differences are left out."""
 
 
+def may_be_copied(claim: Wording, n_shared: int) -> bool:
+    """Tells whether a sentence may have enough of a claim's tokens for ``near_copy``.
+
+    Args:
+        claim: The tokens of the claim.
+        n_shared: How many different words of the claim a sentence has at most.
+    """
+    n_repeated = len(claim) - len(claim.stems)
+    return n_shared + n_repeated >= _required(claim)
+
+
 def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
     """Aligns a claim with a sentence.
 
@@ -68,7 +79,7 @@ def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
         their order.
     """
     claimed = [token.stem for token in claim]
-    required = max(_MIN_COPIED * len(claimed), _MIN_COPIED_TOKENS)
+    required = _required(claim)
     known = sentence.stems
     if sum([stem in known for stem in claimed]) < required:
         return None
@@ -85,6 +96,11 @@ def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
     start = opcodes[0][2] if opcodes[0][0] == "delete" else 0
     end = opcodes[-1][1] if opcodes[-1][0] == "delete" else len(sentence)
     return NearCopy(claim, sentence[start:end], _alone(found, len(claim)))
+
+
+def _required(claim: Wording) -> float:
+    """Returns how many tokens of a claim a sentence has that it copies."""
+    return max(_MIN_COPIED * len(claim), _MIN_COPIED_TOKENS)
 
 
 def _alone(found: Sequence[Replacement], n_claimed: int) -> list[Replacement]:

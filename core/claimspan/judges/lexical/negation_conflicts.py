@@ -28,6 +28,8 @@ _SCOPE_WORDS: Final = 2
 # something that the claim does not speak of.
 _MAX_DENIAL_TOKENS: Final = 20
 _MIN_SHARED_WORDS: Final = 0.6
+# Of more sentences, looking at each takes longer than finding the one that supports a claim best.
+_FEW: Final = 16
 
 
 def claim_negates(claim: Wording, support: Support) -> str | None:
@@ -42,7 +44,10 @@ def claim_negates(claim: Wording, support: Support) -> str | None:
     """
     if claim and claim[0].language != "en":
         return denied_by_claim(claim, support.sentence)
-    if not has_negation(claim) or has_negation(support.sentence):
+    # What the whole reference lacks is in none of its sentences.
+    if not has_negation(claim) or _denied_stem(claim, support.reference.tokens) is None:
+        return None
+    if has_negation(support.sentence):
         return None
     denied = _denied_stem(claim, support.sentence)
     # A claim of two sentences may have its negation from the other one.
@@ -60,9 +65,14 @@ def reference_negates(claim: Wording, support: Support) -> str | None:
     Returns:
         The stem of the first denied word; None where there is no conflict.
     """
-    if not support.reference.signs.has_negation:
+    # Where none of a few sentences denies it, the one that supports it best is not looked for.
+    denials = support.reference.denials
+    if len(denials) <= _FEW and all(_denied_by(each, claim) is None for each in denials):
         return None
-    sentence = support.sentence
+    return _denied_by(support.sentence, claim)
+
+
+def _denied_by(sentence: Wording, claim: Wording) -> str | None:
     if sentence and sentence[0].language != "en":
         return denied_by_sentence(claim, sentence)
     if len(sentence) > _MAX_DENIAL_TOKENS or not has_negation(sentence) or has_negation(claim):

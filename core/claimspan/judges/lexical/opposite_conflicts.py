@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.opposites_by_language import opposite_in_language
-from claimspan.judges.lexical.wording import DENYING, DENYING_PREFIXES, MIN_PREFIXED, Wording
+from claimspan.judges.lexical.wording import (
+    DENYING,
+    DENYING_PREFIXES,
+    MIN_PREFIXED,
+    Wording,
+    denied_bases,
+    kind_of,
+)
 from claimspan.text.words import Token, stem
 
 __all__ = ["are_opposites", "may_turn", "opposite_conflict", "prefix_conflict"]
@@ -74,7 +82,7 @@ def are_opposites(one: Token, other: Token) -> bool:
         other: Another one.
     """
     words = one.text.casefold(), other.text.casefold()
-    if _opposites(words[0], {words[1]}) or other.stem in _table().get(one.stem, ()):
+    if words[1] in _opposites(words[0]) or other.stem in _table().get(one.stem, ()):
         return True
     for degree in _DEGREES:
         if all(word.endswith(degree) for word in words):
@@ -119,12 +127,12 @@ def opposite_conflict(claim: Wording, support: Support) -> str | None:
         return None
     claimed, found = claim.read(_neighbours), support.sentence.read(_neighbours)
     # In the order of the claim: that of a set differs from one process to the next.
-    for word in claimed:
-        if word in found:
+    for word, opposites in claim.read(_turned_words):
+        if word in found or opposites.isdisjoint(found):
             continue
         # A text with both opposites compares two things; to tell which is which takes a grammar.
-        opposites = _opposites(word, found.keys()) - claimed.keys()
-        if any(claimed[word] & found[opposite] for opposite in opposites):
+        given = opposites & (found.keys() - claimed.keys())
+        if any(claimed[word] & found[opposite] for opposite in given):
             return stem(word)
     return None
 
@@ -167,13 +175,12 @@ def prefix_conflict(claim: Wording, support: Support) -> str | None:
         return None
     if not _may_be_prefixed(claim, support):
         return None
-    words = support.window.folded
-    for token in claim:
-        word = token.text.casefold()
-        if len(word) >= MIN_PREFIXED and is_content_word(token):
-            plain, denied = _occurrences(word, words)
+    signs = support.reference.signs
+    for stem_, word, bare in claim.read(_sought).prefixable:
+        if word in signs.turned or not bare.isdisjoint(signs.words):
+            plain, denied = _occurrences(word, support.window.folded)
             if denied and not plain:
-                return token.stem
+                return stem_
     return None
 
 
@@ -189,23 +196,26 @@ class _Sought(NamedTuple):
     plain: Set[str]
     """The claim's words that a text may have with a prefix."""
 
+    prefixable: Sequence[tuple[str, str, Set[str]]]
+    """The stem of each of these words, the word, and what is left of it without a prefix."""
+
 
 def _sought(claim: Wording) -> _Sought:
-    words = {token.text.casefold() for token in claim if is_content_word(token)}
-    bare = {base for word in words for base in _bare(word)}
-    listed = bare.union(*(_OPPOSITES.get(word, ()) for word in words))
-    return _Sought(listed, bare, {word for word in words if len(word) >= MIN_PREFIXED})
-
-
-def _bare(word: str) -> set[str]:
-    """Returns what is left of a word without a prefix that may deny."""
-    bare = {word.removeprefix(p) for p in DENYING_PREFIXES if word.startswith(p)}
-    return {base for base in bare if len(base) >= MIN_PREFIXED}
+    words = [(token.stem, kind_of(token)) for token in claim if is_content_word(token)]
+    folded = {kind.folded for _, kind in words}
+    bare = {base for _, kind in words for base in kind.bases}
+    listed = bare.union(*(_OPPOSITES.get(word, ()) for word in folded))
+    prefixable = [
+        (stem_, kind.folded, frozenset(kind.bases))
+        for stem_, kind in words
+        if len(kind.folded) >= MIN_PREFIXED
+    ]
+    return _Sought(listed, bare, {word for _, word, _ in prefixable}, prefixable)
 
 
 def _occurrences(word: str, words: Sequence[str]) -> tuple[int, int]:
     """Returns how often a text has a word, and how often with the opposite sign of its prefix."""
-    opposites = {each for each in _bare(word) if _is_prefixed(word, each)}
+    opposites = {each for each in denied_bases(word) if _is_prefixed(word, each)}
     opposites |= {p + word for p in DENYING_PREFIXES if _is_prefixed(p + word, word)}
     plain, denied = 0, 0
     for before, each in zip(("", *words), words, strict=False):
@@ -225,17 +235,23 @@ def _is_prefixed(long: str, short: str) -> bool:
     return long.startswith(_CERTAIN_PREFIXES) or stem(short) in _table().get(stem(long), ())
 
 
-def _opposites(word: str, among: Set[str]) -> set[str]:
+def _turned_words(claim: Wording) -> list[tuple[str, Set[str]]]:
+    """Returns every content word in lower case, with its opposites."""
+    return [(word, _opposites(word)) for word in claim.read(_neighbours)]
+
+
+def _opposites(word: str) -> frozenset[str]:
     """Returns the opposites of a word: those of the list, and those made by a prefix."""
-    prefixed = {prefix + word for prefix in DENYING_PREFIXES if len(word) >= MIN_PREFIXED}
-    return (prefixed | _bare(word) | _OPPOSITES.get(word, frozenset())) & among
+    prefixed = [prefix + word for prefix in DENYING_PREFIXES if len(word) >= MIN_PREFIXED]
+    return _OPPOSITES.get(word, frozenset[str]()).union(prefixed, denied_bases(word))
 
 
 def _neighbours(tokens: Sequence[Token]) -> dict[str, set[str]]:
     """Returns every content word in lower case, with the stems of the content words beside it."""
-    words = [token for token in tokens if is_content_word(token)]
-    neighbours: dict[str, set[str]] = {}
-    for i, token in enumerate(words):
-        around = {word.stem for word in (*words[max(i - 1, 0) : i], *words[i + 1 : i + 2])}
-        neighbours.setdefault(token.text.casefold(), set()).update(around)
+    kinds = [(token.stem, kind_of(token)) for token in tokens]
+    words = [(stem_, kind.folded) for stem_, kind in kinds if kind.is_content]
+    neighbours: dict[str, set[str]] = {word: set() for _, word in words}
+    for (stem_, word), (after_stem, after) in pairwise(words):
+        neighbours[word].add(after_stem)
+        neighbours[after].add(stem_)
     return neighbours

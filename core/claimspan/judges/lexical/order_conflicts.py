@@ -15,7 +15,7 @@ from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
-__all__ = ["exchanged_roles", "swapped_sides", "turned_voice"]
+__all__ = ["exchanged_roles", "may_be_turned", "swapped_sides", "turned_voice"]
 
 # Around these both sides may change places.
 _SYMMETRIC: Final = frozenset(
@@ -33,12 +33,30 @@ _ACTIONS: Final = frozenset(
     "beat bought built chose fought found gave held hit led left lost made owns paid sold sent "
     "taught told took won wrote leads supplies employs sponsors funds".split()
 )
+_AGENT: Final = "by"
+"""The word before the one who did it."""
+
 _MIN_PAST_LENGTH: Final = 4
 # Parts that changed places are all there.
 _MIN_COVERAGE: Final = 0.9
 _NEAREST: Final = 2
 _MAX_SIDE: Final = 4
 """Content words on a side of a verb that may name who or what it is about."""
+
+
+def may_be_turned(claim: Wording, support: Support) -> bool:
+    """Tells whether any detector of this module may find something, without a sentence.
+
+    Args:
+        claim: The tokens of the claim.
+        support: The part of the reference that supports the claim best.
+    """
+    if support.coverage >= _MIN_COVERAGE:
+        return True
+    reference, verbs = support.reference, claim.read(_passive_stems)
+    if verbs:
+        return not verbs.isdisjoint(reference.stems)
+    return not claim.stems.isdisjoint(reference.tokens.read(_passive_stems))
 
 
 def exchanged_roles(claim: Wording, support: Support) -> str | None:
@@ -109,13 +127,18 @@ def turned_voice(claim: Wording, support: Support) -> str | None:
 
 def _agents(tokens: Sequence[Token]) -> list[int]:
     """Returns the positions of the verbs that ``by`` follows."""
-    if "by" not in [token.text for token in tokens]:
+    if _AGENT not in [token.text for token in tokens]:
         return []
     return [
         i - 1
         for i, token in enumerate(tokens)
-        if i and token.text == "by" and tokens[i - 1].text.endswith(("ed", "en", "t", "d", "wn"))
+        if i and token.text == _AGENT and tokens[i - 1].text.endswith(("ed", "en", "t", "d", "wn"))
     ]
+
+
+def _passive_stems(tokens: Sequence[Token]) -> frozenset[str]:
+    """Returns the stems of the verbs that ``by`` follows."""
+    return frozenset([tokens[place].stem for place in _agents(tokens)])
 
 
 def _turned(passive: Sequence[Token], verbs: Sequence[int], active: Sequence[Token]) -> str | None:

@@ -17,6 +17,8 @@ from claimspan.judges.lexical.gathering import wanted_of
 from claimspan.judges.lexical.read_claims import ReadClaim
 from claimspan.judges.lexical.rows import Cells, ReadReference
 from claimspan.judges.lexical.short_answers import Asking, answer_and_shown
+from claimspan.judges.lexical.wording import stems_of
+from claimspan.judges.references import AnswerText
 from claimspan.judges.values import StatedValues
 from claimspan.text.languages import detect_language, languages_of
 from claimspan.text.markdown import every_sentence
@@ -25,10 +27,10 @@ from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["KeptReferences", "Reading"]
 
-# A retriever gives the same passages for many questions. 8 MiB are a hundred chunks.
-_MOST_BYTES: Final = 8 << 20
-# Tokens and sets of stems of a chunk of 800 characters take 78 kB.
-_BYTES_PER_CHARACTER: Final = 100
+# A retriever gives the same passages for many questions. 4 MiB are some ninety chunks.
+_MOST_BYTES: Final = 4 << 20
+# Tokens and sets of stems of a chunk of 800 characters take 45 kB.
+_BYTES_PER_CHARACTER: Final = 56
 _TURN_SECONDS: Final = 0.001
 
 
@@ -82,7 +84,9 @@ class KeptReferences:
 
     def _keep(self, key: tuple[str, str], read: _Kept) -> None:
         with self._lock:
-            if _bytes(key) > self._most or key in self._kept:
+            # Answers do not repeat.
+            is_answer = isinstance(key[0], AnswerText)
+            if is_answer or _bytes(key) > self._most or key in self._kept:
                 return
             self._kept[key] = read
             self._bytes += _bytes(key)
@@ -135,9 +139,9 @@ class Reading:
             claims: The claims.
             references: The references; words are weighted by how rare they are among them.
         """
-        languages = self._languages([*references, *(claim.text for claim in claims)])
+        languages = self._languages(references, [claim.text for claim in claims])
         read: list[ReadReference] = []
-        for text, language in zip(references, languages, strict=False):
+        for text, language in zip(references, languages, strict=True):
             await self._pause()
             read.append(await self._reference(text, language))
         own = [self._claim(claim) for claim in claims]
@@ -205,12 +209,9 @@ class Reading:
         language = self._language or detect_language(text) or "en"
         read = self._references.get(text)
         if read is not None and read.language == language == "en":
-            return ((written, words.stems) for written, words in read.sentences)
-        return (
-            (each, frozenset([token.stem for token in tokenize(each)]))
-            for each in every_sentence(text, language)
-        )
+            return ((written, stems_of(words)) for written, words in read.sentences)
+        return ((each, stems_of(tokenize(each))) for each in every_sentence(text, language))
 
-    def _languages(self, texts: Sequence[str]) -> list[str]:
+    def _languages(self, texts: Sequence[str], claims: Sequence[str]) -> list[str]:
         """Returns the language by whose rules each of these texts is read."""
-        return [self._language] * len(texts) if self._language else languages_of(texts)
+        return [self._language] * len(texts) if self._language else languages_of(texts, claims)

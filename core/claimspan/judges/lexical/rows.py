@@ -7,7 +7,7 @@ that it could find would change the verdict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.answer_fit import (
     Fit,
@@ -38,6 +38,7 @@ from claimspan.verdicts import Verdict
 __all__ = ["Cells", "ReadReference"]
 
 _NOTHING: Set[str] = frozenset()
+_NUMBER: Final = "replaced number"
 
 
 class ReadReference(NamedTuple):
@@ -125,10 +126,9 @@ class _Row:
         self._asking = asking
         self._as_it_is = Fit(weights.weights)
         self._values = claim.values if claim.values else None
-        named = self._words.read(reachable_stems)
-        self._reachable = weights.pattern(
-            named | self._values.stems if self._values is not None else named
-        )
+        valued = weights.pattern(self._values.stems) if self._values is not None else 0
+        self._valued = valued
+        self._reachable = weights.pattern(self._words.read(reachable_stems)) | valued
 
     def value_or_polarity(self, short: ShortAnswer) -> Verdict | None:
         """The verdict by a short answer, as ``short_answers.value_or_polarity`` gives it."""
@@ -142,7 +142,7 @@ class _Row:
             if fitted.weights is not weights.weights:
                 weights = Weighted(fitted.weights, weights.vocabulary)
         support = read.reference.supported(weights, patterns)
-        equal = self._values.equal_stems(read.stated) if self._values is not None else _NOTHING
+        equal = self._equal_beyond(read, support) if self._values is not None else _NOTHING
         coverage = support.coverage + _missing_share(equal, weights, support)
         kinds, topic_coverage = _NOTHING, coverage
         if self._may_conflict(weights, support):
@@ -150,6 +150,16 @@ class _Row:
         return cell_verdict(
             coverage, topic_coverage, kinds, factor=fitted.factor, is_other=fitted.is_other
         )
+
+    def _equal_beyond(self, read: ReadReference, support: Support) -> Set[str]:
+        """Returns the stems of the values that the reference gives in any form.
+
+        None where the best window has all of them: then they tell no more, and the values of the
+        reference need not be read.
+        """
+        if self._values is None or not self._valued & ~support.held:
+            return _NOTHING
+        return self._values.equal_stems(read.stated)
 
     def _may_conflict(self, weights: Weighted, support: Support) -> bool:
         """Tells whether there may be conflicts, of a topic that the reference covers enough."""
@@ -167,7 +177,7 @@ class _Row:
         equal: Set[str],
     ) -> tuple[Set[str], float]:
         """Returns the kinds of conflict, and how far the topic is covered."""
-        conflicts = self._conflicts(read, support, fitted, equal)
+        conflicts = self._conflicts(read, support, fitted)
         # A slot with another filling is about the same topic, so it counts as covered here.
         in_conflict = equal | {conflict.claim_stem for conflict in conflicts}
         values: Mapping[str, Set[str]] = {}
@@ -182,21 +192,21 @@ class _Row:
                 in_conflict |= rest
         return kinds, support.coverage + _missing_share(in_conflict, weights, support)
 
-    def _conflicts(
-        self, read: ReadReference, support: Support, fitted: Fit, equal: Set[str]
-    ) -> list[Conflict]:
+    def _conflicts(self, read: ReadReference, support: Support, fitted: Fit) -> list[Conflict]:
         """Finds the conflicts that neither the question nor an equal value explains."""
         conflicts = find_conflicts(self._words, support)
         if not conflicts:
             return conflicts
-        # A number in the place of an equal one is no other number.
-        same = equal - support.sentence.stems
+        same = _NOTHING
+        if self._values is not None and any(each.kind == _NUMBER for each in conflicts):
+            # A number in the place of an equal one is no other number.
+            same = self._values.equal_stems(read.stated) - support.sentence.stems
         named = self._asking.stems
         return [
             each
             for each in conflicts
             if not (each.kind in GIVEN_KINDS and each.claim_stem in fitted.given)
-            and not (each.kind == "replaced number" and each.claim_stem in same)
+            and not (each.kind == _NUMBER and each.claim_stem in same)
             # An answer need not repeat the names of its question, nor may a passage with "it".
             and (
                 each.kind != "missing name" or (read.short is None and each.claim_stem not in named)

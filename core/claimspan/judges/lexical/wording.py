@@ -7,6 +7,7 @@ looks for in one side alone is found once, and kept with the words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar, cast
 
@@ -18,8 +19,10 @@ __all__ = [
     "MIN_PREFIXED",
     "WordKind",
     "Wording",
+    "denied_bases",
     "kind_of",
     "kinds_of",
+    "stems_of",
 ]
 
 _T = TypeVar("_T")
@@ -44,17 +47,19 @@ _LONGEST: Final = 40
 
 
 class Wording(tuple[Token, ...]):
-    """The tokens of a claim, a sentence or a window."""
+    """The tokens of a claim, a sentence or a window.
 
-    def __init__(self, tokens: Iterable[Token] = (), /) -> None:
-        """Keeps the tokens.
+    Most sentences of a reference support no claim best: nothing is kept of them but their tokens.
+    """
 
-        Args:
-            tokens: The tokens, in order; they are read by ``tuple`` already.
-        """
-        self.stems = frozenset(map(_stem_of, self))
+    @cached_property
+    def stems(self) -> frozenset[str]:
         """The stems of all words."""
-        self._kept: dict[object, object] = {}
+        return stems_of(self)
+
+    @cached_property
+    def _kept(self) -> dict[object, object]:
+        return {}
 
     def read(self, reader: Callable[[Wording], _T]) -> _T:
         """Returns what a function finds in the words; it is called once, and the result kept.
@@ -71,6 +76,11 @@ class Wording(tuple[Token, ...]):
     def folded(self) -> tuple[str, ...]:
         """All words in lower case, in order."""
         return self.read(_folded)
+
+
+def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
+    """Returns the stems of some tokens, which are not kept as those of a ``Wording`` are."""
+    return frozenset(map(_stem_of, tokens))
 
 
 class WordKind(NamedTuple):
@@ -104,7 +114,7 @@ class _Kinds(dict[str, WordKind]):
         folded = word.casefold()
         is_negation, is_function = is_negation_word(token), is_function_word(token)
         is_content = not is_negation and not is_function
-        kind = WordKind(folded, is_content, is_function, is_negation, _bases(folded))
+        kind = WordKind(folded, is_content, is_function, is_negation, denied_bases(folded))
         if len(word) <= _LONGEST:
             if len(self) >= _MAX_WORDS:
                 self.clear()
@@ -140,7 +150,8 @@ def kinds_of(words: Iterable[str], language: str) -> list[WordKind]:
     return [known[word] for word in words]
 
 
-def _bases(word: str) -> tuple[str, ...]:
+def denied_bases(word: str) -> tuple[str, ...]:
+    """Returns what is left of a word in lower case without a prefix that may deny."""
     if word[:2] not in _PREFIX_STARTS:
         return ()
     found = (word.removeprefix(each) for each in DENYING_PREFIXES if word.startswith(each))

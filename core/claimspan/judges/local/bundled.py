@@ -22,7 +22,7 @@ _WEIGHTS: Final = "claimspan_local_weights"
 
 # Another version of the weights would be judged by constants that were not fitted to it.
 _SHA256: Final = {
-    "local.onnx": "710b2d57eff7d5d67d6b98d848dcaa19beabdacbaf2c66e2361021c8b49b75dc",
+    "local.onnx": "3b5b703fa7ac99beed88a55caa0d60880e219b9253ae3b366a2217354a662e7b",
     "tokenizer.json": "9114256b104cca80e04367526f03f46aa3c443c2ed174904142a73bbf13b9fbb",
 }
 

@@ -149,7 +149,7 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"4+lexical.{self._lexical.version}"
+        return f"5+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
