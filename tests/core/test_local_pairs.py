@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pydoc_data.topics import topics
 
@@ -135,6 +135,41 @@ def test_records_that_are_judged_at_once_share_their_batches() -> None:
 
     assert [each.n_read for each in asyncio.run(both())] == [2, 3]
     assert encoder.sizes == [5]
+
+
+def test_a_record_that_fills_its_batches_is_read_to_its_end_before_the_next_one() -> None:
+    shared, has_begun, all_wait = (
+        SharedReads(InferenceThread()),
+        threading.Event(),
+        threading.Event(),
+    )
+    read = list[str]()
+
+    def begin(name: str) -> Callable[[Stop], Work]:
+        def reads() -> Reads:
+            for _ in range(3):
+                yield PAIRS * 4
+                read.append(name)
+            return Decided({}, 36, 0)
+
+        def work(_: Stop) -> Work:
+            has_begun.set()
+            all_wait.wait(60)
+            return Work(_encoder(), reads())
+
+        return work
+
+    async def all_at_once() -> None:
+        waiting = [asyncio.ensure_future(shared.run(begin(name))) for name in ("one", "two")]
+        await asyncio.to_thread(has_begun.wait, 60)
+        waiting.append(asyncio.ensure_future(shared.run(begin("begun before"), goes_on=True)))
+        await asyncio.sleep(0)
+        all_wait.set()
+        await asyncio.gather(*waiting)
+
+    asyncio.run(all_at_once())
+
+    assert read == ["one"] * 3 + ["begun before"] * 3 + ["two"] * 3
 
 
 def test_a_record_that_fails_takes_no_other_along() -> None:

@@ -266,6 +266,7 @@ class LocalJudge:
             list(gathered.values()),
             {(at, at) for at in range(len(gathered))},
             question,
+            goes_on=True,
         )
         found |= {(i, width): together[at, at] for at, i in enumerate(gathered)}
         joint = with_joint(found, wanted, context, width)
@@ -290,6 +291,8 @@ class LocalJudge:
         references: Sequence[str],
         cells: Collection[Cell],
         question: str | None,
+        *,
+        goes_on: bool = False,
     ) -> Verdicts:
         """Decides cells by words, and where it can read them by the model on its own thread."""
         matrix = await self._lexical.check_cells(claims, references, cells, question=question)
@@ -301,7 +304,7 @@ class LocalJudge:
         if not readable:
             return lexical
         asked = Question(texts, shown, readable, self._language)
-        decided = await self._shared.run(partial(self._begin, asked))
+        decided = await self._shared.run(partial(self._begin, asked), goes_on=goes_on)
         if decided.n_cut:
             add_note(CUT, decided.n_cut)
         return lexical | decided_by_words(
