@@ -21,7 +21,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from llama_index.core.base.llms.types import ChatMessage, CompletionResponse
 from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -34,7 +34,7 @@ from claimspan_llama_index._snapshots import Call, taken
 from claimspan_tracing.adapters import Reader
 from claimspan_tracing.capture.weight import MAX_ITEMS, weigh
 
-from lc_pipelines import rag_chain
+from lc_pipelines import Shelf, rag_chain
 from support import MonitorFactory, Spans, attributes
 
 SUPPORT: Final = Path(__file__).parents[1] / "support"
@@ -177,6 +177,25 @@ def test_a_long_question_fills_the_queue_though_no_document_is_long(
     assert len(spans.roots) == 8
 
 
+@pytest.mark.parametrize(
+    ("sample", "status"), [(1.0, ["evaluated", "queue_full"]), (0.0, ["not_sampled"] * 2)]
+)
+def test_a_query_that_was_not_weighed_is_refused_only_where_it_is_to_be_evaluated(
+    make_monitor: MonitorFactory, spans: Spans, sample: float, status: list[str]
+) -> None:
+    monitor = make_monitor(max_queue_bytes=2 * MIB, sample=sample)
+    config: RunnableConfig = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
+
+    rag_chain().invoke("a first query, which is weighed", config)
+    assert monitor.flush()
+    heavy = [Document(page_content=text(60_000)) for _ in range(50)]
+    rag_chain(Shelf(documents=heavy)).invoke("3 MB that nobody has weighed yet", config)
+    monitor.flush()
+
+    assert [attributes(each)["claimspan.evaluation.status"] for each in spans.roots] == status
+    assert monitor.stats.queued_bytes == 0
+
+
 def test_a_query_that_can_never_fit_lets_go_of_its_texts_while_it_runs(
     make_monitor: MonitorFactory, spans: Spans
 ) -> None:
@@ -200,7 +219,7 @@ def test_a_query_that_can_never_fit_lets_go_of_its_texts_while_it_runs(
 GROWTH: Final = """
 import gc, json, os, sys, time, tracemalloc
 from opentelemetry.sdk.trace import TracerProvider
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from lc_pipelines import Shelf, rag_chain
