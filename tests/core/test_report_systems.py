@@ -120,14 +120,14 @@ def test_a_byte_order_mark_and_crlf_are_no_damage(tmp_path: Path) -> None:
 
 
 def test_a_question_keeps_its_slice_where_one_system_lacks_the_metadata() -> None:
-    bare, full = [entry(query=q, record_id=q) for q in "ab"], "xy"
+    bare, full = [entry(query=q, record_id=q) for q in "abcd"], "xyxy"
     other = [e.model_copy(update={"metadata": {"k": v}}) for e, v in zip(bare, full, strict=True)]
     pair = [ReportSystem("bare", tuple(bare)), ReportSystem("full", tuple(other))]
     (key,) = slice_keys([*bare, *other])
 
     rows = [index_row(question, [], [key]) for question in side_by_side(pair, "f1")]
 
-    assert [row.values for row in rows] == [[0], [1]]
+    assert [row.values for row in rows] == [[0], [1], [0], [1]]
 
 
 def test_metadata_that_is_no_text_is_shown_as_the_json_that_it_was() -> None:
@@ -135,6 +135,13 @@ def test_metadata_that_is_no_text_is_shown_as_the_json_that_it_was() -> None:
 
     assert all(f"<span>{told}</span>" in page for told in ("ok: true", "text: x"))
     assert "tags: [&#34;a&#34;, null]" in page
+
+
+def test_a_key_that_tells_single_records_apart_is_not_offered() -> None:
+    answers = [entry(metadata={"id": f"q{i}", "kind": i % 3}) for i in range(8)]
+
+    assert [key.name for key in slice_keys(answers)] == ["kind"]
+    assert [key.name for key in slice_keys([*answers, *answers], n_systems=2)] == ["kind"]
 
 
 def test_keys_with_one_or_many_values_are_not_offered() -> None:
@@ -150,7 +157,7 @@ def test_keys_with_one_or_many_values_are_not_offered() -> None:
 
 
 def test_values_are_ordered_as_numbers_where_they_are() -> None:
-    (key,) = slice_keys([entry(metadata={"k": value}) for value in (10, 9, "x", 1.5)])
+    (key,) = slice_keys([entry(metadata={"k": value}) for value in (10, 9, "x", 1.5) * 2])
 
     assert key.values == ("1.5", "9", "10", "x")
 
@@ -189,7 +196,7 @@ def test_every_record_of_a_page_knows_its_slices() -> None:
     page = render_report(many_entries(10))
     keys = slice_keys(many_entries(10))
 
-    assert [key.name for key in keys] == ["level", "topic", "number"]
+    assert [key.name for key in keys] == ["level", "topic"]
     for row, found in zip(index(page)["values"], worst_first(many_entries(10)), strict=True):
         metadata = found.answered[0].metadata
         assert row == [key.values.index(str(metadata[key.name])) for key in keys]

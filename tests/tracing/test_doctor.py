@@ -316,6 +316,21 @@ def test_the_command_without_a_monitor_checks_what_the_environment_gives(
     assert (tmp_path / "claimspan-traces.jsonl").is_file()
 
 
+def test_options_that_cannot_be_used_end_no_other_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoke("doctor", "--judge", "gpt5", "--ground-truth", "none.csv", "--json")
+
+    assert result.exit_code == 1
+    found = [Finding(**each) for each in json.loads(result.stdout)["findings"]]
+    assert of(found, "judge").state == of(found, "ground truth").state == "failed"
+    assert "gpt5" in of(found, "judge").found
+    assert "none.csv" in of(found, "ground truth").found
+    assert of(found, "export").state == "ok"
+    assert len({each.check for each in found}) == len(found)
+
+
 def test_an_object_that_is_no_monitor_is_refused(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("monitor = 1\n")
 

@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.files.ground_truth import GroundTruth
+from claimspan.judges import Judge, LexicalJudge
 from claimspan.loading import load_object
 from claimspan.text.visible import visible
-from claimspan_tracing.health import Diagnosis
+from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.monitor import Monitor
+from claimspan_tracing.options import checked_ground_truth, checked_judge
 
 __all__ = ["doctor"]
 
@@ -42,8 +45,8 @@ def doctor(
     Sends one span, and has the judge decide about one claim, which a language model is paid for.
     The exit code is 1 where a check failed, so that a pipeline of CI can stop there.
     """
-    checked = _given(monitor) if monitor else Monitor(judge, ground_truth=ground_truth)
-    diagnosis = checked.check(timeout)
+    checked, wrong = (_given(monitor), []) if monitor else _own(judge, ground_truth)
+    diagnosis = _with(wrong, checked.check(timeout))
     typer.echo(json.dumps(diagnosis.to_dict()) if as_json else _shown(diagnosis))
     checked.shutdown(timeout)
     if not diagnosis.ok:
@@ -55,6 +58,29 @@ def _given(spec: str) -> Monitor:
     if not isinstance(found, Monitor):
         raise ConfigError(f"{spec!r} is a {type(found).__name__}: name a Monitor")
     return found
+
+
+def _own(judge: str | None, ground_truth: Path | None) -> tuple[Monitor, list[Finding]]:
+    """Returns a monitor of the options that can be used, and what is wrong with the others."""
+    wrong: list[Finding] = []
+    usable: Judge = LexicalJudge()
+    truths: GroundTruth | None = None
+    try:
+        usable = checked_judge(judge)
+    except ClaimspanError as error:
+        wrong.append(Finding("judge", "failed", str(error)))
+    try:
+        truths = checked_ground_truth(ground_truth)
+    except ClaimspanError as error:
+        wrong.append(Finding("ground truth", "failed", str(error)))
+    return Monitor(usable, ground_truth=truths), wrong
+
+
+def _with(wrong: list[Finding], diagnosis: Diagnosis) -> Diagnosis:
+    """Returns a diagnosis in which options that cannot be used stand in place of their checks."""
+    named = {each.check: each for each in wrong}
+    findings = (named.get(each.check, each) for each in diagnosis)
+    return Diagnosis(tuple(dict.fromkeys(findings)))
 
 
 def _shown(diagnosis: Diagnosis) -> str:

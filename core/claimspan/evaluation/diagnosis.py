@@ -35,6 +35,11 @@ class Part(StrEnum):
     UNKNOWN = "unknown"
     """Nothing was evaluated, or too little is decided to say."""
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether the answer falls short in anything."""
+        return self in (Part.RETRIEVER, Part.GENERATOR, Part.BOTH)
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -90,11 +95,6 @@ class Diagnosis:
 
     sentences: tuple[str, ...] = ()
     """What was counted, the reason of the part first."""
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether the answer falls short in anything."""
-        return self.part in (Part.RETRIEVER, Part.GENERATOR, Part.BOTH)
 
 
 def diagnose(findings: Findings) -> Diagnosis:

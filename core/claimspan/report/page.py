@@ -227,7 +227,7 @@ class _Page:
     def _sliced(
         self, entries: Sequence[ReportEntry], summaries: Sequence[MetricSummary]
     ) -> dict[str, object]:
-        keys = slice_keys(entries)
+        keys = slice_keys(entries, len(self.systems))
         columns = row_metrics(summaries)
         tables = view_slices(self.systems, keys, columns)
         cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
@@ -326,9 +326,18 @@ def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
     found = [diagnosis_of(entry) for entry in entries]
     counts = Counter(diagnosis.part for diagnosis in found)
     return {
-        "n_bad": sum(diagnosis.is_bad for diagnosis in found),
-        "parts": [(part, words, counts[part]) for part, words in _WORDS.items() if counts[part]],
+        "n_bad": sum(diagnosis.part.is_bad for diagnosis in found),
+        "bad_parts": _buttons(counts, lambda part: part.is_bad),
+        "other_parts": _buttons(counts, lambda part: not part.is_bad),
     }
+
+
+def _buttons(counts: Counter[Part], wanted: Callable[[Part], bool]) -> list[tuple[Part, str, int]]:
+    return [
+        (part, words, counts[part])
+        for part, words in _WORDS.items()
+        if counts[part] and wanted(part)
+    ]
 
 
 def _parts(entries: Sequence[ReportEntry]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +30,9 @@ MIN_VALUES: Final = 2
 
 MAX_VALUES: Final = 20
 """A key with more values, such as an id, would have few records in each slice."""
+
+MIN_RECORDS: Final = 2
+"""A key has so many records a value on the average, or it is an id, and its slices are records."""
 
 # Metadata of a loader may have hundreds of keys, and each is a table of the page.
 MAX_KEYS: Final = 8
@@ -82,19 +86,30 @@ class ReportSlice(BaseModel):
     """Metric to its mean over these records."""
 
 
-def slice_keys(entries: Sequence[ReportEntry]) -> list[SliceKey]:
-    """Return the keys that have 2 to 20 values, those with the fewest values first."""
+def slice_keys(entries: Sequence[ReportEntry], n_systems: int = 1) -> list[SliceKey]:
+    """Return the keys that have 2 to 20 values, and on the average 2 records a value and system.
+
+    Args:
+        entries: The records of all systems.
+        n_systems: Number of systems.
+
+    Returns:
+        The keys, those with the fewest values first.
+    """
     values: dict[str, set[str]] = {}
+    records: Counter[str] = Counter()
     for entry in entries:
         for key, value in entry.metadata.items():
             found = values.setdefault(key, set())
             # One beyond the limit is enough to know that the key has too many.
             if len(found) <= MAX_VALUES and (text := slice_value(value)) is not None:
                 found.add(text)
+                records[key] += 1
     keys = [
         SliceKey(key, tuple(sorted(found, key=_natural)))
         for key, found in values.items()
         if MIN_VALUES <= len(found) <= MAX_VALUES
+        and records[key] >= MIN_RECORDS * len(found) * n_systems
     ]
     # Few values have many records each, and so the narrowest intervals.
     return sorted(keys, key=lambda key: len(key.values))[:MAX_KEYS]
