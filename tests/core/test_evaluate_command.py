@@ -268,6 +268,17 @@ def test_skipped_rows_are_never_written_over_a_file_of_the_run(tmp_path: Path, n
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()} == before
 
 
+def test_a_trace_file_is_refused_with_the_commands_that_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "claimspan-traces.jsonl"
+    path.write_text('{"resourceSpans": []}\n')
+
+    error = invoke("evaluate", str(path)).exception
+
+    assert isinstance(error, ConfigError)
+    assert "is a trace file" in str(error)
+    assert "claimspan report" in str(error)
+
+
 def test_skipped_rows_are_written_with_their_reasons_on_request(tmp_path: Path) -> None:
     skipped = tmp_path / "skipped.jsonl"
 

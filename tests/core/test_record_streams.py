@@ -62,6 +62,18 @@ def as_csv(rows: Sequence[Mapping[str, str]], end: str = "\r\n") -> str:
     return text.getvalue()
 
 
+def test_a_last_line_that_a_crash_has_cut_off_is_told_from_one_that_is_no_json(
+    tmp_path: Path,
+) -> None:
+    good, torn = json.dumps(ROW).encode(), b'{"query": "torn'
+
+    cut = write(tmp_path / "cut.jsonl", b"\n".join([good, torn]))
+    ended = write(tmp_path / "ended.jsonl", b"\n".join([good, torn, b""]))
+
+    assert reasons(cut) == {"not JSON, cut off where the file ends": [2]}
+    assert reasons(ended) == {"not JSON": [2]}
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("mark", [b"", BOM])
 def test_each_line_of_a_half_broken_file_is_accounted_for(

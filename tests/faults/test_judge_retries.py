@@ -50,6 +50,35 @@ async def test_a_passing_failure_is_tried_again(server: JudgeServer, status: int
     assert server.calls == 3
 
 
+async def test_the_log_says_once_what_is_tried_again_and_where(
+    server: JudgeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=503, headers={"retry-after-ms": "1"})
+
+    server.behave = behave
+    judge = make_judge(server.url, call_seconds=2.0)
+    for _ in range(2):
+        with pytest.raises(JudgeError):
+            await extract(judge)
+    host = server.url.partition("://")[2].partition("/")[0]
+
+    (line,) = [each.getMessage() for each in caplog.records if each.name == "claimspan"]
+    assert f"requests of the judge to {host} are tried again for up to " in line
+    assert line.endswith("the endpoint answered with HTTP 503")
+
+
+async def test_the_log_names_the_host_that_nobody_listens_on_and_no_key(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(JudgeError):
+        await extract(make_judge("http://127.0.0.1:9/v1", query={"key": "sk-canary-4712"}))
+
+    assert "to 127.0.0.1:9 are tried again" in caplog.text
+    assert "the connection failed (ConnectError)" in caplog.text
+    assert "sk-canary" not in caplog.text
+
+
 @pytest.mark.parametrize("status", [301, 307, 400, 401, 403, 404, 422])
 async def test_a_lasting_failure_is_not_tried_again(server: JudgeServer, status: int) -> None:
     async def behave(exchange: Exchange) -> None:

@@ -187,7 +187,9 @@ def test_grpc_without_its_exporter_names_the_extra(monkeypatch: pytest.MonkeyPat
     ("variables", "described"),
     [
         ({}, f"writes {TRACE_FILE}"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "sends to the endpoint"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "sends to 127.0.0.1:1"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "https://me:pass@host/v1?key=k"}, "which sends to host"),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, "sends to this machine, the default of OTLP"),
         ({"OTEL_TRACES_EXPORTER": "none"}, "exports nothing, since OTEL_TRACES_EXPORTER is none"),
         ({"OTEL_TRACES_EXPORTER": "console"}, "exports to console"),
         ({"OTEL_SDK_DISABLED": "true"}, "exports nothing, since OTEL_SDK_DISABLED is set"),

@@ -196,6 +196,11 @@ class EvaluationRun:
     def _refuse_nothing(self) -> None:
         if self.account.records:
             return
+        if _holds_traces(self.file.path):
+            raise ConfigError(
+                f"{str(self.file.path)!r} is a trace file, whose records were evaluated while they "
+                "were written: see `claimspan report` and `claimspan stats`"
+            )
         raise ConfigError(
             f"{str(self.file.path)!r} contains no records{self.account.told}{self._hint()}: write "
             "one JSON record with query and response a line, a JSON list, or CSV with a header"
@@ -277,3 +282,9 @@ class EvaluationRun:
 
 def _skipped_rows(path: Path | None) -> AbstractContextManager[TextIO | None]:
     return nullcontext() if path is None else replaced_private(path, what="the skipped rows")
+
+
+def _holds_traces(path: Path) -> bool:
+    """Whether a file that holds no record has spans as OTLP JSON in its first line."""
+    with path.open("rb") as file:
+        return b'"resourceSpans"' in file.readline(1 << 16)

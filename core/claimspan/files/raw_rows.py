@@ -15,6 +15,8 @@ from claimspan.files.bounded import MAX_BYTES, discard_line
 
 __all__ = ["Line", "NoRow", "RawRow", "SkippedRow", "json_rows", "lines_of", "rows_of_list"]
 
+NOT_JSON: Final = "not JSON"
+
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -124,7 +126,10 @@ def _json_row(line: Line) -> RawRow | SkippedRow | NoRow:
         return NoRow(line.number, 1, "blank")
     value = _parsed(line.content)
     if isinstance(value, _Problem):
-        return SkippedRow(line.number, 1, value.reason, line.text)
+        # Only the last line of a file has no end: whoever wrote it was stopped in the middle of it.
+        is_cut = value.reason == NOT_JSON and not line.content.endswith(b"\n")
+        reason = f"{NOT_JSON}, cut off where the file ends" if is_cut else value.reason
+        return SkippedRow(line.number, 1, reason, line.text)
     return RawRow(line.number, 1, value, line.text)
 
 
@@ -142,7 +147,7 @@ def _parsed(content: bytes) -> Mapping[str, object] | _Problem:
         return _Problem("not UTF-8")
     except (ValueError, RecursionError):
         # json has no limit for nesting, so a line of brackets exhausts the stack instead.
-        return _Problem("not JSON")
+        return _Problem(NOT_JSON)
     if not isinstance(value, dict):
         return _Problem("not a JSON object")
     return {str(key): item for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON value

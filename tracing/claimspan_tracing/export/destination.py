@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Final
 
 __all__ = [
@@ -75,7 +76,14 @@ def described_destination() -> str:
     if names is None:
         return f"writes {DEFAULT_FILE} in the working directory"
     if names == ["otlp"]:
-        return "sends to the endpoint that the environment names"
+        return f"sends to {_host()}"
     if names == [NO_EXPORTER]:
         return "exports nothing, since OTEL_TRACES_EXPORTER is none"
     return f"exports to {', '.join(names)}, as OTEL_TRACES_EXPORTER says"
+
+
+def _host() -> str:
+    """Host and port of the endpoint; a key may stand in the path, the query and before an @."""
+    given = next(filter(None, map(os.environ.get, ENDPOINT_VARIABLES)), "")
+    found = re.match(r"(?:\w+://)?(?:[^/?#]*@)?([^/?#]+)", given.strip())
+    return found[1] if found else "this machine, the default of OTLP"

@@ -7,6 +7,7 @@ each passes through ``Call.request`` on its way out.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
@@ -30,6 +31,7 @@ OVERLOADED: Final = frozenset({429, 503})
 each after twice the wait of the one before."""
 
 _REQUEST: Final = Usage(calls=1)
+_LOG: Final = logging.getLogger("claimspan")
 
 
 class Call:
@@ -83,6 +85,21 @@ class Call:
         if (wait if wait > 0 else _least_wait(n_tries)) >= self.seconds_left:
             return False
         return status in OVERLOADED or n_tries <= MAX_RETRIES
+
+    def tell_retry(self, host: str, failure: str) -> None:
+        """Says in the log that the request is tried again, once for each kind of failure.
+
+        A process that ends meanwhile says of its records only that they were not judged.
+
+        Args:
+            host: Where the request went.
+            failure: What has happened, without any content.
+        """
+        if self._breaker.is_new(failure):
+            _LOG.warning(
+                "claimspan: requests of the judge to %s are tried again for up to %.0f s: %s",
+                *(host, self.seconds_left, failure),
+            )
 
     @property
     def seconds_left(self) -> float:

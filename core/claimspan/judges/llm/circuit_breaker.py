@@ -24,6 +24,7 @@ class CircuitBreaker:
         self._clock = clock
         self._failures = 0
         self._next_probe = 0.0
+        self._kinds: set[str] = set()
 
     @property
     def is_open(self) -> bool:
@@ -51,6 +52,12 @@ class CircuitBreaker:
         self._failures += 1
         if self._failures >= MAX_FAILURES:
             self._next_probe = self._clock() + OPEN_SECONDS
+
+    def is_new(self, kind: str) -> bool:
+        """Tells whether no failure of a kind was asked about before, so that it is told once."""
+        is_new = kind not in self._kinds
+        self._kinds.add(kind)
+        return is_new
 
     def record_success(self) -> None:
         """Closes the circuit: the endpoint has answered, be it with a refusal."""

@@ -38,6 +38,9 @@ takes less than 10 MiB of memory."""
 
 _KEPT_HEADERS: Final = ("retry-after", "retry-after-ms", "x-should-retry")
 
+_TRIED_AGAIN: Final = frozenset({408, 409, 429})
+"""Statuses below 500 that the openai package takes for passing."""
+
 current_call: Final[ContextVar[Call]] = ContextVar("claimspan_judge_call")
 """The call that a request belongs to; the openai package has no argument to pass it through."""
 
@@ -139,6 +142,7 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
         except Exception as error:
             call = current_call.get()
             if call.may_retry(status=None, wait=0.0):
+                call.tell_retry(_host(request), str(failure_of(error, None)))
                 raise
             # Without the cause, which leads to the request, and that holds the key.
             raise StopRetryingError(failure_of(error, call.n_requests)) from None
@@ -159,10 +163,17 @@ class GuardedHttpClient(DefaultAsyncHttpxClient):
             call.status = response.status_code
         headers = {name: each for name, each in response.headers.items() if name in _KEPT_HEADERS}
         wait = retry_after_seconds(headers)
-        if not call.may_retry(status=response.status_code, wait=wait):
-            headers["x-should-retry"] = "false"  # the header that the package obeys first
         status = response.status_code
+        if not call.may_retry(status=status, wait=wait):
+            headers["x-should-retry"] = "false"  # the header that the package obeys first
+        elif status in _TRIED_AGAIN or status >= 500:
+            call.tell_retry(_host(request), f"the endpoint answered with HTTP {status}")
         return type(response)(status, headers=headers, content=body, request=request)
+
+
+def _host(request: Request) -> str:
+    """Host and port, without the path, the query and the user's name and password."""
+    return request.url.netloc.decode("ascii", "replace")
 
 
 def guarded_client(
