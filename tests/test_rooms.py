@@ -111,7 +111,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "redact",
     }
     | {"write"},
-    "doctor": frozenset({"health", "monitor"}),
+    "doctor": frozenset({"health", "monitor", "options"}),
     "shared": SHARED | {"lifecycle", "monitor"},
     "observing": SHARED | {"capture", "monitor", "observed", "shared"},
     "remote": SHARED

@@ -125,6 +125,24 @@ def test_a_threshold_moves_the_scores_of_an_evaluation() -> None:
     assert scores == [pytest.approx(1.0), pytest.approx(1 / 3)]
 
 
+def test_verdicts_on_and_by_a_ground_truth_stay_those_of_the_judge() -> None:
+    record = RagRecord(
+        query="?",
+        response="0.6",
+        ground_truth="0.7",
+        chunks=(Chunk(id="a", text="A."), Chunk(id="b", text="B.")),
+    )
+
+    plain = evaluate(record, judge=ReadingJudge()).matrices
+    found = evaluate(record, judge=CalibratedJudge(ReadingJudge(), STRICT)).matrices
+
+    assert found.ground_truth_vs_chunks == plain.ground_truth_vs_chunks
+    assert found.ground_truth_vs_response == plain.ground_truth_vs_response
+    assert found.response_vs_ground_truth == plain.response_vs_ground_truth
+    assert found.response_vs_chunks != plain.response_vs_chunks
+    assert found.response_vs_context != plain.response_vs_context
+
+
 async def test_it_has_the_calls_of_the_judge_behind_it() -> None:
     reading = CalibratedJudge(ReadingJudge(), STRICT)
     lexical = CalibratedJudge(LexicalJudge(), STRICT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import socket
 from collections.abc import Iterator
 from pydoc_data.topics import topics
@@ -11,12 +12,18 @@ from urllib.parse import urlsplit
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 
+from claimspan import Label
 from claimspan.errors import ConfigError
+from claimspan.judges.calibrated import JudgeCalibration
+from claimspan.meta_evaluation.traffic import LabelledVerdict, calibrate_traffic
+from claimspan_demo.command import CALIBRATION, TRUST
 from claimspan_demo.corpus import MAX_WORDS, load_corpus
 from claimspan_demo.model import MODEL_NAME, ServedModel, find_model, launch
 from claimspan_demo.pipeline import CHAIN_NAME, build_chain, chat_model
 from claimspan_demo.questions import load_questions
 from claimspan_demo.retriever import Bm25Retriever
+
+LABELS: Final = CALIBRATION.with_name("labels.csv")
 
 QUERY: Final = "What does the continue statement do?"
 
@@ -158,3 +165,46 @@ def test_a_server_that_cannot_load_its_model_shows_the_end_of_its_log(
     broken.write_bytes(b"not a model")
     with pytest.raises(ConfigError, match=r"did not start \(exit status"), launch(broken):
         pass
+
+
+def labelled_claims(*, of_first: bool) -> list[LabelledVerdict]:
+    """The labelled claims of the 12 questions that are asked by default, or of the others."""
+    first = {question.id for question in load_questions()[:12]}
+    with LABELS.open(encoding="utf-8", newline="") as file:
+        return [
+            LabelledVerdict(
+                record=row["question_id"],
+                human="E" if row["label"] == "E" else "NE",
+                judge=Label(row["judged"]),
+                entailed=float(row["entailed"]),
+                weight=1.0,
+            )
+            for row in csv.DictReader(file)
+            if row["label"] != "U" and (row["question_id"] in first) == of_first
+        ]
+
+
+def test_the_calibration_is_that_of_labels_of_other_answers_than_the_first() -> None:
+    fitted = calibrate_traffic(labelled_claims(of_first=False), "local").calibration
+    shipped = JudgeCalibration.read(CALIBRATION)
+
+    assert fitted is not None
+    assert (shipped.threshold, shipped.slope) == pytest.approx(
+        (fitted.threshold, fitted.slope), abs=0.001
+    )
+    assert shipped.labels == fitted.labels
+
+
+def test_the_page_says_how_often_the_judge_is_right_as_the_labels_have_it() -> None:
+    claims = labelled_claims(of_first=True)
+    read = JudgeCalibration.read(CALIBRATION)
+    calibrated = [read.label(each.judge, each.entailed or 0.0) for each in claims]
+    right = sum(
+        (found is Label.ENTAILED) == (each.human == "E")
+        for found, each in zip(calibrated, claims, strict=True)
+    )
+    plain = sum((each.judge is Label.ENTAILED) == (each.human == "E") for each in claims)
+
+    told = TRUST["calibrated(local)"]
+    assert f"On the {len(claims)} labelled claims" in told
+    assert f"right about {right}; uncalibrated it is about {plain}," in told

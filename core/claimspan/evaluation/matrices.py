@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ClaimspanError, JudgeError
+from claimspan.judges.calibrated import CalibratedJudge
 from claimspan.judges.protocol import Cell, ContextJudge, Judge, SparseJudge
 from claimspan.judges.references import AnswerText
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
 
 __all__ = ["ground_truth_of", "guarded", "judge_matrices"]
+
+
+_FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
+"""What a calibration is fitted on, and applied to."""
 
 
 class _Area(NamedTuple):
@@ -54,6 +59,10 @@ async def judge_matrices(
     Raises:
         JudgeError: The judge failed, or returned a matrix of another shape.
     """
+    # What people have labelled are claims of responses against chunks: of other verdicts, such as
+    # whether a ground truth was retrieved, a calibration says nothing.
+    calibrated = judge if isinstance(judge, CalibratedJudge) else None
+    judge = calibrated.judge if calibrated is not None else judge
     chunks = [chunk.text for chunk in record.chunks]
     ground_truth = ground_truth_of(record)
     if ground_truth is None:
@@ -74,6 +83,8 @@ async def judge_matrices(
         matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
     if reads_context and len(chunks) == 1:  # one chunk is the whole context
         matrices["response_vs_context"] = matrices["response_vs_chunks"]
+    if calibrated is not None:
+        matrices |= {name: calibrated.read(matrices[name]) for name in matrices.keys() & _FITTED}
     return VerdictMatrices(**matrices)
 
 

@@ -146,7 +146,9 @@ def log_odds(probability: float) -> float:
 class CalibratedJudge:
     """Asks a judge, and reads its probabilities as a calibration says.
 
-    It has the calls of the judge behind it: one that reads chunks together still does.
+    It has the calls of the judge behind it: one that reads chunks together still does. Each call
+    returns calibrated verdicts. An evaluation calibrates the verdicts on a response by its chunks,
+    which people have labelled, and leaves those on and by a ground truth as the judge gives them.
     """
 
     def __new__(cls, judge: Judge, calibration: JudgeCalibration | str | Path) -> CalibratedJudge:
@@ -204,9 +206,10 @@ class CalibratedJudge:
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
         """Returns the judge's verdicts, calibrated; arguments and shape as those of the judge."""
-        return self._calibrated(await self.judge.check(claims, references, question=question))
+        return self.read(await self.judge.check(claims, references, question=question))
 
-    def _calibrated(self, matrix: VerdictMatrix) -> VerdictMatrix:
+    def read(self, matrix: VerdictMatrix) -> VerdictMatrix:
+        """Returns the verdicts of the judge behind it as the calibration reads them."""
         rows = [[self.calibration.verdict(cell) for cell in row] for row in matrix.rows]
         return VerdictMatrix.of(rows, matrix.n_references)
 
@@ -224,9 +227,7 @@ class _CalibratedSparseJudge(CalibratedJudge):
     ) -> VerdictMatrix:
         """As ``SparseJudge.check_cells``, calibrated."""
         judge = cast("SparseJudge", self.judge)
-        return self._calibrated(
-            await judge.check_cells(claims, references, cells, question=question)
-        )
+        return self.read(await judge.check_cells(claims, references, cells, question=question))
 
 
 class _CalibratedContextJudge(_CalibratedSparseJudge):
@@ -243,6 +244,6 @@ class _CalibratedContextJudge(_CalibratedSparseJudge):
     ) -> VerdictMatrix:
         """As ``ContextJudge.check_context``, calibrated."""
         judge = cast("ContextJudge", self.judge)
-        return self._calibrated(
+        return self.read(
             await judge.check_context(claims, references, cells, context=context, question=question)
         )
