@@ -7,10 +7,12 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig
 from playwright.sync_api import expect
 
+from claimspan.report import ReportEntry, TraceLinks
 from claimspan_langchain import ClaimspanCallbackHandler
 
 from backend_queries import PASSAGES, QUERIES
 from browser import open_page, picture
+from documented_links import documented_link
 from lc_pipelines import Echo
 from mlflow_api import Experiment
 from mlflow_pages import (
@@ -20,6 +22,7 @@ from mlflow_pages import (
     open_table,
     open_trace,
     rows,
+    welcome,
 )
 from mlflow_queries import SESSION, monitor_to
 
@@ -46,6 +49,23 @@ def test_the_table_shows_question_answer_session_state_and_scores_in_columns(
             assert row["faithfulness"] == ""
         else:
             assert float(row["faithfulness"]) == pytest.approx(query.faithfulness, abs=0.005)
+
+
+def test_the_link_of_a_report_opens_the_trace(
+    asked: Experiment, request: pytest.FixtureRequest
+) -> None:
+    template = documented_link("MLflow", asked.url)
+    links = TraceLinks(template.replace("/experiments/0/", f"/experiments/{asked.id}/"))
+    trace_id = asked.trace(QUERY.text).id.removeprefix("tr-")
+    entry = ReportEntry(query=QUERY.text, status="evaluated", trace_id=trace_id)
+    with open_page() as page:
+        welcome(page)
+        page.goto(str(links.url(entry)))
+
+        panel = page.get_by_role("dialog")
+        expect(panel.get_by_text("Inputs / Outputs", exact=True)).to_be_visible()
+        expect(panel.get_by_text(QUERY.text, exact=True)).to_be_visible()
+        picture(page, f"mlflow-link-{request.node.callspec.id}")
 
 
 def test_the_filter_of_the_table_takes_a_score(asked: Experiment) -> None:

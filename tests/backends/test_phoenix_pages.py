@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from claimspan.report import ReportEntry, TraceLinks
+
 from backend_queries import DRIVERS, PASSAGES, QUERIES
 from browser import open_page, picture
+from documented_links import documented_link
 from phoenix_api import PhoenixApi
 from phoenix_pages import (
     choose_columns,
@@ -95,6 +98,19 @@ def test_the_filter_box_leaves_exactly_the_bad_ones(
     picture(spans_page, shown(project, f"filter-{condition.partition('.')[0].split('[')[0]}"))
 
     assert {row["input"] for row in rows(spans_page)} == BAD
+
+
+@one_framework
+def test_the_link_of_a_report_opens_the_trace(page: Page, project: PhoenixApi) -> None:
+    links = TraceLinks(documented_link("Phoenix", project.url))
+    (root,) = [each for each in project.roots() if each.attributes["input.value"] == LOW.text]
+    entry = ReportEntry(query=LOW.text, status="evaluated", trace_id=root.context.trace_id)
+
+    page.goto(str(links.url(entry)))
+
+    expect(page.get_by_text("claimspan.evaluate").first).to_be_visible()
+    expect(page.get_by_text(LOW.text).first).to_be_visible()
+    picture(page, shown(project, "link"))
 
 
 def test_a_trace_shows_its_tree_with_documents_and_scores(

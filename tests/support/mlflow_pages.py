@@ -8,7 +8,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from mlflow_api import Experiment
 
-__all__ = ["filter_feedback", "open_feedback", "open_span", "open_table", "open_trace", "rows"]
+__all__ = [
+    "filter_feedback",
+    "open_feedback",
+    "open_span",
+    "open_table",
+    "open_trace",
+    "rows",
+    "welcome",
+]
 
 WELCOMED: Final = {
     "mlflow.assistant.fab.autoOpenedOnFirstLoad_v1": "true",
@@ -20,10 +28,15 @@ WELCOMED: Final = {
 
 def open_table(page: Page, experiment: Experiment, expected: int) -> None:
     """Open the table of an experiment's traces, and wait until it has a number of rows."""
-    for name, value in WELCOMED.items():
-        page.add_init_script(f"localStorage.setItem({name!r}, {value!r})")
+    welcome(page)
     page.goto(experiment.page)
     expect(_rows(page)).to_have_count(expected)
+
+
+def welcome(page: Page) -> None:
+    """Let a page that is opened next find a browser that has seen MLflow before."""
+    for name, value in WELCOMED.items():
+        page.add_init_script(f"localStorage.setItem({name!r}, {value!r})")
 
 
 def rows(page: Page) -> dict[str, dict[str, str]]:

@@ -56,10 +56,11 @@ _ENDED: Final = re.compile(
     r"""
     ^[ \t]*[-=#*]{3,}[ \t]*$
     | ^[ \t>*#]*(?:question|query|user|human|answer|instructions?|chat\ history)\b[^\n]{0,20}:
+    | ^[ \t]*\#{1,6}[ \t]*(?:user[ \t]+)?(?:question|query|answer|instructions?)[ \t*]*$
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-"""Where it ends: a line of signs, or the question."""
+"""Where it ends: a line of signs, or the label or heading of the question."""
 
 _ASKED: Final = re.compile(
     r"[\s#*\[<]{0,20}\b(?:user\s{1,9})?(?:question|query|input)[\s:>\]*]{0,20}$", re.IGNORECASE

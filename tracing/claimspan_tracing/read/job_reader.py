@@ -36,6 +36,7 @@ from claimspan_tracing.read.candidates import (
     was_thrown_away,
 )
 from claimspan_tracing.read.context import Candidates, Context, ContextSource, find_context
+from claimspan_tracing.read.labelled import labelled_question
 from claimspan_tracing.read.result import Result, result_of
 from claimspan_tracing.read.run_reader import ReadRuns, error_type_of, read_runs
 from claimspan_tracing.read.splitting import Split
@@ -127,6 +128,8 @@ def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> 
     """Find question, answer and chunks, and the state that they lead to."""
     query = of.text(try_read(of.guard, tree.reader.query, tree.root, None))
     generated = _generated(read.generations)
+    with of.guard:
+        query = labelled_question(query, generated)
     if several is None:
         response = of.text(try_read(of.guard, tree.reader.response, tree.root, None))
         query = _asked(query, response, tree, generated, read, of.guard)

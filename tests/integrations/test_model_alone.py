@@ -1,0 +1,119 @@
+"""A model that is called alone, with a whole prompt: its question is the one in the prompt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.output_parsers import StrOutputParser
+
+import claimspan_llama_index
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing.read.answering import Generated
+from claimspan_tracing.read.labelled import labelled_question
+from claimspan_tracing.testing import InMemoryMonitor
+
+from buildings import FACTS, HIGH, TOWER
+from captured import attached, judged
+from li_pipelines import Script
+
+FOUND = "\n\n".join(FACTS)
+
+PROMPTS = {
+    "f-string": f"Answer based only on the following context:\n{FOUND}\n\nQuestion: {TOWER}",
+    "question first": f"Question: {TOWER}\n\nContext:\n{FOUND}\n\nAnswer:",
+    "one line": f"Use the context to reply.\nContext: {FOUND}\n\nQuestion: {TOWER} Answer:",
+    "hub": "You are an assistant for question-answering tasks. Use the following pieces of "
+    "retrieved context to answer the question. Be brief.\n"
+    f"Question: {TOWER} \nContext: {FOUND} \nAnswer:",
+    "tags": f"<documents>\n{FOUND}\n</documents>\n\n<user_question>{TOWER}</user_question>",
+    "heading": f"## Context\n\n{FOUND}\n\n## Question\n\n{TOWER}",
+    "label below a heading": f"# Context\n{FOUND}\n\n# Question\n**Question:** {TOWER}",
+    "next line": f"Context:\n{FOUND}\n\nUser question:\n{TOWER}\n",
+    "llama-index": f"Context information is below.\n---------------------\n{FOUND}\n"
+    "---------------------\nGiven the context information and not prior knowledge, answer the "
+    f"query.\nQuery: {TOWER}\nAnswer: ",
+}
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with InMemoryMonitor(ground_truth={TOWER: HIGH}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_the_question_of_a_prompt_is_that_of_the_record(
+    monitor: InMemoryMonitor, name: str
+) -> None:
+    chain = GenericFakeChatModel(messages=iter([AIMessage(HIGH)])) | StrOutputParser()
+    chain.invoke(PROMPTS[name], {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+    judged(monitor.only_record(), [FOUND])
+    assert monitor.stats.with_ground_truth == 1
+
+
+def test_a_system_message_beside_it_changes_nothing(monitor: InMemoryMonitor) -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage(HIGH)]))
+    messages = [SystemMessage("You are brief."), HumanMessage(PROMPTS["question first"])]
+    model.invoke(messages, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
+    judged(monitor.only_record(), [FOUND])
+
+
+@pytest.mark.parametrize("name", ["f-string", "llama-index"])
+def test_a_model_of_llama_index_is_read_alike(name: str) -> None:
+    with attached(lambda made: claimspan_llama_index.instrument(made)) as monitor:
+        Script(said=HIGH).complete(PROMPTS[name])
+
+    judged(monitor.only_record(), [FOUND])
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"Context:\n{FOUND}\n\nTell me about towers.",
+        f"Question: {TOWER}\nQuestion: And who built it?\n\nContext:\n{FOUND}",
+        f"Question: {TOWER}\nI have read a lot of books about it, and do not know the answer.",
+    ],
+    ids=["no label", "two questions", "no evidence"],
+)
+def test_a_prompt_without_one_question_is_the_query_itself(prompt: str) -> None:
+    assert labelled_question(prompt, [Generated(prompt, HIGH)]) == prompt
+
+
+def test_a_question_that_a_document_asks_is_not_the_users() -> None:
+    faq = "Question: How long is the bridge? It has 2,460 metres.\nIt was opened in 2004."
+    prompt = f"<context>\n{faq}\n</context>\n\n<question>{TOWER}</question>"
+
+    assert labelled_question(prompt, [Generated(prompt, HIGH)]) in (TOWER, prompt)
+
+
+def test_a_query_that_the_model_read_with_more_around_it_stays_as_it_is() -> None:
+    query = PROMPTS["f-string"]
+
+    assert labelled_question(query, [Generated(f"You are brief.\n{query}", HIGH)]) == query
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "question ",
+        "question:\n",
+        "<question>",
+        "a " * 30,
+        " * ",
+        "\n>",
+        "answer: ",
+        "user question",
+    ],
+)
+def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:
+    prompt = f"Context:\n{FOUND}\n\nQuestion: " + piece * (200_000 // len(piece))
+    began = time.process_time()
+    labelled_question(prompt, [Generated(prompt, HIGH)])
+
+    assert time.process_time() - began < 2
