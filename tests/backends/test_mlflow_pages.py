@@ -57,7 +57,7 @@ def test_the_link_of_a_report_opens_the_trace(
     template = documented_link("MLflow", asked.url)
     links = TraceLinks(template.replace("/experiments/0/", f"/experiments/{asked.id}/"))
     trace_id = asked.trace(QUERY.text).id.removeprefix("tr-")
-    entry = ReportEntry(query=QUERY.text, status="evaluated", trace_id=trace_id)
+    entry = ReportEntry(query=QUERY.text, response="", status="evaluated", trace_id=trace_id)
     with open_page() as page:
         welcome(page)
         page.goto(str(links.url(entry)))

@@ -104,7 +104,9 @@ def test_the_filter_box_leaves_exactly_the_bad_ones(
 def test_the_link_of_a_report_opens_the_trace(page: Page, project: PhoenixApi) -> None:
     links = TraceLinks(documented_link("Phoenix", project.url))
     (root,) = [each for each in project.roots() if each.attributes["input.value"] == LOW.text]
-    entry = ReportEntry(query=LOW.text, status="evaluated", trace_id=root.context.trace_id)
+    entry = ReportEntry(
+        query=LOW.text, response="", status="evaluated", trace_id=root.context.trace_id
+    )
 
     page.goto(str(links.url(entry)))
 
