@@ -15,6 +15,7 @@ from llama_index_instrumentation.span.base import BaseSpan
 from llama_index_instrumentation.span_handlers.base import BaseSpanHandler
 from pydantic import PrivateAttr
 
+from claimspan_llama_index._awaited import AwaitedModels
 from claimspan_llama_index._reader import LlamaIndexReader
 from claimspan_llama_index._snapshots import taken
 from claimspan_llama_index._spans import OpenSpans
@@ -36,7 +37,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         capture = open_capture(monitor, LlamaIndexReader())
         self._monitor = monitor
         self._spans = OpenSpans(capture)
-        self._streams = EndOfStreams(capture)
+        self._streams = EndOfStreams(capture, self._spans.awaited)
 
     @property
     def monitor(self) -> Monitor:
@@ -111,11 +112,13 @@ class EndOfStreams(BaseEventHandler):
     """Reports what a model has streamed. The span of the model ends when the stream is returned."""
 
     _capture: Capture = PrivateAttr()
+    _awaited: AwaitedModels = PrivateAttr()
 
-    def __init__(self, capture: Capture) -> None:
-        """Create a handler that reports to a capture."""
+    def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
+        """Create a handler that reports to a capture, and to the roots that wait for a model."""
         super().__init__()
         self._capture = capture
+        self._awaited = awaited
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         """Report the answer of a model, or the exception that ended its stream."""
@@ -127,9 +130,12 @@ class EndOfStreams(BaseEventHandler):
             match event:
                 # The response is None where the stream brought nothing at all.
                 case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
-                    capture.end(event.span_id, taken(event.response, {}))
+                    said = taken(event.response, {})
+                    capture.end(event.span_id, said)
+                    self._awaited.end(event.span_id, said)
                 case ExceptionEvent():
                     capture.fail(event.span_id, event.exception)
+                    self._awaited.fail(event.span_id, event.exception)
                 case _:
                     pass
 

@@ -16,6 +16,7 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
 from llama_index.core.workflow import StopEvent, Workflow
 
+from claimspan_llama_index._awaited import AwaitedModels
 from claimspan_llama_index._chats import (
     WrittenAnswer,
     answer_of_chat,
@@ -66,11 +67,12 @@ class OpenSpans:
     pydantic: to read a private attribute of one takes as long as a tenth of a hook.
     """
 
-    __slots__ = ("_beside", "_capture", "_detach", "_open")
+    __slots__ = ("_beside", "_capture", "_detach", "_open", "awaited")
 
     def __init__(self, capture: Capture) -> None:
         """Report to a capture."""
         self._capture = capture
+        self.awaited: Final = AwaitedModels(capture)
         self._open: set[str] = set()
         self._beside: set[str] = set()
         self._detach: Callable[[], None] | None = None
@@ -104,7 +106,7 @@ class OpenSpans:
             # Noted before the look at the switch: whoever turns it off looks at the open spans
             # afterwards, so one of the two sees the other.
             self._open.add(id_)
-            parent_id = parent_of(parent_id)
+            parent_id = parent_of(parent_id) or self.awaited.speaking(instance, name)
             parent = self._capture.run(parent_id)
             is_beside = self._is_beside(role, parent_id, parent)
             if is_beside:
@@ -238,8 +240,9 @@ class OpenSpans:
             if self._capture.defer_end(id_, ""):
                 dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
                 dropped.atexit = False
-        else:
-            self._end(id_, instance, stream)
+        elif not self.awaited.hold(id_, stream):
+            # Not with the stream itself: who dropped it would never be known.
+            self._capture.end(id_, "")
 
 
 def _call_of(

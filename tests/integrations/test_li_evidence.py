@@ -88,11 +88,13 @@ def test_a_window_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor
     assert [chunk.strip() for chunk in chunks] == [window.strip()]
 
 
-def test_a_model_that_is_called_by_itself_is_asked_by_its_prompt(monitor: InMemoryMonitor) -> None:
+def test_a_model_that_is_called_by_itself_is_asked_what_its_prompt_asks(
+    monitor: InMemoryMonitor,
+) -> None:
     prompt = f"Context:\n{FACTS[0]}\n\nQuestion: {TOWER}"
     Script(said=HIGH).complete(prompt)
 
-    assert seen(monitor) == (prompt, HIGH, [FACTS[0]], "evaluated")
+    assert seen(monitor) == (TOWER, HIGH, [FACTS[0]], "evaluated")
 
 
 def test_answers_of_a_workflow_to_several_questions_are_not_judged_as_one(
