@@ -14,7 +14,7 @@ from typing import Any, Final
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
-from llama_index.core.workflow import StopEvent, Workflow
+from llama_index.core.workflow import Context, StopEvent, Workflow
 
 from claimspan_llama_index._awaited import AwaitedModels
 from claimspan_llama_index._chats import (
@@ -260,7 +260,8 @@ def _call_of(
     known: Known = around.known if around else {}
     # A response that the user gets must be seen to be dropped.
     called = None if isinstance(instance, StreamingAgentChatResponse) else instance
-    own = {key: taken(each, known) for key, each in arguments.items()}
+    # The context of a workflow holds its result, so that nobody would see a stream being dropped.
+    own = {key: taken(v, known) for key, v in arguments.items() if type(v) is not Context}
     return Call(called, own, known, is_beside)
 
 

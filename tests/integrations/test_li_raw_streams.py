@@ -147,12 +147,12 @@ async def test_a_stream_that_breaks_fails_its_record(monitor: InMemoryMonitor) -
     assert (record.record.query, record.status) == (TOWER, "app_error")
 
 
-async def test_a_stream_that_is_dropped_unread_leaves_no_record_open(
-    monitor: InMemoryMonitor,
-) -> None:
-    stream = await Rag("sync", Script(said=HIGH)).run(query=TOWER)
-    await asyncio.sleep(0.1)  # the workflow's own tasks end, which hold its result
-    del stream
+def test_a_stream_that_is_dropped_unread_leaves_no_record_open(monitor: InMemoryMonitor) -> None:
+    async def ask() -> None:
+        await Rag("sync", Script(said=HIGH)).run(query=TOWER)
+
+    # Older releases keep the result as long as the loop.
+    asyncio.run(ask())
     gc.collect()
 
     assert monitor.only_record().status in ("interrupted", "abandoned")
