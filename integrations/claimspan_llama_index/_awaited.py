@@ -86,7 +86,8 @@ class AwaitedModels:
         """
         if not self._answers or _STREAMS not in name:
             return None
-        runs = [run for id_ in self._answers if (run := self._capture.run(id_))]
+        # A copy: another thread may begin or end a stream meanwhile.
+        runs = [run for id_ in tuple(self._answers) if (run := self._capture.run(id_))]
         found = [str(run.id) for run in runs if _instance(run) is instance]
         return found[0] if len(found) == 1 else None
 

@@ -56,6 +56,17 @@ def test_json_lines_are_read_and_blank_lines_skipped(jsonl: Path) -> None:
     assert found(truths, "Where is Big Ben?") == "In London."
 
 
+def test_a_file_without_a_ground_truth_is_told_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "truths.jsonl"
+    path.write_text("\n")
+
+    assert len(GroundTruth(path)) == 0
+    (line,) = caplog.messages
+    assert "truths.jsonl' holds no ground truth: metrics that need one are not written" in line
+
+
 def test_a_path_may_be_a_string(jsonl: Path) -> None:
     assert found(GroundTruth(str(jsonl)), QUESTION) == "In Paris."
 

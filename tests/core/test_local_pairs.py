@@ -172,6 +172,46 @@ def test_a_record_that_fills_its_batches_is_read_to_its_end_before_the_next_one(
     assert read == ["one"] * 3 + ["begun before"] * 3 + ["two"] * 3
 
 
+def test_a_record_that_nobody_waits_for_any_more_is_left_out_from_the_next_turn_on() -> None:
+    shared, second_waits = SharedReads(InferenceThread()), threading.Event()
+    is_cancelled, read = threading.Event(), list[str]()
+
+    def reads(name: str, first_turn_over: Callable[[], object]) -> Reads:
+        yield PAIRS[:1]
+        read.append(name)
+        first_turn_over()
+        yield PAIRS[1:2]
+        read.append(name)
+        yield PAIRS[2:]
+        read.append(name)
+        return Decided({}, 3, 0)
+
+    async def cancel_the_second() -> Decided:
+        loop = asyncio.get_running_loop()
+
+        def first(_: Stop) -> Work:
+            second_waits.wait(60)
+            return Work(_encoder(), reads("one", lambda: None))
+
+        def cancel() -> None:
+            loop.call_soon_threadsafe(other.cancel)
+            is_cancelled.wait(60)
+
+        one = asyncio.ensure_future(shared.run(first))
+        other = asyncio.ensure_future(
+            shared.run(lambda _: Work(_encoder(), reads("other", cancel)))
+        )
+        await asyncio.sleep(0)
+        second_waits.set()
+        with pytest.raises(asyncio.CancelledError):
+            await other
+        is_cancelled.set()
+        return await one
+
+    assert asyncio.run(cancel_the_second()).n_read == 3
+    assert read == ["one", "other", "one", "one"]
+
+
 def test_a_record_that_fails_takes_no_other_along() -> None:
     shared, second_waits = SharedReads(InferenceThread()), threading.Event()
     broken: TextPair = ("a claim", 7)  # type: ignore[assignment] # pyright: ignore[reportAssignmentType] - the fault

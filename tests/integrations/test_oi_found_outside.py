@@ -38,11 +38,11 @@ from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 
-import claimspan_openinference
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from lc_pipelines import Shelf as LangChainShelf
 from li_pipelines import Shelf, engine_of, memory_of
+from oi_spans import monitored, traced
 
 pytestmark = [
     # OpenInference calls LangChain's texts like functions, which LangChain deprecates.
@@ -66,16 +66,11 @@ FACT = "The Drava rises in South Tyrol and is 725 kilometres long, and flows int
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor() as made:
-        undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
-        instrumentors = HaystackInstrumentor(), LangChainInstrumentor(), LlamaIndexInstrumentor()
-        for each in instrumentors:
-            each.instrument(tracer_provider=made.provider)
+    with (
+        monitored() as made,
+        traced(made, HaystackInstrumentor(), LangChainInstrumentor(), LlamaIndexInstrumentor()),
+    ):
         yield made
-        for each in instrumentors:
-            each.uninstrument()
-        undo()
-        assert made.stats.faults == 0
 
 
 def texts(record: CapturedRecord) -> list[str]:

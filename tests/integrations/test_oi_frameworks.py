@@ -29,7 +29,6 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanKind, Tracer, get_current_span
 
-import claimspan_openinference
 from claimspan_tracing import semconv
 from claimspan_tracing.job import RetrieverRun
 from claimspan_tracing.testing import InMemoryMonitor
@@ -40,6 +39,7 @@ from hs_pipelines import prompt
 from lc_graphs import agent, artifact_tool, state_graph, unreported_graph
 from li_agents import ask_agent, ask_workflow, tool_of
 from li_pipelines import Echo, Shelf, engine_of, memory_of
+from oi_spans import monitored, traced
 from pipelines import answer_to
 
 pytestmark = [
@@ -59,16 +59,11 @@ FACTS = [
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor(ground_truth={QUESTION: "It is 725 km long."}) as made:
-        undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
-        instrumentors = HaystackInstrumentor(), LangChainInstrumentor(), LlamaIndexInstrumentor()
-        for each in instrumentors:
-            each.instrument(tracer_provider=made.provider)
+    with (
+        monitored({QUESTION: "It is 725 km long."}) as made,
+        traced(made, HaystackInstrumentor(), LangChainInstrumentor(), LlamaIndexInstrumentor()),
+    ):
         yield made
-        for each in instrumentors:
-            each.uninstrument()
-        undo()
-        assert made.stats.faults == 0
 
 
 @pytest.fixture

@@ -35,13 +35,13 @@ from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 
 import claimspan_haystack
-import claimspan_openinference
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
 from captured import attached, texts
 from hs_pipelines import Echo
 from li_pipelines import Script, Shelf, engine_of, text_of
+from oi_spans import monitored, traced
 from pipelines import Recipe
 
 pytestmark = [
@@ -52,16 +52,8 @@ pytestmark = [
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor() as made:
-        undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
-        instrumentors = HaystackInstrumentor(), LlamaIndexInstrumentor()
-        for each in instrumentors:
-            each.instrument(tracer_provider=made.provider)
+    with monitored() as made, traced(made, HaystackInstrumentor(), LlamaIndexInstrumentor()):
         yield made
-        for each in instrumentors:
-            each.uninstrument()
-        undo()
-        assert made.stats.faults == 0
 
 
 # --- LlamaIndex -----------------------------------------------------------------------------------

@@ -16,10 +16,8 @@ from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.output_parsers.openai_tools import JsonOutputToolsParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
-from openinference.instrumentation.langchain import LangChainInstrumentor
 from pydantic import BaseModel
 
-import claimspan_openinference
 from claimspan_tracing.testing import InMemoryMonitor
 from structured_shapes import every_grade, every_shape
 
@@ -27,6 +25,7 @@ from buildings import FACTS, HIGH, TOWER
 from captured import read
 from lc_buildings import PROMPT, documents, joined, rag, retrieve
 from lc_pipelines import Script, Shelf, calls
+from oi_spans import langchain_traced, monitored
 
 pytestmark = [
     # OpenInference calls LangChain's texts like functions, which LangChain deprecates.
@@ -36,13 +35,8 @@ pytestmark = [
 
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
-    with InMemoryMonitor() as made:
-        undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
-        instrumentor = LangChainInstrumentor()
-        instrumentor.instrument(tracer_provider=made.provider)
+    with monitored() as made, langchain_traced(made):
         yield made
-        instrumentor.uninstrument()
-        undo()
 
 
 class Height(BaseModel):

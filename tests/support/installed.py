@@ -32,10 +32,12 @@ def only_with(arguments: str) -> str:
     """Return code that hides every package which these arguments of `pip install` do not bring.
 
     Args:
-        arguments: Such as ``"claimspan[langchain]" numpy``.
+        arguments: Such as ``".[langchain]" numpy``.
     """
     brought: set[str] = set()
-    waiting = [Requirement(each) for each in shlex.split(arguments)]
+    # In a clone, its folder stands for the distribution.
+    named = (re.sub(r"^\.(?=\[|$)", "claimspan", each) for each in shlex.split(arguments))
+    waiting = [Requirement(each) for each in named]
     seen: set[str] = set()
     while waiting:
         each = waiting.pop()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span, Tracer
 
 import claimspan_openinference
@@ -34,6 +35,7 @@ __all__ = [
     "linked",
     "monitored",
     "retrieve",
+    "traced",
 ]
 
 QUESTION: Final = "How long is the Drava?"
@@ -56,22 +58,37 @@ Values = Mapping[str, str | int | float]
 
 
 @contextmanager
-def monitored() -> Generator[InMemoryMonitor]:
+def monitored(ground_truth: Mapping[str, str] | None = None) -> Generator[InMemoryMonitor]:
     """Attach a monitor to its own tracer provider; no fault of ours may go unnoticed."""
-    with InMemoryMonitor() as made:
+    with InMemoryMonitor(ground_truth=ground_truth) as made:
         undo = claimspan_openinference.instrument(made, tracer_provider=made.provider)
         yield made
         undo()
         assert made.stats.faults == 0
 
 
+class Instrumentor(Protocol):
+    """One of OpenInference's instrumentors."""
+
+    def instrument(self, *, tracer_provider: TracerProvider) -> object: ...
+    def uninstrument(self) -> object: ...
+
+
+@contextmanager
+def traced(monitor: InMemoryMonitor, *instrumentors: Instrumentor) -> Generator[None]:
+    """Have OpenInference's instrumentors trace their frameworks on the provider of a monitor."""
+    for each in instrumentors:
+        each.instrument(tracer_provider=monitor.provider)
+    yield
+    for each in instrumentors:
+        each.uninstrument()
+
+
 @contextmanager
 def langchain_traced(monitor: InMemoryMonitor) -> Generator[None]:
     """Have OpenInference's instrumentor trace LangChain on the provider of a monitor."""
-    instrumentor = LangChainInstrumentor()
-    instrumentor.instrument(tracer_provider=monitor.provider)
-    yield
-    instrumentor.uninstrument()
+    with traced(monitor, LangChainInstrumentor()):
+        yield
 
 
 @contextmanager

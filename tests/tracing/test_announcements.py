@@ -18,7 +18,7 @@ from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 
-from lc_pipelines import rag_chain
+from lc_pipelines import Script, rag_chain
 from support import ScriptedJudge
 
 
@@ -85,6 +85,20 @@ def test_different_failures_are_each_told(caplog: pytest.LogCaptureFixture) -> N
     told = [each.getMessage() for each in caplog.records if "judge_error" in each.getMessage()]
     assert ["500" in told[0], "memory" in told[1]] == [True, True]
     assert len(told) == 2  # 500 and 502 are one kind
+
+
+def test_an_answer_that_declines_is_not_said_to_stand_elsewhere(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "claimspan")
+    monitor = Monitor(LexicalJudge(), sample=1.0, tracer_provider=provider())
+    chain = rag_chain(model=Script(lines=["I don't know."]))
+    chain.invoke("question", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+    monitor.flush(30)
+    monitor.shutdown()
+
+    (line,) = (each.getMessage() for each in caplog.records if "no_answer" in each.getMessage())
+    assert line == "claimspan: no scores, no_answer (the response declines to answer)"
 
 
 def test_records_that_are_not_to_be_judged_are_no_failure(

@@ -398,6 +398,7 @@ def test_a_file_without_a_record_is_an_error_that_says_what_to_give(
     result = invoke("stats", str(trace_file))
 
     assert "has no span that claimspan evaluated" in str(result.exception)
+    assert "`claimspan report` reads results" in str(result.exception)
 
 
 def test_a_carrier_without_a_score_does_not_hide_one_with_scores(

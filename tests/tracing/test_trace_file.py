@@ -341,8 +341,9 @@ def test_the_text_of_a_broken_line_stays_out_of_the_message(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("lines", [[""], [line(make_span("a", {}))], ['{"resourceLogs": []}']])
 def test_a_file_without_evaluated_spans_says_so(tmp_path: Path, lines: list[str]) -> None:
-    with pytest.raises(ConfigError, match="none of them evaluated by claimspan"):
+    with pytest.raises(ConfigError, match="none of them evaluated by claimspan") as caught:
         read_trace_file(write(tmp_path, *lines))
+    assert "not evaluated yet are for `claimspan evaluate`" in str(caught.value)
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
 
 __all__ = ["ground_truth_of", "guarded", "judge_matrices"]
 
-
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 """What a calibration is fitted on, and applied to."""
 
@@ -50,7 +49,8 @@ async def judge_matrices(
 
     Args:
         judge: The judge; a ``SparseJudge`` is asked once for all matrices, and a ``ContextJudge``
-            for the verdicts on all chunks together as well.
+            for the verdicts on all chunks together as well. The calibration of a
+            ``CalibratedJudge`` is applied to the response against its chunks alone.
         record: The record; without a ground truth only the response is checked.
         response_claims: Claims of the response.
         ground_truth_claims: Claims of the ground truth.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,6 +27,9 @@ __all__ = ["ID_KEYS", "Embed", "GroundTruth", "GroundTruthMatch", "Lookup", "Run
 
 MatchedBy = Literal["id", "query", "normalised_query", "similarity", "callable"]
 """What a ground truth was found by."""
+
+
+_LOG: Final = logging.getLogger("claimspan")
 
 
 class GroundTruthMatch(BaseModel):
@@ -78,7 +82,7 @@ class GroundTruth:
         similarity: float | None = None,
         embed: Embed | None = None,
     ) -> None:
-        """Read a file, index a mapping, or keep a callable.
+        """Read a file, index a mapping, or keep a callable; warns of a file that holds none.
 
         Args:
             source: Path of a JSON-lines or CSV file with a ground truth (``ground_truth``,
@@ -103,7 +107,13 @@ class GroundTruth:
         self._by_query: dict[str, str] = {}
         self._by_normalised: dict[str, str] = {}
         if isinstance(source, str | Path):
-            self._index(read_ground_truths(Path(source)))
+            found = read_ground_truths(Path(source))
+            if not found:  # no error: a file may still wait to be filled in
+                _LOG.warning(
+                    "claimspan: %r holds no ground truth: metrics that need one are not written",
+                    str(source),
+                )
+            self._index(found)
         elif callable(source):
             self._lookup = source
         elif isinstance(source, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check

@@ -36,7 +36,7 @@ _WAYS_OUT: Final[Mapping[Status, str]] = {
     Status.SHUTDOWN: "the process ended before the record was judged: raise exit_timeout, or give "
     "spool= a file",
     Status.NO_CONTEXT: "no retriever's documents were seen: see 'no_context' in docs/production.md",
-    Status.NO_ANSWER: "no answer was seen: where it is not in the usual place, give response_key",
+    Status.NO_ANSWER: "where the answer is not in the usual place, give response_key",
 }
 """What to do about a state without scores. States that the application has asked for, such as
 ``not_sampled``, are no failures."""
@@ -80,9 +80,11 @@ class Announcements:
         # Reasons are ours, or class names: they quote no content.
         if way_out is None or not self._is_new(status.value, re.sub(r"\d+", "0", outcome.reason)):
             return
+        # Where it is known why there is no answer, it was not looked for in the wrong place.
+        remedy = "" if status is Status.NO_ANSWER and outcome.reason else f"; {way_out}"
         reason = f" ({outcome.reason})" if outcome.reason else ""
         level = logging.INFO if status in _PLAIN else logging.WARNING
-        _say(level, "claimspan: no scores, %s%s; %s", status.value, reason, way_out)
+        _say(level, "claimspan: no scores, %s%s%s", status.value, reason, remedy)
 
     def _tell_cost(self, outcome: Outcome) -> None:
         """Say what a thousand records like this one cost, where nobody has set a limit."""

@@ -96,7 +96,7 @@ def read_sample(
     if not records:
         raise NoRecordsError(
             f"{path} has no span that claimspan evaluated: give a file of OTLP JSON lines that was "
-            "written while a claimspan monitor was running"
+            "written while a claimspan monitor was running; `claimspan report` reads results"
         )
     for key, record in records.items():
         record.group = groups.get(key, "")

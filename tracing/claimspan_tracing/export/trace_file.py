@@ -81,7 +81,8 @@ def _no_records(path: Path, spans: int, skipped: Skipped) -> NoRecordsError:
     damage = f" ({skipped} were skipped)" if skipped.counts else ""
     return NoRecordsError(
         f"{path} has {spans} spans, none of them evaluated by claimspan{damage}: give a file of "
-        "OTLP JSON lines that was written while a claimspan monitor was running"
+        "OTLP JSON lines that was written while a claimspan monitor was running; records that are "
+        "not evaluated yet are for `claimspan evaluate`"
     )
 
 

@@ -71,7 +71,7 @@ class SharedReads:
         while begun or self._waiting:
             if turn := self._oldest(begun, stop):
                 _turn(turn, stop)
-            begun = [each for each in begun if not each.future.done()]
+            begun = [each for each in begun if each.is_open()]
 
     def _oldest(self, begun: list[_Record], stop: Stop) -> list[_Record]:
         """Returns the records of the next turn; begins others where their pairs leave room."""
@@ -145,10 +145,14 @@ class _Record:
 
     def go_on(self, found: Reading) -> None:
         """Takes what the model says of the pairs."""
-        if self.is_cancelled.is_set():
-            self.fail(InferenceStoppedError("the inference was stopped: nobody waits for it"))
-        else:
+        if self.is_open():
             self._advance(lambda: self._reads.send(found))
+
+    def is_open(self) -> bool:
+        """Whether somebody still waits for verdicts; gives up the record where nobody does."""
+        if self.is_cancelled.is_set() and not self.future.done():
+            self.fail(InferenceStoppedError("the inference was stopped: nobody waits for it"))
+        return not self.future.done()
 
     def fail(self, error: BaseException) -> None:
         """Gives an error to whoever awaits the verdicts."""
