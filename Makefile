@@ -24,8 +24,10 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 	tests/integrations/test_li_*.py tests/faults/test_host_safety.py \
 	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
 
-# The weights of the local judge are in this checkout, where the editable install finds them.
-LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+# The weights of the local judge are in this checkout, where the editable install finds them. Extras
+# keep their pin: pip before 23.3 takes the newest release for `coverage[toml]`, whatever version
+# `coverage` is pinned to, and then misses its hash.
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade \
 	--no-emit-package claimspan-local-weights
 
