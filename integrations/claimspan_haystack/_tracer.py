@@ -7,10 +7,11 @@ that one raises reaches the pipeline as it would without us.
 
 from __future__ import annotations
 
-import contextlib
 from asyncio import CancelledError
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
+from types import TracebackType
 from typing import Any, Final, Literal, TypeGuard, cast
 
 from haystack.tracing.tracer import Span, Tracer
@@ -40,11 +41,25 @@ _OUTPUT_TAGS: Final = (".output", ".output_data")
 """Ends of the tag names under which components, agents, tools and pipelines report their inputs and
 outputs, such as ``haystack.component.output`` and ``haystack.pipeline.output_data``."""
 
+_NOTED_TAGS: Final = _INPUT_TAGS + _OUTPUT_TAGS
+
 METADATA_TAG: Final = "haystack.pipeline.metadata"
 
 
 class Step:
     """An operation that is running: what Haystack has reported of it so far."""
+
+    __slots__ = (
+        "id",
+        "inputs",
+        "inside",
+        "is_suppressed",
+        "known",
+        "operation",
+        "outputs",
+        "parent",
+        "token",
+    )
 
     def __init__(self, operation: str, tags: Mapping[str, Any], parent: Step | None) -> None:
         """Note an operation that starts with some tags."""
@@ -66,7 +81,7 @@ class Step:
         self.token: Token[Mapping[Capture, Step]] | None = None
         """Undoes that the operation is the current one."""
         for key in tags:
-            if key.endswith(_INPUT_TAGS) or key.endswith(_OUTPUT_TAGS):
+            if key.endswith(_NOTED_TAGS):
                 self.note(key, tags[key])
 
     def note(self, key: str, value: object) -> None:
@@ -172,29 +187,18 @@ class ClaimspanTracer(Tracer):
         self.capturing = True
         """False after ``undo``, where another package still calls this one."""
 
-    @contextlib.contextmanager
-    def trace(
+    def trace(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride] - Haystack only enters what it gets
         self,
         operation_name: str,
         tags: dict[str, Any] | None = None,
         parent_span: Span | None = None,
-    ) -> Generator[Span]:
+    ) -> AbstractContextManager[Span]:
         """Run an operation in a span of the wrapped tracer, and report it to the capture."""
         theirs = parent_span.theirs if self._is_own(parent_span) else parent_span
-        with self.theirs.trace(operation_name, tags=tags, parent_span=theirs) as inner:
-            if not self.capturing:
-                yield inner
-                return
-            step = self._start(operation_name, tags or {}, parent_span)
-            if step is None:
-                yield inner
-                return
-            try:
-                yield ClaimspanSpan(inner, step, self.capture)
-            except BaseException as error:
-                self._end(step, error)
-                raise
-            self._end(step, None)
+        inner = self.theirs.trace(operation_name, tags=tags, parent_span=theirs)
+        if not self.capturing:
+            return inner
+        return _Traced(self, inner, operation_name, tags or {}, parent_span)
 
     def current_span(self) -> Span | None:
         """Return the wrapped tracer's current span.
@@ -208,7 +212,7 @@ class ClaimspanTracer(Tracer):
                 return ClaimspanSpan(inner, step, self.capture)
         return inner
 
-    def _start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
+    def start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
         """Report the start of an operation; None where that fails."""
         try:
             step = Step(operation, tags, self._parent(parent_span))
@@ -236,7 +240,7 @@ class ClaimspanTracer(Tracer):
             return parent_span.step
         return _current.get({}).get(self.capture)
 
-    def _end(self, step: Step, error: BaseException | None) -> None:
+    def end(self, step: Step, error: BaseException | None) -> None:
         """Report the end of an operation."""
         try:
             _leave(step)
@@ -255,6 +259,45 @@ class ClaimspanTracer(Tracer):
             # is an abandoned stream, not a cancelled task.
             error = GeneratorExit()
         self.capture.fail(step.id, error, inputs=step.inputs, kind=kind)
+
+
+class _Traced(AbstractContextManager[Span]):
+    """An operation in a span of the wrapped tracer, which is entered first and left last.
+
+    Not a generator, which takes twice the time on the caller's thread.
+    """
+
+    __slots__ = ("_inner", "_operation", "_parent", "_step", "_tags", "_tracer")
+
+    def __init__(
+        self,
+        tracer: ClaimspanTracer,
+        inner: AbstractContextManager[Span],
+        operation: str,
+        tags: dict[str, Any],
+        parent: Span | None,
+    ) -> None:
+        self._tracer = tracer
+        self._inner = inner
+        self._operation = operation
+        self._tags = tags
+        self._parent = parent
+        self._step: Step | None = None
+
+    def __enter__(self) -> Span:
+        span = self._inner.__enter__()
+        self._step = step = self._tracer.start(self._operation, self._tags, self._parent)
+        return span if step is None else ClaimspanSpan(span, step, self._tracer.capture)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if self._step is not None:
+            self._tracer.end(self._step, error)
+        return self._inner.__exit__(kind, error, traceback)
 
 
 def _leave(step: Step) -> None:

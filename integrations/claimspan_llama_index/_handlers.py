@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from llama_index.core.instrumentation.events.exception import ExceptionEvent
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
@@ -13,7 +13,7 @@ from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.event_handlers.base import BaseEventHandler
 from llama_index_instrumentation.span.base import BaseSpan
 from llama_index_instrumentation.span_handlers.base import BaseSpanHandler
-from pydantic import PrivateAttr
+from pydantic import Field, SkipValidation
 
 from claimspan_llama_index._awaited import AwaitedModels
 from claimspan_llama_index._reader import LlamaIndexReader
@@ -23,31 +23,73 @@ from claimspan_tracing.adapters import Capture, Monitor, open_capture
 
 __all__ = ["EndOfStreams", "SpanHandler"]
 
+_T = TypeVar("_T")
+
+Own = Annotated[_T, SkipValidation]
+"""A field that pydantic keeps as it is given."""
+
+
+def _none_yet() -> Any:
+    return None
+
+
+class EndOfStreams(BaseEventHandler):
+    """Reports what a model has streamed. The span of the model ends when the stream is returned."""
+
+    capture: Own[Capture] = Field(exclude=True, repr=False)
+    awaited: Own[AwaitedModels] = Field(exclude=True, repr=False)
+    """The roots that wait for a model."""
+
+    def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
+        """Create a handler that reports to a capture, and to the roots that wait for a model."""
+        super().__init__(capture=capture, awaited=awaited)
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        """Report the answer of a model, or the exception that ended its stream."""
+        # Most events are of no concern here, and a pipeline has many of them.
+        if not _is_heard(type(event)):
+            return
+        capture = self.capture
+        with capture.guard:
+            match event:
+                # The response is None where the stream brought nothing at all.
+                case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
+                    said = taken(event.response, {})
+                    capture.end(event.span_id, said)
+                    self.awaited.end(event.span_id, said)
+                case ExceptionEvent():
+                    capture.fail(event.span_id, event.exception)
+                    self.awaited.fail(event.span_id, event.exception)
+                case _:
+                    pass
+
 
 class SpanHandler(BaseSpanHandler[BaseSpan]):
     """Reports the start and the end of every span of LlamaIndex."""
 
-    _monitor: Monitor = PrivateAttr()
-    _spans: OpenSpans = PrivateAttr()
-    _streams: EndOfStreams = PrivateAttr()
+    # Fields and not private attributes, which pydantic looks up by code in Python at every hook.
+    # Set after ``BaseSpanHandler.__init__``, which takes none of them.
+    monitor: Own[Monitor] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    """The monitor that the handler reports to."""
+
+    spans: Own[OpenSpans] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    """Reports what the handler hears."""
+
+    streams: Own[EndOfStreams] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    """The event handler that belongs to this span handler."""
 
     def __init__(self, monitor: Monitor) -> None:
         """Create a handler that reports to a monitor."""
         super().__init__()
         capture = open_capture(monitor, LlamaIndexReader())
-        self._monitor = monitor
-        self._spans = OpenSpans(capture)
-        self._streams = EndOfStreams(capture, self._spans.awaited)
-
-    @property
-    def monitor(self) -> Monitor:
-        """The monitor that the handler reports to."""
-        return self._monitor
+        self.monitor = monitor
+        self.spans = OpenSpans(capture)
+        self.streams = EndOfStreams(capture, self.spans.awaited)
 
     @property
     def capturing(self) -> bool:
         """False once ``leave`` was called: no query that starts now is captured."""
-        return self._spans.capturing
+        return self.spans.capturing
 
     def leave(self, detach: Callable[[], None]) -> None:
         """Capture what has started to its end, and then call ``detach``.
@@ -55,12 +97,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         A handler that is taken away at once does not hear of the ends, and the queries under way
         would stay open for an hour. ``detach`` may be called more than once.
         """
-        self._spans.leave(detach)
-
-    @property
-    def streams(self) -> EndOfStreams:
-        """The event handler that belongs to this span handler."""
-        return self._streams
+        self.spans.leave(detach)
 
     def span_enter(
         self,
@@ -72,7 +109,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         **kwargs: Any,
     ) -> None:
         """Report the start of a run."""
-        self._spans.enter(id_, bound_args.arguments, instance, parent_id, tags)
+        self.spans.enter(id_, bound_args.arguments, instance, parent_id, tags)
 
     def span_exit(
         self,
@@ -83,7 +120,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         **kwargs: Any,
     ) -> None:
         """Report the end of a run."""
-        self._spans.exit(id_, instance, result)
+        self.spans.exit(id_, instance, result)
 
     def span_drop(
         self,
@@ -94,7 +131,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         **kwargs: Any,
     ) -> None:
         """Report the exception that ended a run."""
-        self._spans.drop(id_, instance, err or RuntimeError("LlamaIndex gave no reason"))
+        self.spans.drop(id_, instance, err or RuntimeError("LlamaIndex gave no reason"))
 
     # ``BaseSpanHandler`` calls these from the methods that are overridden above.
 
@@ -106,38 +143,6 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
 
     def prepare_to_drop_span(self, *args: Any, **kwargs: Any) -> None:
         """Make no span: the worker makes them."""
-
-
-class EndOfStreams(BaseEventHandler):
-    """Reports what a model has streamed. The span of the model ends when the stream is returned."""
-
-    _capture: Capture = PrivateAttr()
-    _awaited: AwaitedModels = PrivateAttr()
-
-    def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
-        """Create a handler that reports to a capture, and to the roots that wait for a model."""
-        super().__init__()
-        self._capture = capture
-        self._awaited = awaited
-
-    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        """Report the answer of a model, or the exception that ended its stream."""
-        # Most events are of no concern here, and a pipeline has many of them.
-        if not _is_heard(type(event)):
-            return
-        capture = self._capture
-        with capture.guard:
-            match event:
-                # The response is None where the stream brought nothing at all.
-                case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
-                    said = taken(event.response, {})
-                    capture.end(event.span_id, said)
-                    self._awaited.end(event.span_id, said)
-                case ExceptionEvent():
-                    capture.fail(event.span_id, event.exception)
-                    self._awaited.fail(event.span_id, event.exception)
-                case _:
-                    pass
 
 
 @lru_cache(maxsize=1024)

@@ -48,7 +48,9 @@ Known = dict[str, Document]
 _Taker = Callable[[Any, Known, int], object]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, though nothing changes them: a frozen one takes twice the time to make, and hooks make
+# one for each run, message and document.
+@dataclass(slots=True)
 class Call:
     """The input of a run: the object whose method was called, and the arguments by name."""
 
@@ -70,7 +72,7 @@ class Call:
         return named
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Said:
     """A message, or what a model has said."""
 

@@ -125,8 +125,7 @@ def open_capture(monitor: Monitor, reader: Reader) -> Capture:
         monitor: Takes the records.
         reader: Reads the framework's inputs and outputs.
     """
-    # Asked anew each time: a forked child has another engine.
-    return Capture(reader, lambda: monitor.engine)
+    return Capture(reader, monitor)
 
 
 def guard_of(monitor: Monitor) -> Guard:

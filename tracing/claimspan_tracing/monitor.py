@@ -174,23 +174,20 @@ class Monitor:
             judge_specs=checked_worker(worker, judge, sampler, dispatch),
             max_cpu_share=checked_cpu_share(max_cpu_share),
         )
-        self._engine = self._new_engine()
-        restart_in_child(self)
-
-    @property
-    def engine(self) -> Engine:
+        # A plain attribute, since every hook of an adapter reads it.
+        self.engine = self._new_engine()
         """What runs the records of this process; for adapters, not for applications."""
-        return self._engine
+        restart_in_child(self)
 
     @property
     def is_shut_down(self) -> bool:
         """Whether ``shutdown`` was called, so that records are traced and not evaluated."""
-        return self._engine.is_closed
+        return self.engine.is_closed
 
     @property
     def stats(self) -> Stats:
         """Counts of the records so far, by state."""
-        return self._engine.stats
+        return self.engine.stats
 
     def record(
         self,
@@ -215,7 +212,7 @@ class Monitor:
         Returns:
             The record, whose ``trace_id`` and ``span_id`` are known from the beginning.
         """
-        capture = Capture(ObservedReader(), lambda: self.engine)
+        capture = Capture(ObservedReader(), self)
         return open_record(capture, self.feedback, name=name, inputs=query, metadata=metadata)
 
     def collect_records(self) -> AbstractContextManager[list[CapturedRecord]]:
@@ -253,7 +250,7 @@ class Monitor:
         Raises:
             ConfigError: The value is out of its range, or an id is none.
         """
-        self._engine.feedback(checked_feedback(value, trace_id, span_id))
+        self.engine.feedback(checked_feedback(value, trace_id, span_id))
 
     def check(self, timeout: float = 30.0) -> Diagnosis:
         """Check everything that scores depend on, before traffic comes or when none are seen.
@@ -282,7 +279,7 @@ class Monitor:
         Returns:
             False where something is left, or was dropped or not delivered since the last flush.
         """
-        return self._engine.flush(timeout)
+        return self.engine.flush(timeout)
 
     async def aflush(self, timeout: float = 10.0) -> bool:
         """As ``flush``, without blocking the event loop."""
@@ -299,12 +296,12 @@ class Monitor:
         Returns:
             As ``flush``.
         """
-        return self._engine.shutdown(timeout)
+        return self.engine.shutdown(timeout)
 
     def restart_in_child(self) -> None:
         """Begin anew in a forked child; the spans under way are its parent's to end."""
         self._retire.detach()
-        self._engine = self._new_engine()
+        self.engine = self._new_engine()
 
     def _new_engine(self) -> Engine:
         engine = Engine(self._settings)

@@ -73,7 +73,7 @@ def observe(
             option is invalid.
     """
     evaluates = default_monitor(monitor, options)
-    capture = Capture(ObservedReader(query_key, response_key), lambda: evaluates.engine)
+    capture = Capture(ObservedReader(query_key, response_key), evaluates)
 
     def decorate(function: _Function) -> _Function:
         if not callable(function) or inspect.isclass(function):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from time import monotonic_ns
 from typing import Final, Protocol
 
@@ -37,7 +37,7 @@ _NO_METADATA: Final[Mapping[str, object]] = {}
 
 
 class CaptureHost(Protocol):
-    """What a capture needs from the monitor's engine. A forked child has an engine of its own."""
+    """What a capture needs from the monitor's engine."""
 
     @property
     def table(self) -> RunTable:
@@ -58,6 +58,15 @@ class CaptureHost(Protocol):
         ...
 
 
+class HasEngine(Protocol):
+    """A monitor, as a capture sees it."""
+
+    @property
+    def engine(self) -> CaptureHost:
+        """That of this process: a forked child has another, so every hook asks for it."""
+        ...
+
+
 class Capture:
     """Builds run trees from starts and ends, in whatever thread or order they come.
 
@@ -68,20 +77,20 @@ class Capture:
     it: this keeps a judge that is built on a framework out of the records.
     """
 
-    def __init__(self, reader: Reader, host: Callable[[], CaptureHost]) -> None:
+    def __init__(self, reader: Reader, monitor: HasEngine) -> None:
         """Connect an adapter to an engine.
 
         Args:
             reader: Reads the framework's objects, later, on the worker.
-            host: Returns the engine of this process.
+            monitor: Its engine takes the trees.
         """
         self._reader = reader
-        self._host = host
+        self._monitor = monitor
 
     @property
     def guard(self) -> Guard:
         """Swallows and counts an adapter's own errors, in what it does around the hooks."""
-        return self._host().guard
+        return self._monitor.engine.guard
 
     def start(
         self,
@@ -106,7 +115,7 @@ class Capture:
             may_be_root: False for what is no query by itself, such as embedding a text: it is
                 noted only under a run that we have seen start.
         """
-        host = self._host()
+        host = self._monitor.engine
         # Not ``with host.guard``: entering a block of ``try`` costs nothing.
         try:
             table = host.table
@@ -139,7 +148,7 @@ class Capture:
 
     def run(self, run_id: Hashable) -> Run | None:
         """Return a run that is open and kept; None for any other."""
-        return self._host().table.get(run_id)
+        return self._monitor.engine.table.get(run_id)
 
     def end(
         self,
@@ -159,7 +168,7 @@ class Capture:
             inputs: What went in, where it is known only now (streams).
             kind: What it did, where only the outputs tell; None keeps what it started as.
         """
-        host = self._host()
+        host = self._monitor.engine
         try:
             run = _unfinished(host.table, run_id)
             if run is None:
@@ -194,7 +203,7 @@ class Capture:
             inputs: What went in, where it is known only now.
             kind: What it was to do, where only its end tells; None keeps what it started as.
         """
-        host = self._host()
+        host = self._monitor.engine
         with host.guard:
             run = _unfinished(host.table, run_id)
             if run is None:
@@ -214,7 +223,7 @@ class Capture:
         The exception of its last failed child counts as the reason. Where no child failed, the
         run was cancelled.
         """
-        host = self._host()
+        host = self._monitor.engine
         with host.guard:
             run = _unfinished(host.table, run_id)
             if run is None:
@@ -234,7 +243,7 @@ class Capture:
             True for a root: it stays open until ``end``, ``fail`` or ``end_deferred``. Any other
             run has ended, for now with None.
         """
-        host = self._host()
+        host = self._monitor.engine
         with host.guard:
             run = _unfinished(host.table, run_id)
             if run is None:
@@ -257,8 +266,8 @@ class Capture:
             outputs: What holds the answer: the root ends if it was deferred with this very object.
             error: The exception that ended the answer, if any.
         """
-        with self._host().guard:
-            run = self._host().table.get(run_id)
+        with self._monitor.engine.guard:
+            run = self._monitor.engine.table.get(run_id)
             if run is None or run.tree.root.outputs is not outputs:
                 return
             if error is None:

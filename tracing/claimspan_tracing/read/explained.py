@@ -18,6 +18,7 @@ MIN_SHARED: Final = 0.5
 
 _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
+_ESCAPE: Final = "\\u"
 _ESCAPED: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 """Letters beyond ASCII, as JSON writes them by default."""
 
@@ -31,7 +32,8 @@ class Explained:
 
     def rest_of(self, text: str) -> list[str]:
         """Return what no document explains of a text: all of it, or whole paragraphs."""
-        text = _ESCAPED.sub(_unescaped, text)
+        # Not sought where no escape is: the text may be all documents in a row.
+        text = _ESCAPED.sub(_unescaped, text) if _ESCAPE in text else text
         inside = [len(each) for each in self._known if each in text]
         if inside and len(text) - sum(inside) < MIN_EVIDENCE:
             return []

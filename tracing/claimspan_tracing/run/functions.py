@@ -78,7 +78,7 @@ class _Calls:
 
     def __init__(self, function: Callable[[str], object], monitor: Monitor) -> None:
         self._function = function
-        self._capture = Capture(_FunctionReader(), lambda: monitor.engine)
+        self._capture = Capture(_FunctionReader(), monitor)
         self._name = getattr(function, "__name__", type(function).__name__)
         self._returns_chunks = False
 
