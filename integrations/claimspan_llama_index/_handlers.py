@@ -36,13 +36,16 @@ def _none_yet() -> Any:
 class EndOfStreams(BaseEventHandler):
     """Reports what a model has streamed. The span of the model ends when the stream is returned."""
 
-    capture: Own[Capture] = Field(exclude=True, repr=False)
-    awaited: Own[AwaitedModels] = Field(exclude=True, repr=False)
+    # Fields, as those of ``SpanHandler``, and set in the same way.
+    capture: Own[Capture] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    awaited: Own[AwaitedModels] = Field(default_factory=_none_yet, exclude=True, repr=False)
     """The roots that wait for a model."""
 
     def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
         """Create a handler that reports to a capture, and to the roots that wait for a model."""
-        super().__init__(capture=capture, awaited=awaited)
+        super().__init__()
+        self.capture = capture
+        self.awaited = awaited
 
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
         """Report the answer of a model, or the exception that ended its stream."""
@@ -68,7 +71,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     """Reports the start and the end of every span of LlamaIndex."""
 
     # Fields and not private attributes, which pydantic looks up by code in Python at every hook.
-    # Set after ``BaseSpanHandler.__init__``, which takes none of them.
+    # Set after the constructor of LlamaIndex's class, which takes none of them.
     monitor: Own[Monitor] = Field(default_factory=_none_yet, exclude=True, repr=False)
     """The monitor that the handler reports to."""
 

@@ -95,6 +95,7 @@ BENCHMARKS: Final = (
     Benchmark("judge-cost", "judge_cost.py", samples="--samples"),
     Benchmark("lexical-speed", "lexical_speed.py", quick=("--rounds", "2"), samples="--records"),
     Benchmark("local-speed", "local_speed.py"),
+    Benchmark("local-skips", "local_skips.py", quick=("--claims", "40")),
     Benchmark(
         "growth", "growth.py", quick=("--most", "100", "--rounds", "1"), full=("--rounds", "2")
     ),

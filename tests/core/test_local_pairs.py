@@ -90,6 +90,17 @@ def test_a_claim_that_the_passage_says_word_for_word_is_asked_and_not_read() -> 
     assert judge.pairs == PairCounts(asked=1, read=0, run=0)
 
 
+def test_a_long_passage_that_shares_no_word_with_a_claim_is_read_all_the_same() -> None:
+    # More than 60 words: it may still say the claim in words of its own.
+    passage = " ".join([PASSAGE] * 3)
+    judge = LocalJudge()
+    claim = Claim(text="Numerous nations border this waterway.")
+
+    asyncio.run(judge.check([claim], [passage]))
+
+    assert judge.pairs == PairCounts(asked=1, read=1, run=1)
+
+
 def test_logits_are_known_exactly_until_their_memory_is_used_up() -> None:
     known = KnownLogits(max_bytes=600)
     logits = [0.1, -2.5, 7.25, 1e-3]

@@ -11,8 +11,8 @@ from claimspan_tracing.capture.runs import Run
 __all__ = ["Document", "Generation", "Reader", "Retrieval"]
 
 
-# Not frozen, though nothing changes it: a frozen one takes twice the time to make, and pipelines hand
-# on their documents many times.
+# Not frozen, though nothing changes it: a frozen one takes twice the time to make, and pipelines
+# hand on their documents many times.
 @dataclass(slots=True)
 class Document:
     """One retrieved document as the framework returned it, before any cleaning."""

@@ -67,8 +67,6 @@ class LocalJudge:
     several places, that together have most of the claim. It reads what words leave open:
 
     - not a claim that is a sentence of the reference, word for word: that is entailed;
-    - not a reference of 60 words or more with too few of a claim's words, by bounds that cost the
-      entailed claims of the tune halves none of their references in most sets, 5 % in the worst;
     - of several references in the order of their promise, not those after two in a row that do not
       entail the claim;
     - not bare values, which have no words to read: they are judged as by ``LexicalJudge``.

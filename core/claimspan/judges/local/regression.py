@@ -28,15 +28,12 @@ class VerdictRegression(NamedTuple):
     lexical: Rows
     """Weights for ``lexical_features`` alone, shape ``(3, 3)``."""
 
-    skip_below: float
-    """Lexical support below which a long reference cannot entail a claim and is not read."""
-
     @classmethod
     def read(cls, path: Path) -> VerdictRegression:
         """Reads the fitted constants from the JSON file that lies beside the weights."""
         content = cast("dict[str, list[list[float]]]", json.loads(path.read_text("utf-8")))
         full, lexical = (tuple(map(tuple, content[name])) for name in ("full", "lexical"))
-        return cls(full, lexical, cast("float", content["skip_below"]))
+        return cls(full, lexical)
 
     def verdict(self, features: Sequence[float]) -> Verdict:
         """Returns the calibrated verdict for the features of one cell.

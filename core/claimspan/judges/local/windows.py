@@ -71,10 +71,6 @@ class Passage:
         """Tells whether a claim of some words is one of the sentences, word for word."""
         return len(claim.split()) >= _MIN_QUOTE_WORDS and _bare(claim) in self._bare_sentences
 
-    def share(self, stems: frozenset[str]) -> float:
-        """Returns the share of these stems that the whole passage has; 1 where there are none."""
-        return len(stems & self._stems) / len(stems) if stems else 1.0
-
     @cached_property
     def windows(self) -> list[str]:
         """All of the text, in windows, for a model that reads it whole.
@@ -92,10 +88,6 @@ class Passage:
     @cached_property
     def _gathered(self) -> Sentences:
         return Sentences(self.sentences)
-
-    @cached_property
-    def _stems(self) -> frozenset[str]:
-        return self._gathered.stems(range(len(self.sentences)))
 
 
 def _bare(sentence: str) -> str:
