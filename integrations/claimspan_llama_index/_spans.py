@@ -47,8 +47,6 @@ by name because newer releases have moved it."""
 RUN_OF_WORKFLOW: Final = ".run-"
 """Part of the span id of a whole workflow, ``Class.run-uuid``."""
 
-_NONE: Final[Mapping[str, object]] = {}
-
 _STREAMS: Final = (
     Generator,
     AsyncGenerator,
@@ -67,7 +65,7 @@ class OpenSpans:
     pydantic: to read a private attribute of one takes as long as a tenth of a hook.
     """
 
-    __slots__ = ("_beside", "_capture", "_detach", "_open", "awaited")
+    __slots__ = ("_beside", "_capture", "_detach", "_open", "_passed_over", "awaited")
 
     def __init__(self, capture: Capture) -> None:
         """Report to a capture."""
@@ -75,6 +73,8 @@ class OpenSpans:
         self.awaited: Final = AwaitedModels(capture)
         self._open: set[str] = set()
         self._beside: set[str] = set()
+        # Spans that are no runs, each with the run that what it calls is a part of.
+        self._passed_over: dict[str | None, str | None] = {}
         self._detach: Callable[[], None] | None = None
 
     @property
@@ -106,26 +106,26 @@ class OpenSpans:
             # Noted before the look at the switch: whoever turns it off looks at the open spans
             # afterwards, so one of the two sees the other.
             self._open.add(id_)
-            parent_id = parent_of(parent_id) or self.awaited.speaking(instance, name)
-            parent = self._capture.run(parent_id)
-            is_beside = self._is_beside(role, parent_id, parent)
+            around = parent_of(parent_id) or self.awaited.speaking(instance, name)
+            run_id = self._passed_over.get(around, around)
+            parent = self._capture.run(run_id)
+            is_beside = self._is_beside(role, around, parent)
             if is_beside:
                 self._beside.add(id_)
-                if parent is None:
-                    return
-            # What an evaluator looks up is no retrieval of the query.
-            kind = RunKind.CHAIN if is_beside and role.kind is RunKind.RETRIEVER else role.kind
-            read = _NONE if is_beside and kind is RunKind.CHAIN else arguments
-            call = _call_of(instance, read, role, parent, is_beside=is_beside)
+            if _is_passed_over(instance, role, parent, is_beside=is_beside):
+                self._passed_over[id_] = run_id
+                return
+            call = _call_of(instance, arguments, role, parent, is_beside=is_beside)
             may_be_root = role.may_be_root and self._detach is None
-            self._capture.start(id_, parent_id, kind, name, call, tags, may_be_root=may_be_root)
+            self._capture.start(id_, run_id, role.kind, name, call, tags, may_be_root=may_be_root)
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             self._capture.guard.swallow(error)
 
     def exit(self, id_: str, instance: object, result: object) -> None:
         """Report the end of a run, or that its answer is still being streamed."""
         try:
-            self._ended(id_)
+            if self._ended(id_):
+                return
             # A workflow wraps its result in an event; subclasses of the event are the result.
             if type(result) is StopEvent and result.result is not None:
                 result = result.result
@@ -143,7 +143,8 @@ class OpenSpans:
     def drop(self, id_: str, instance: object, error: BaseException) -> None:
         """Report the exception that ended a run."""
         with self._capture.guard:
-            self._ended(id_)
+            if self._ended(id_):
+                return
             if type(error).__name__ == DONE:
                 self._capture.end(id_, "")
             if isinstance(instance, StreamingAgentChatResponse):
@@ -155,11 +156,16 @@ class OpenSpans:
             return True
         return role.may_be_called_beside and is_called_beside(is_root=parent is None)
 
-    def _ended(self, id_: str) -> None:
+    def _ended(self, id_: str) -> bool:
+        """Note that a span has ended; True where it is no run."""
         self._open.discard(id_)
         self._beside.discard(id_)
         if self._detach is not None and not self._open:
             self._detach()
+        if id_ not in self._passed_over:
+            return False
+        del self._passed_over[id_]
+        return True
 
     def _exit_streaming(self, id_: str, instance: object, result: object) -> None:
         match result:
@@ -178,7 +184,7 @@ class OpenSpans:
             end_of_writing(instance, self._capture)
         run = self._capture.run(id_)
         outputs: object = ""
-        if run is not None and not _is_unread(run):
+        if run is not None:
             with self._capture.guard:
                 outputs = taken(result, _known(run))
         # None would mean that the answer is still to come.
@@ -245,6 +251,19 @@ class OpenSpans:
             self._capture.end(id_, "")
 
 
+def _is_passed_over(instance: object, role: Role, parent: Run | None, *, is_beside: bool) -> bool:
+    """Whether nobody reads what a span takes and returns, so that it is no run.
+
+    Of work beside an answer only its models count, and of a retriever what it returns in the end:
+    ``retrieve`` calls the ``_retrieve`` of its class.
+    """
+    if is_beside:
+        return parent is None or role.kind is not RunKind.GENERATOR
+    if parent is None or parent.kind is not RunKind.RETRIEVER or role.kind is not RunKind.CHAIN:
+        return False
+    return isinstance(parent.inputs, Call) and parent.inputs.instance is instance
+
+
 def _call_of(
     instance: object,
     arguments: Mapping[str, object],
@@ -267,12 +286,6 @@ def _call_of(
 
 def _known(run: Run | None) -> Known:
     return run.inputs.known if run and isinstance(run.inputs, Call) else {}
-
-
-def _is_unread(run: Run) -> bool:
-    """Whether nobody reads what goes in and comes out: of work beside, only its models count."""
-    call = run.inputs
-    return run.kind is RunKind.CHAIN and isinstance(call, Call) and call.is_beside
 
 
 @lru_cache(maxsize=1024)
