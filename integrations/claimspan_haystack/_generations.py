@@ -67,18 +67,19 @@ def replies_below(root: Run) -> Replies:
     """Find the model calls below a run that may have given its answer."""
     runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
     models = [run for run in runs if _may_answer(run)][-MAX_GENERATIONS:]
+    completions = {id(run): _completion(run) for run in models}
     beside = [run for run in models if _BESIDE_NAME.search(str(run.name).lower())]
-    others = {_completion(run) for run in beside if len(beside) < len(models)}
+    others = {completions[id(run)] for run in beside if len(beside) < len(models)}
     answers: list[Run] = []
     for run in models:
-        if _grades_one_of(answers, run) or _completion(run) in others:
-            others.add(_completion(run))
+        if completions[id(run)] in others or _grades_one_of(answers, run):
+            others.add(completions[id(run)])
         else:
             answers.append(run)
     # What a retriever was asked by, where no model was asked after it.
     while answers and _is_followed_by_retrieval(answers[-1], runs, root):
-        others.add(_completion(answers.pop()))
-    spoken = {_completion(run) for run in answers}
+        others.add(completions[id(answers.pop())])
+    spoken = {completions[id(run)] for run in answers}
     return Replies(answers, frozenset(others - spoken - {""}))
 
 
@@ -143,12 +144,14 @@ def _may_answer(run: Run) -> bool:
 
 def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
     """Whether a model call says how good the last answer before it is."""
+    if not answers:
+        return False
     completion = _completion(run)
     is_whole = says_grade(completion) or is_grade(completion)
     # Not where a model answers once more: "Yes, ..." may be what it has corrected.
-    is_other = bool(answers) and answers[-1].name != run.name
+    is_other = answers[-1].name != run.name
     may_grade = is_whole or (is_other and begins_with_grade(completion))
-    if not answers or not (may_grade or _GRADER_NAME.search(str(run.name).lower())):
+    if not (may_grade or _GRADER_NAME.search(str(run.name).lower())):
         return False
     graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)
     # A question that was rewritten stands in the next prompt as well, with a retrieval between.
