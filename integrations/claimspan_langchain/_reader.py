@@ -6,6 +6,7 @@ Every method runs on the worker except ``parts``.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -32,6 +33,7 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
+    acknowledges,
     is_grade,
     is_list,
     is_mapping,
@@ -91,7 +93,26 @@ class LangChainReader:
         retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
         if self._response_key is None and not retrieves and _is_grade(root.outputs):
             return False
-        return not str(root.name).endswith(EVALUATOR_NAME) and not _is_given_an_answer(root)
+        if str(root.name).endswith(EVALUATOR_NAME) or _is_given_an_answer(root):
+            return False
+        return self._response_key is not None or not self._only_works(root)
+
+    def _only_works(self, root: Run) -> bool:
+        """Whether a chain has ended without a word: it has built an index, or moved something.
+
+        It returns ids, a count, or that it is done. A model may have written the summaries of an
+        index, so that ids are none of its words either.
+        """
+        if root.error is not None or root.end is None or self.interrupted(root):
+            return False
+        if _are_ids(root.outputs):
+            return True
+        found = [each.outputs for each in root.tree.of_kind(RunKind.RETRIEVER)]
+        # A search that has found nothing is a question, also where no model was asked after it.
+        if root.tree.of_kind(RunKind.GENERATOR) or (found and not any(found)):
+            return False
+        text = str(self.response(root))
+        return not text.strip() or acknowledges(text)
 
     def query(self, root: Run) -> object:
         """Return the text of the question in the input of the root."""
@@ -246,12 +267,25 @@ class LangChainReader:
         return completions[-1] if completions else ""
 
 
+_ID: Final = re.compile(r"(?=[^\n]*\d)[\w.:/#-]{1,200}")
+"""An id of a document: one word with a digit."""
+
+MAX_IDS: Final = 100
+"""Items of a list that are looked at."""
+
 _NO_STATE: Final[Mapping[object, object]] = {}
 
 
 def _is_grade(output: object) -> bool:
     said = text_of(output) if isinstance(output, BaseMessage | Said) else output
     return is_grade(said, fields_of)
+
+
+def _are_ids(output: object) -> bool:
+    """Whether an output is a list of ids, as a store returns of what it has taken."""
+    if not is_list(output) or not output or not all(isinstance(each, str) for each in output):
+        return False
+    return all(_ID.fullmatch(str(each)) for each in output[:MAX_IDS])
 
 
 def _is_given_an_answer(root: Run) -> bool:

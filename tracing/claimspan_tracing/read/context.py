@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,
     Generated,
@@ -246,6 +247,7 @@ def _unexplained(
     """
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
     texts = [text for text in {**results, **dict.fromkeys(passages)} if text.strip()]
+    texts = [text for text in texts if not acknowledges(text)]
     texts = [text[:MAX_JOINED] for text in texts[:MAX_PASSAGES] if text.strip() not in own_words]
     # The results of tools are messages of the prompt; any other text has to be found there.
     others = [text for text in texts if text not in results]
