@@ -21,7 +21,7 @@ from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.read.reworded import set_otherwise
-from claimspan_tracing.read.set_apart import text_set_apart
+from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
 __all__ = ["Candidates", "Context", "ContextSource", "find_context"]
@@ -135,7 +135,7 @@ def _context(
         found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
         if not found and prompts and _is_nothing_seen(candidates):
             system = [text for each in answers for text in each.system]
-            found = [*map(_from_prompt, text_set_apart(told, system, query))]
+            found = [*map(_from_prompt, unnamed_evidence(told, system, query))]
     if found:
         return Context(found, "prompt")
     if prompts and any(gave(each, response) for each in answers):
