@@ -5,7 +5,6 @@ Every method runs on the worker except ``parts``.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -22,6 +21,7 @@ from claimspan_langchain._documents import (
     holds_documents,
     tool_results,
 )
+from claimspan_langchain._interrupts import MESSAGES_KEY, is_interrupted
 from claimspan_langchain._messages import Said, role_and_text, text_of
 from claimspan_langchain._prompts import completion_of, prompt_messages, prompt_of, usage_of
 from claimspan_langchain._structures import fields_of
@@ -46,9 +46,6 @@ __all__ = ["LangChainReader"]
 CONTEXT_KEY: Final = "context"
 """Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
 
-MESSAGES_KEY: Final = "messages"
-"""Where a graph's state keeps its conversation."""
-
 INTERNAL_NAMES: Final = (
     "__",
     "branch:",
@@ -62,14 +59,6 @@ INTERNAL_NAMES: Final = (
     "seq:step:",
 )
 """Beginnings of the metadata keys and tags that LangChain and LangGraph add to a run."""
-
-INTERRUPT_KEY: Final = "__interrupt__"
-"""Output key that LangGraph adds when a graph has stopped to wait for a person."""
-
-INTERRUPT_NAME: Final = "GraphInterrupt"
-"""The exception with which LangGraph ends what waits. Compared by name because langgraph is no
-dependency of this package."""
-
 
 EVALUATOR_NAME: Final = "EvalChain"
 """End of the names of all of LangChain's evaluators."""
@@ -229,16 +218,10 @@ class LangChainReader:
                 return ()
 
     def interrupted(self, root: Run) -> bool:
-        """Whether the graph waits for a person, or the task was cancelled."""
-        if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
-            return True
-        if root.failed_with(asyncio.CancelledError):
-            return True
-        # In a stream the output lacks the key, and only the waiting node fails.
-        runs = root.tree.runs
-        waits = [r.end or 0 for r in runs if r.error and r.error.__name__ == INTERRUPT_NAME]
-        # A root that resumes its graph itself goes on after that.
-        return bool(waits) and all(run.start <= max(waits) for run in runs)
+        """Whether the graph waits for a person before it answers, or the task was cancelled."""
+        return is_interrupted(
+            root, lambda: str(self.response(root)), lambda: self._completions(root)
+        )
 
     def _completions(self, root: Run) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
