@@ -79,7 +79,8 @@ def test_an_agent_that_only_saves_has_read_nothing() -> None:
     tools = [StructuredTool.from_function(Saving("Saved.").save, name="save")]
     lines = [calls("save", query="the tower is high"), "I have saved that the tower is high."]
     with attached(claimspan_langchain.instrument) as monitor:
-        create_agent(Script(lines=lines), tools).invoke({"messages": [("user", "Note it.")]})
+        agent: Any = create_agent(Script(lines=lines), tools)
+        agent.invoke({"messages": [("user", "Note it.")]})
 
         assert read(monitor.only_record())[2:] == ([], "no_context")
 

@@ -1,4 +1,4 @@
-"""A graph that waits before it answers is interrupted; one that waits for a question has answered."""
+"""A graph that waits before it answers is interrupted; one that waits for a question is not."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
@@ -76,7 +76,7 @@ def test_an_answer_that_a_person_is_to_review_is_none_yet(
     assert monitor.only_record().status == "interrupted"
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     question: str
     found: list[Document]
     answer: str
@@ -85,12 +85,15 @@ class State(TypedDict, total=False):
 def answering(**options: Any) -> Any:
     shelf, model = Shelf(documents=documents(*FACTS[:2])), Script(lines=[HIGH])
 
-    def generate(state: State) -> State:
+    def search(state: State) -> dict[str, object]:
+        return {"found": shelf.invoke(state["question"])}
+
+    def generate(state: State) -> dict[str, object]:
         told = PROMPT.invoke({"context": joined(state["found"]), "question": state["question"]})
         return {"answer": str(model.invoke(told).content)}
 
     graph = StateGraph(State)
-    graph.add_node("search", lambda state: {"found": shelf.invoke(state["question"])})
+    graph.add_node("search", search)
     graph.add_node("generate", generate)
     graph.add_edge(START, "search")
     graph.add_edge("search", "generate")
@@ -140,7 +143,7 @@ def test_an_agent_that_stops_before_its_tools_is_interrupted(
 def test_a_graph_whose_model_says_nothing_gives_no_answer(
     monitor: InMemoryMonitor, way: Way
 ) -> None:
-    def generate(state: State) -> State:
+    def generate(state: State) -> dict[str, object]:
         told = PROMPT.invoke({"context": FACTS[0], "question": state["question"]})
         return {"answer": str(Script(lines=[AIMessage("")]).invoke(told).content)}
 

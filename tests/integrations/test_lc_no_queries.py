@@ -68,7 +68,7 @@ def situated(found: list[Document]) -> list[str]:
     return store().add_documents(documents(*told))
 
 
-class Loaded(TypedDict, total=False):
+class Loaded(TypedDict):
     path: str
     found: list[Document]
     ids: list[str]
@@ -76,11 +76,14 @@ class Loaded(TypedDict, total=False):
 
 
 def ingesting(**more: object) -> Any:
+    def read(state: Loaded) -> dict[str, object]:
+        return {"found": split(load(state["path"]))}
+
     def add(state: Loaded) -> dict[str, object]:
         return {"ids": store().add_documents(state["found"]), **more}
 
     graph = StateGraph(Loaded)
-    graph.add_node("load", lambda state: {"found": split(load(state["path"]))})
+    graph.add_node("load", read)
     graph.add_node("add", add)
     graph.add_edge(START, "load")
     graph.add_edge("load", "add")
@@ -140,7 +143,7 @@ def test_what_was_no_record_says_so_on_its_root(monitor: InMemoryMonitor) -> Non
 # --- what is a query all the same -----------------------------------------------------------------
 
 
-def asking(model: object, found: list[Document] | None = None) -> Any:
+def asking(model: Any, found: list[Document] | None = None) -> Any:
     shelf = Shelf(documents=documents(*FACTS[:2]) if found is None else found)
     inputs = {"context": shelf | joined, "question": RunnablePassthrough[str]()}
     return inputs | ChatPromptTemplate.from_template("{context}\n{question}") | model

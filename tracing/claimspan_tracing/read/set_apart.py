@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from claimspan_tracing.read.handwritten import MIN_EVIDENCE, before_end
+from claimspan_tracing.read.tagged import blocks_between_tags
 
 __all__ = [
     "MATERIAL",
@@ -70,7 +71,7 @@ _LABEL: Final = re.compile(
     rf"|\#{{1,6}}[ \t]*{MATERIAL}[ \t]*:?[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_TAGGED: Final = re.compile(rf"<({MATERIAL})>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_OPENED: Final = re.compile(rf"<({MATERIAL})>", re.IGNORECASE)
 
 _PLAIN: Final = frozenset({"", "text", "txt", "plaintext", "markdown", "md"})
 """What may stand behind the sign that opens a block of plain text."""
@@ -131,13 +132,14 @@ def _between(text: str) -> Iterator[tuple[str, str]]:
             is_code = sign == "```" and line and re.fullmatch(r"[\w+#.-]+", kind.strip())
             if is_plain or not is_code:
                 yield parts[0], rest if is_plain else parts[1]
-    for line in _SIGN_LINES:
-        parts = line.split(text)
+    for signs in _SIGN_LINES:
+        parts = signs.split(text)
         if len(parts) == 3:
             yield parts[0], parts[1]
-    tagged = [*_TAGGED.finditer(text)]
-    if len(tagged) == 1:
-        yield text[: tagged[0].start()], tagged[0][2]
+    opened = _OPENED.search(text)
+    blocks = [] if opened is None else blocks_between_tags(text, opened[1])
+    if opened is not None and len(blocks) == 1:
+        yield text[: opened.start()], blocks[0]
 
 
 def _quoted(text: str) -> Iterator[tuple[str, str]]:
