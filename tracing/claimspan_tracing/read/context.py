@@ -19,6 +19,7 @@ from claimspan_tracing.read.answering import (
 )
 from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
+from claimspan_tracing.read.printed_fields import with_printed_fields
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.read.reworded import set_otherwise
 from claimspan_tracing.read.unnamed import unnamed_evidence
@@ -137,7 +138,7 @@ def _context(
             system = [text for each in answers for text in each.system]
             found = [*map(_from_prompt, unnamed_evidence(told, system, query))]
     if found:
-        return Context(found, "prompt")
+        return Context(with_printed_fields(found, prompts, response), "prompt")
     if prompts and any(gave(each, response) for each in answers):
         return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
     if candidates.named is not None:
