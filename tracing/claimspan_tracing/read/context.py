@@ -42,6 +42,9 @@ MAX_FIELDS: Final = 30
 FROM_PROMPT: Final = "prompt"
 """Marks a chunk that is no document, but a text that the prompt has."""
 
+MAX_BEGINNING: Final = 1_000
+"""Characters of a text by which it is found in a prompt."""
+
 MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
 """Characters of all of them: twice what is kept of a record. Each is read a few times."""
 
@@ -125,9 +128,11 @@ def _context(
         others = _without_said(generations, others) if candidates.named else others
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         # What a model made of documents, without being asked, is what the answering one read.
-        own = (each.completion.strip() for each in generations if was_asked(each, questions))
-        own_words = {query.strip(), response.strip(), *own}
-        found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
+        own = [each for each in generations if was_asked(each, questions)]
+        own_words = {query.strip(), response.strip(), *(each.completion.strip() for each in own)}
+        texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
+        rest = (_without_own(text, own, found) for text in texts)
+        found += [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
     # Also where documents were found and none is there: a component may have put them into words
     # of its own.
     is_by_hand = bool(prompts) or (not candidates.named and candidates.is_by_hand())
@@ -241,7 +246,7 @@ def _unexplained(
     passages: Iterable[str],
     found: Sequence[Document],
     own_words: set[str],
-) -> list[Document]:
+) -> list[str]:
     """The texts in the prompts that are evidence, and that no document explains.
 
     Neither is what the user asked or a model wrote.
@@ -255,7 +260,22 @@ def _unexplained(
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
     explained = Explained([_text(document) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
-    return [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
+    return [*dict.fromkeys(chain.from_iterable(rest))]
+
+
+def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document]) -> Sequence[str]:
+    """What of a text is evidence beside what models have said that were asked: answers to parts.
+
+    A text that a model had read before it said so was its evidence, and not made of its answer.
+    """
+    said = [
+        completion
+        for each in own
+        if len(completion := each.completion.strip()) >= MIN_HANDED_ON
+        and completion in text
+        and text[:MAX_BEGINNING] not in each.prompt
+    ]
+    return Explained([*map(_text, found), *said]).rest_of(text) if said else [text]
 
 
 def _from_prompt(text: str) -> Document:

@@ -86,7 +86,8 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     queries = _queries(answers, tree, guard) if len(answers) <= MAX_QUERIES else []
     texts = tuple(text for _, text in answers)
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
-        return Split(tuple(queries), texts)
+        is_one = _are_sub_questions(queries, said, tree, given, guard)
+        return None if is_one and _is_joined(texts, tree, guard) else Split(tuple(queries), texts)
     # A list that holds one answer each, and nothing that keeps them apart.
     is_each = _is_each(tree.root.outputs, texts, str) or _are_listed(answers, tree, guard)
     is_to_several = is_each or _are_to_several(answers, generators, given, guard)
@@ -216,6 +217,27 @@ def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
     below = (run for run in tree.of_kind(RunKind.RETRIEVER) if query in _ancestors(run))
     found = (try_read(guard, reader_of(run).retrieval, run, None) for run in below)
     return named or next((bounded(each.query, MAX_TEXT_BYTES) for each in found if each), "")
+
+
+def _are_sub_questions(
+    queries: Sequence[Run],
+    said: Sequence[tuple[Run, str]],
+    tree: RunTree,
+    given: Sequence[str],
+    guard: Guard,
+) -> bool:
+    """Whether a model has made the questions, so that they are parts of the one that was given."""
+    asked = [_asked(query, tree, guard).strip() for query in queries]
+    return all(
+        any(each in text for _, text in said) and not any(each in text for text in given)
+        for each in asked
+    )
+
+
+def _is_joined(texts: Sequence[str], tree: RunTree, guard: Guard) -> bool:
+    """Whether what the user saw is one text that was joined of answers."""
+    response = bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
+    return all(text in response for text in texts)
 
 
 def _ancestors(run: Run) -> list[Run]:
