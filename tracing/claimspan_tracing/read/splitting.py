@@ -76,6 +76,7 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
         return None
     given = _given(tree)
     may_be = is_list(tree.root.outputs) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
+    may_be = may_be or _may_list(tree.root.outputs, len(generators))
     if not may_be and len(given) < 2:
         return None
     returned = list(islice(_texts(tree.root.outputs, tree.reader), MAX_ITEMS))
@@ -99,6 +100,15 @@ def _is_each(items: object, texts: Sequence[str], kind: type) -> bool:
     if not is_list(items) or not len(texts) >= len(items) >= 2:
         return False
     return all(isinstance(item, kind) for item in items)
+
+
+def _may_list(output: object, most: int, depth: int = 2) -> bool:
+    """Whether an output has, under a name, a list that may hold what several models have said."""
+    if not is_mapping(output) or not depth:
+        return False
+    named = [value for key, value in output.items() if key not in CONVERSATIONS]
+    is_list_of_few = (is_list(value) and 2 <= len(value) <= most for value in named)
+    return any(is_list_of_few) or any(_may_list(value, most, depth - 1) for value in named)
 
 
 def _are_listed(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> bool:
