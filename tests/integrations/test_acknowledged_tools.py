@@ -5,6 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 # The frameworks leave some of their generics open.
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,6 +72,26 @@ def test_a_tool_of_langchain_that_has_saved_something(said: str) -> None:
 def test_a_tool_that_has_saved_something_in_spans_of_openinference(said: str) -> None:
     with monitored() as monitor, traced(monitor, LangChainInstrumentor()):
         langchain_agent(said).invoke({"messages": [("user", TOWER)]})
+
+        judged(monitor.only_record(), FACTS[:1])
+
+
+@pytest.mark.filterwarnings("ignore:Calling .text")
+@pytest.mark.parametrize("spans", ["ours", "openinference"])
+def test_a_tool_that_could_not_be_called_brought_no_evidence(spans: str) -> None:
+    tools = [
+        StructuredTool.from_function(look_up),
+        StructuredTool.from_function(Saving("Saved.").save, name="save"),
+    ]
+    lines = [calls("save"), calls("look_up", query="tower"), HIGH]
+    agent: Any = create_agent(Script(lines=lines), tools)
+    with contextlib.ExitStack() as stack:
+        if spans == "ours":
+            monitor = stack.enter_context(attached(claimspan_langchain.instrument))
+        else:
+            monitor = stack.enter_context(monitored())
+            stack.enter_context(traced(monitor, LangChainInstrumentor()))
+        agent.invoke({"messages": [("user", TOWER)]})
 
         judged(monitor.only_record(), FACTS[:1])
 
