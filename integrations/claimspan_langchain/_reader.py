@@ -92,13 +92,14 @@ class LangChainReader:
         It returns ids, a count, or that it is done. A model may have written the summaries of an
         index, so that ids are none of its words either.
         """
-        if root.error is not None or root.end is None or self.interrupted(root):
-            return False
         if _are_ids(root.outputs):
-            return True
+            return root.error is None
+        # Most runs go no further.
+        if root.tree.of_kind(RunKind.GENERATOR) or root.error is not None or root.end is None:
+            return False
         found = [each.outputs for each in root.tree.of_kind(RunKind.RETRIEVER)]
         # A search that has found nothing is a question, also where no model was asked after it.
-        if root.tree.of_kind(RunKind.GENERATOR) or (found and not any(found)):
+        if (found and not any(found)) or self.interrupted(root):
             return False
         text = str(self.response(root))
         return not text.strip() or acknowledges(text)

@@ -65,8 +65,8 @@ def _told(
 ) -> list[str]:
     named = [
         (name, value)
-        for name, value in _fields(document)
-        if _has_word(response, value) and not any(value in text for text in texts)
+        for name, value in _answered(document, response)
+        if not any(value in text for text in texts)
     ]
     if not named:  # as in most records
         return []
@@ -74,21 +74,26 @@ def _told(
     return [f"{name}: {value}" for name, value in named if _has_word(around, value)]
 
 
-def _fields(document: Document) -> Iterator[tuple[str, str]]:
+def _answered(document: Document, response: str) -> Iterator[tuple[str, str]]:
+    """The fields whose value the response has."""
     # A mapping of another kind may do anything when it is read.
     if type(document.metadata) is not dict:
         return
     for name, value in islice(document.metadata.items(), MAX_FIELDS):
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
+        kind = type(value)
+        if kind is not str and kind is not int and kind is not float:
             continue
-        text = str(value).strip() if not isinstance(value, str) or len(value) <= MAX_VALUE else ""
-        if len(text) >= MIN_VALUE and not _PLUMBING.search(str(name)):
-            yield str(name), text
+        text = value if isinstance(value, str) else str(value)
+        # In this order, since it is done for each field of each document.
+        if MIN_VALUE <= len(text) <= MAX_VALUE and text in response:
+            text = text.strip()
+            if _has_word(response, text) and not _PLUMBING.search(str(name)):
+                yield str(name), text
 
 
 def _has_word(text: str, value: str) -> bool:
     """Whether a value stands in a text, and not within a word or a number."""
-    at = text.find(value)
+    at = text.find(value) if value else -1
     while at >= 0:
         before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
         if not (before.isalnum() and value[0].isalnum()) and not (
