@@ -19,6 +19,7 @@ from claimspan_langchain._documents import (
     documents_in,
     evidence_in,
     holds_documents,
+    listed_texts,
     tool_results,
 )
 from claimspan_langchain._interrupts import MESSAGES_KEY, is_interrupted
@@ -162,7 +163,7 @@ class LangChainReader:
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents that a chain was called with, or that its state holds."""
-        return [*documents_in(run.inputs)]
+        return [*documents_in(run.inputs), *listed_texts(run.inputs)]
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a tool returned as a text, and what was passed under a name like context."""

@@ -66,7 +66,7 @@ def reducing(said: dict[str, str], final: str = "") -> Any:
         told = PROMPT.invoke({"context": together, "question": state["question"]})
         return {"answer": str(Script(lines=[final]).invoke(told).content)}
 
-    graph = StateGraph(State)
+    graph: Any = StateGraph(State)
     for node in (split, answer_part, combine):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "split")
