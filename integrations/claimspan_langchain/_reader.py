@@ -93,8 +93,9 @@ class LangChainReader:
         It returns ids, a count, or that it is done. A model may have written the summaries of an
         index, so that ids are none of its words either.
         """
-        if _are_ids(root.outputs):
-            return root.error is None
+        if ids := _ids_in(root.outputs):
+            said = self._completions(root)
+            return not any(each in text for each in ids for text in said)
         # Most runs go no further.
         if root.tree.of_kind(RunKind.GENERATOR) or root.error is not None or root.end is None:
             return False
@@ -266,11 +267,11 @@ def _is_grade(output: object) -> bool:
     return is_grade(said, fields_of)
 
 
-def _are_ids(output: object) -> bool:
-    """Whether an output is a list of ids, as a store returns of what it has taken."""
-    if not is_list(output) or not output or not all(isinstance(each, str) for each in output):
-        return False
-    return all(_ID.fullmatch(str(each)) for each in output[:MAX_IDS])
+def _ids_in(output: object) -> list[str]:
+    """The ids in an output that is a list of them, as a store returns of what it has taken."""
+    items = output[:MAX_IDS] if is_list(output) else ()
+    ids = [each for each in items if isinstance(each, str) and _ID.fullmatch(each)]
+    return ids if len(ids) == len(items) else []
 
 
 def _is_given_an_answer(root: Run) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
-from langchain_core.output_parsers import StrOutputParser
+from langchain_core.output_parsers import CommaSeparatedListOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -160,6 +160,12 @@ def test_a_model_that_no_callback_hears_is_judged(monitor: InMemoryMonitor) -> N
     asking(RunnableLambda(lambda prompt: HIGH)).invoke(TOWER)
 
     assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+def test_a_list_of_codes_that_a_model_has_said_is_an_answer(monitor: InMemoryMonitor) -> None:
+    (asking(Script(lines=["A1, B2"])) | CommaSeparatedListOutputParser()).invoke(TOWER)
+
+    assert read(monitor.only_record()) == (TOWER, "A1\nB2", FACTS[:2], "evaluated")
 
 
 def test_a_search_that_finds_nothing_is_a_question_without_context(
