@@ -11,6 +11,7 @@ import pytest
 from haystack import Document as HaystackDocument
 from langchain_core.documents import Document
 from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from llama_index.core.schema import NodeWithScore, TextNode
 
@@ -24,7 +25,7 @@ from captured import attached, read, texts
 from hs_pipelines import ASYNC_PIPELINE
 from hs_scripts import Says, asking, chat_prompt
 from hs_scripts import Shelf as HaystackShelf
-from lc_buildings import PROMPT
+from lc_buildings import PROMPT, joined
 from lc_pipelines import Script, Shelf
 from li_pipelines import Script as LlamaScript
 from li_pipelines import Shelf as LlamaShelf
@@ -95,6 +96,64 @@ def test_the_field_of_one_document_is_not_that_of_its_neighbour(monitor: InMemor
     ask("Price: {price} euros\n{text}", "The bridge costs 12.75 euros.", other)
 
     assert texts(monitor.only_record()) == [FACTS[0], f"price: 12.75\n{FACTS[1]}"]
+
+
+STOCK = "The tower has 1665 steps, and is 330 metres high."
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{text} It has 1665 steps.", "Steps: 1665\n{text}", "Steps: 1665. {text}\n\nMore:"],
+)
+def test_a_number_beside_a_text_that_the_answer_tells_is_part_of_its_chunk(
+    monitor: InMemoryMonitor, template: str
+) -> None:
+    ask(template, STOCK)
+
+    (chunk,) = texts(monitor.only_record())
+    assert chunk.endswith(f"\n{FACTS[0]}")
+    assert "1665" in chunk
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["Steps: 1665\n\n{text}", "Steps: 16650\n{text}", "Source: a.pdf, page 1665\n{text}"],
+)
+def test_a_number_elsewhere_is_none(monitor: InMemoryMonitor, template: str) -> None:
+    ask(template, STOCK)
+
+    found = texts(monitor.only_record())
+    assert FACTS[0] in found
+    assert not any("16650" in each or "page" in each for each in found)
+
+
+@pytest.mark.parametrize("as_one_text", [True, False])
+def test_what_was_said_before_is_no_evidence(monitor: InMemoryMonitor, as_one_text: bool) -> None:
+    shelf = Shelf(documents=[Document(page_content=FACTS[0])])
+    messages = [
+        ("system", "Answer by this:\n{context}"),
+        ("human", "How many steps?"),
+        ("ai", "I think\nit has 1665 steps."),
+        ("human", "{question}"),
+    ]
+    text = "{context}\nHuman: How many steps?\nAI: I think\nit has 1665 steps.\nHuman: {question}"
+    prompt = ChatPromptTemplate.from_messages([("human", text)] if as_one_text else messages)
+    inputs = {"context": shelf | joined, "question": RunnablePassthrough[str]()}
+    (inputs | prompt | Script(lines=[STOCK])).invoke(TOWER)
+
+    assert texts(monitor.only_record()) == FACTS[:1]
+
+
+def test_a_number_of_the_question_is_no_evidence(monitor: InMemoryMonitor) -> None:
+    asked = "Has the tower 1665 steps?"
+    prompt = ChatPromptTemplate.from_template("{context}\n{question}")
+    inputs = {
+        "context": Shelf(documents=[Document(page_content=FACTS[0])]) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    (inputs | prompt | Script(lines=["Yes, it has 1665 steps."])).invoke(asked)
+
+    assert texts(monitor.only_record()) == FACTS[:1]
 
 
 def test_llama_index_prints_the_metadata_of_its_nodes() -> None:

@@ -143,7 +143,8 @@ def _context(
             system = [text for each in answers for text in each.system]
             found = [*map(_from_prompt, unnamed_evidence(told, system, query))]
     if found:
-        return Context(with_printed_fields(found, prompts, response), "prompt")
+        told = [text for each in answers for text in _messages(each)] if prompts else []
+        return Context(with_printed_fields(found, told, response, query), "prompt")
     if prompts and any(gave(each, response) for each in answers):
         return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
     if candidates.named is not None:
@@ -261,6 +262,12 @@ def _unexplained(
     explained = Explained([_text(document) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
     return [*dict.fromkeys(chain.from_iterable(rest))]
+
+
+def _messages(generation: Generated) -> Sequence[str]:
+    """What a model was told, without what it has said itself before."""
+    told = (*generation.told, *generation.tool_results)
+    return told or (generation.prompt,)
 
 
 def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document]) -> Sequence[str]:
