@@ -14,9 +14,14 @@ from claimspan_haystack._generations import (
     replies_below,
     runs_below,
 )
-from claimspan_haystack._operations import CHAT_GENERATOR_RUN, DOCUMENTS_WRITTEN, operation_of
+from claimspan_haystack._operations import (
+    CHAT_GENERATOR_RUN,
+    DOCUMENTS_WRITTEN,
+    is_converter,
+    operation_of,
+)
 from claimspan_haystack._texts import nested_parts, only_text, parts, said, text_of, texts_of
-from claimspan_tracing.adapters import Run, RunKind, is_grade, is_list, is_mapping
+from claimspan_tracing.adapters import Run, RunKind, acknowledges, is_grade, is_list, is_mapping
 
 __all__ = ["answer_of", "builds_index", "is_answered_query"]
 
@@ -60,13 +65,16 @@ def is_answered_query(root: Run) -> bool:
     is_indexing = builds_index(root)
     if not is_complete(root):
         # How it would have ended is not known, and its state says that it has not.
-        return not is_indexing
+        return not is_indexing and (_is_asked(root) or not _converts(root))
     replies = replies_below(root)
     if is_indexing:
         return bool(_shown(root, replies)) or _answers_from_retrieval(root, replies)
     if _is_graded_alone(root, replies):
         return False
-    return bool(replies.answers) or bool(answer_of(root)) or _is_agent(root)
+    if replies.answers or _is_agent(root):
+        return True
+    answer = answer_of(root)
+    return bool(answer) and not acknowledges(answer)
 
 
 def _is_graded_alone(root: Run, replies: Replies) -> bool:
@@ -150,6 +158,16 @@ def _unnamed(run: Run, replies: Replies) -> str:
     # A word by itself, such as a status, is not what was answered, unless a model said it.
     is_answer = not replies.answers or " " in text.strip() or text in reply
     return text if text and is_answer else reply
+
+
+def _is_asked(root: Run) -> bool:
+    """Whether a retriever or a model ran, or was to run."""
+    return any(run.kind is not RunKind.CHAIN for run in runs_below(root))
+
+
+def _converts(root: Run) -> bool:
+    """Whether documents are made of files, as the first step to an index."""
+    return any(is_converter(operation_of(run).component) for run in runs_below(root))
 
 
 def _is_agent(root: Run) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "REPLIES_KEY",
     "TOOL_RUN",
     "Operation",
+    "is_converter",
     "is_streaming",
     "kind_of",
     "operation_of",
@@ -59,6 +60,9 @@ _OTHER_CLASS: Final = re.compile(
     r"|Checker|Sampler|Validator|Importer|Reader|Adapter|Builder)$"
 )
 """Ends of the names of classes that return documents which nobody has asked for by a question."""
+
+_CONVERTING_CLASS: Final = re.compile(r"(?:ToDocuments?|Converter|Crawler|Loader|Importer)$")
+"""Those that make documents of what is no document."""
 
 _OTHER_NAMES: Final = frozenset(
     "path paths file files filename url urls uri link links source sources dir directory folder "
@@ -101,6 +105,11 @@ _UNKNOWN: Final = Operation("")
 def operation_of(run: Run) -> Operation:
     """Return the operation behind a run; an empty one where another framework reported the run."""
     return run.id if isinstance(run.id, Operation) else _UNKNOWN
+
+
+def is_converter(component: str) -> bool:
+    """Whether a class makes documents of files, pages or other sources."""
+    return _CONVERTING_CLASS.search(component) is not None
 
 
 def kind_of(operation: Operation, inputs: object, outputs: object) -> RunKind:

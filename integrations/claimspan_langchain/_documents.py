@@ -21,6 +21,7 @@ __all__ = [
     "documents_in",
     "evidence_in",
     "holds_documents",
+    "listed_texts",
     "read_document",
     "tool_results",
     "with_texts",
@@ -42,6 +43,9 @@ STEPS_KEY: Final = "intermediate_steps"
 
 TEXT_KEY: Final = "page_content"
 """Where a document that was turned into a dict has its text."""
+
+TEXT_KEYS: Final = ("text", "content", "document", "snippet", "chunk", "body", "passage")
+"""Where clients of stores and searches have the text of what they have found."""
 
 PLUMBING_TOOLS: Final = ("transfer_", "handoff_", "write_todos")
 PLUMBING_TEXTS: Final = (
@@ -232,6 +236,31 @@ def evidence_in(inputs: object, outputs: object) -> Iterator[str]:
     for step in steps if is_list(steps) else ():
         if is_list(step) and len(step) == 2 and isinstance(step[1], str):
             yield step[1]
+
+
+def listed_texts(inputs: object) -> Iterator[Document]:
+    """Yield the texts that stand in a list under a name such as ``documents``, as documents.
+
+    A client of a store that is no LangChain's returns texts, or mappings with a text each.
+    """
+    if not is_mapping(inputs):
+        return
+    for name, value in islice(inputs.items(), MAX_ITEMS):
+        # In this order, as few inputs have such a list.
+        is_listed = is_list(value) and value and isinstance(value[0], str | dict)
+        if is_list(value) and is_listed and EVIDENCE_NAME.search(str(name)):
+            yield from filter(None, map(_listed, value[:MAX_ITEMS]))
+
+
+def _listed(item: object) -> Document | None:
+    if isinstance(item, str):
+        return Document(item) if item.strip() else None
+    if not is_mapping(item) or "role" in item or TEXT_KEY in item:  # the last is found anyway
+        return None
+    text = next((item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
+    named = {str(key): value for key, value in item.items() if value is not text}
+    score = _number(item["score"]) if "score" in item else None
+    return None if text is None else Document(text, item.get("id"), score, named)
 
 
 def _number(value: object) -> float | None:

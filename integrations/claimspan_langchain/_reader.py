@@ -5,7 +5,7 @@ Every method runs on the worker except ``parts``.
 
 from __future__ import annotations
 
-import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,8 +19,10 @@ from claimspan_langchain._documents import (
     documents_in,
     evidence_in,
     holds_documents,
+    listed_texts,
     tool_results,
 )
+from claimspan_langchain._interrupts import MESSAGES_KEY, is_interrupted
 from claimspan_langchain._messages import Said, role_and_text, text_of
 from claimspan_langchain._prompts import completion_of, prompt_messages, prompt_of, usage_of
 from claimspan_langchain._structures import fields_of
@@ -32,6 +34,7 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
+    acknowledges,
     is_grade,
     is_list,
     is_mapping,
@@ -43,9 +46,6 @@ __all__ = ["LangChainReader"]
 
 CONTEXT_KEY: Final = "context"
 """Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
-
-MESSAGES_KEY: Final = "messages"
-"""Where a graph's state keeps its conversation."""
 
 INTERNAL_NAMES: Final = (
     "__",
@@ -60,14 +60,6 @@ INTERNAL_NAMES: Final = (
     "seq:step:",
 )
 """Beginnings of the metadata keys and tags that LangChain and LangGraph add to a run."""
-
-INTERRUPT_KEY: Final = "__interrupt__"
-"""Output key that LangGraph adds when a graph has stopped to wait for a person."""
-
-INTERRUPT_NAME: Final = "GraphInterrupt"
-"""The exception with which LangGraph ends what waits. Compared by name because langgraph is no
-dependency of this package."""
-
 
 EVALUATOR_NAME: Final = "EvalChain"
 """End of the names of all of LangChain's evaluators."""
@@ -91,7 +83,28 @@ class LangChainReader:
         retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
         if self._response_key is None and not retrieves and _is_grade(root.outputs):
             return False
-        return not str(root.name).endswith(EVALUATOR_NAME) and not _is_given_an_answer(root)
+        if str(root.name).endswith(EVALUATOR_NAME) or _is_given_an_answer(root):
+            return False
+        return self._response_key is not None or not self._only_works(root)
+
+    def _only_works(self, root: Run) -> bool:
+        """Whether a chain has ended without a word: it has built an index, or moved something.
+
+        It returns ids, a count, or that it is done. A model may have written the summaries of an
+        index, so that ids are none of its words either.
+        """
+        if ids := _ids_in(root.outputs):
+            said = self._completions(root)
+            return not any(each in text for each in ids for text in said)
+        # Most runs go no further.
+        if root.tree.of_kind(RunKind.GENERATOR) or root.error is not None or root.end is None:
+            return False
+        found = [each.outputs for each in root.tree.of_kind(RunKind.RETRIEVER)]
+        # A search that has found nothing is a question, also where no model was asked after it.
+        if (found and not any(found)) or self.interrupted(root):
+            return False
+        text = str(self.response(root))
+        return not text.strip() or acknowledges(text)
 
     def query(self, root: Run) -> object:
         """Return the text of the question in the input of the root."""
@@ -151,7 +164,7 @@ class LangChainReader:
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents that a chain was called with, or that its state holds."""
-        return [*documents_in(run.inputs)]
+        return [*documents_in(run.inputs), *listed_texts(run.inputs)]
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a tool returned as a text, and what was passed under a name like context."""
@@ -208,16 +221,10 @@ class LangChainReader:
                 return ()
 
     def interrupted(self, root: Run) -> bool:
-        """Whether the graph waits for a person, or the task was cancelled."""
-        if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
-            return True
-        if root.failed_with(asyncio.CancelledError):
-            return True
-        # In a stream the output lacks the key, and only the waiting node fails.
-        runs = root.tree.runs
-        waits = [r.end or 0 for r in runs if r.error and r.error.__name__ == INTERRUPT_NAME]
-        # A root that resumes its graph itself goes on after that.
-        return bool(waits) and all(run.start <= max(waits) for run in runs)
+        """Whether the graph waits for a person before it answers, or the task was cancelled."""
+        return is_interrupted(
+            root, lambda: str(self.response(root)), lambda: self._completions(root)
+        )
 
     def _completions(self, root: Run) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
@@ -246,12 +253,25 @@ class LangChainReader:
         return completions[-1] if completions else ""
 
 
+_ID: Final = re.compile(r"(?=[^\n]*\d)[\w.:/#-]{1,200}")
+"""An id of a document: one word with a digit."""
+
+MAX_IDS: Final = 100
+"""Items of a list that are looked at."""
+
 _NO_STATE: Final[Mapping[object, object]] = {}
 
 
 def _is_grade(output: object) -> bool:
     said = text_of(output) if isinstance(output, BaseMessage | Said) else output
     return is_grade(said, fields_of)
+
+
+def _ids_in(output: object) -> list[str]:
+    """The ids in an output that is a list of them, as a store returns of what it has taken."""
+    items = output[:MAX_IDS] if is_list(output) else ()
+    ids = [each for each in items if isinstance(each, str) and _ID.fullmatch(each)]
+    return ids if len(ids) == len(items) else []
 
 
 def _is_given_an_answer(root: Run) -> bool:

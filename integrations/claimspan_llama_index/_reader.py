@@ -12,6 +12,7 @@ from typing import Final
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
+from llama_index.core.response_synthesizers import BaseSynthesizer
 
 from claimspan_llama_index._context import call_of, is_counted, nodes_read, runs_below
 from claimspan_llama_index._evidence import evidence_in, has_found, unfound
@@ -34,6 +35,7 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
+    acknowledges,
     is_grade,
     join_bounded,
     structured_text,
@@ -54,6 +56,8 @@ ROLES: Final = {
 """LlamaIndex's roles to OpenInference's."""
 
 ENGINES: Final = (BaseQueryEngine, BaseChatEngine)
+ASKED: Final = (*ENGINES, BaseSynthesizer)
+"""Classes whose objects are asked a question."""
 
 NO_RESPONSE: Final = "Empty Response"
 """What a response synthesizer returns where the model said nothing, or there were no nodes."""
@@ -70,10 +74,23 @@ class LlamaIndexReader:
         # Where something was looked up, a number may be the answer: {"score": 3}.
         if is_grade(_result(root), fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
             return False
-        models = (run for run in runs_below(root) if run.kind is RunKind.GENERATOR)
+        runs = runs_below(root)
+        models = (run for run in runs if run.kind is RunKind.GENERATOR)
         prompts = [_prompt(call_of(run)) for run in models if is_counted(run, root)]
         was_asked = (any(each in prompt for each in ASKED_BESIDE) for prompt in prompts)
-        return not prompts or not all(was_asked)
+        return not all(was_asked) if prompts else not self._only_works(root, runs)
+
+    def _only_works(self, root: Run, runs: Sequence[Run]) -> bool:
+        """Whether a function or a workflow of the user's has built an index, and answered nothing.
+
+        An engine that was asked is a query, also where it has found nothing to ask a model about.
+        """
+        if root.end is None or root.error is not None:
+            return False
+        if any(isinstance(call_of(run).instance, ASKED) and is_counted(run, root) for run in runs):
+            return False
+        text = str(self.response(root))
+        return not text.strip() or acknowledges(text)
 
     def query(self, root: Run) -> object:
         """Return the question that the root was asked, before any rewriting."""

@@ -9,7 +9,7 @@ from claimspan_openinference._evidence import MIN_TOOL_TEXT
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import TOOL, messages_of, parsed, text_of_parts
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import Document, is_list, is_mapping
+from claimspan_tracing.adapters import Document, acknowledges, is_list, is_mapping
 
 __all__ = ["attached", "reranked", "reranker_given", "retrieved", "told", "told_to_model"]
 
@@ -57,7 +57,8 @@ def told(attributes: Attributes) -> list[Document]:
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else None
     text = text_of_parts(inside.get("content")) if is_mapping(inside) else found
     said = text if isinstance(text, str) and text else result
-    return [Document(said)] if isinstance(said, str) and len(said) >= MIN_TOOL_TEXT else []
+    is_found = isinstance(said, str) and len(said) >= MIN_TOOL_TEXT and not acknowledges(said)
+    return [Document(said)] if is_found else []
 
 
 def told_to_model(attributes: Attributes) -> list[Document]:

@@ -63,10 +63,12 @@ _GRADING: Final = re.compile(
 _NOTE: Final = re.compile(
     r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
     r"|tool\ call\ limit\ exceeded\b|error:\ failed\ to\ parse\ structured\ output\b"
-    r"|agent\ \S+\ is\ now\ handling\ the\ request\b",
+    r"|agent\ \S+\ is\ now\ handling\ the\ request\b"
+    r"|error\ (?:invoking|executing)\ tool\b|error:\s",
     re.IGNORECASE,
 )
-"""What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping."""
+"""What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping, and
+that a tool has failed."""
 
 _SHOWN_FIRST: Final = '{"messages": ["ChatMessage(_role='
 

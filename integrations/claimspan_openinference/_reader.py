@@ -5,6 +5,7 @@ All runs are complete when they come, so every method finds inputs and outputs i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
@@ -40,6 +41,7 @@ from claimspan_tracing.adapters import (
     Retrieval,
     Run,
     RunKind,
+    acknowledges,
     is_mapping,
     structured_text,
 )
@@ -51,6 +53,9 @@ NOTE_OF_STRUCTURE: Final = "Returning structured response: "
 
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
+
+_NO_TEXT: Final = re.compile(r"|null|None|\d{1,12}")
+"""What a span has where a function returned nothing, or a number."""
 
 ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
@@ -65,8 +70,20 @@ class SpanReader:
         self._query_key, self._response_key = self.keys
 
     def is_query(self, root: Run) -> bool:
-        """Return False for a retriever that is called by itself."""
-        return root.kind is not RunKind.RETRIEVER
+        """Return False for a retriever that is called by itself, and for what asks no model.
+
+        Such as an index that is built. A search that has found nothing is a question all the same.
+        """
+        if root.kind is RunKind.RETRIEVER or self._response_key is not None:
+            return root.kind is not RunKind.RETRIEVER
+        if root.error is not None:
+            return True
+        runs = root.tree.runs
+        found = [retrieved(attributes_of(run)) for run in runs if run.kind is RunKind.RETRIEVER]
+        if any(run.kind is RunKind.GENERATOR for run in runs) or (found and not any(found)):
+            return True
+        text = str(self.response(root)).strip()
+        return not (_NO_TEXT.fullmatch(text) or acknowledges(text))
 
     def query(self, root: Run) -> object:
         """Return the question in the root's input, or the last message of its user."""

@@ -16,7 +16,7 @@ from claimspan.testing import ScriptedJudge
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
-from captured import attached, judged, never_judged, read
+from captured import attached, judged, no_record, read
 from hs_pipelines import ASYNC_PIPELINE
 from hs_scripts import (
     Says,
@@ -137,7 +137,7 @@ def test_what_a_component_imagines_for_its_search_is_no_answer(
     if answers:
         judged(monitor.only_record(), FACTS)
     else:
-        never_judged(monitor, judge)
+        no_record(monitor, judge)
 
 
 @component

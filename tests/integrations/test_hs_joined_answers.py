@@ -104,6 +104,40 @@ def test_answers_of_two_models_that_are_joined_are_not_judged_as_one(
     assert sorted(record.record.response.split("\n")) == sorted(SAID.values())
 
 
+def two_models_on_one_shelf() -> Pipeline:
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", Shelf(Recipe(passages=[Passage(FACTS[0], None, None)])))
+    pipeline.add_component("prompt", prompt())
+    pipeline.connect("shelf.documents", "prompt.documents")
+    for name, said in SAID.items():
+        pipeline.add_component(f"llm_{name}", Echo(Recipe(answer=said)))
+        pipeline.connect("prompt.prompt", f"llm_{name}.messages")
+    return pipeline
+
+
+@pytest.mark.parametrize("joiner", [AnswerJoiner, ListJoiner])
+def test_answers_of_two_models_that_have_read_the_same_are_not_judged_as_one(
+    monitor: InMemoryMonitor, joiner: type[Any]
+) -> None:
+    pipeline = two_models_on_one_shelf()
+    is_builder = joiner is AnswerJoiner
+    pipeline.add_component("joiner", AnswerJoiner() if is_builder else joiner(list[ChatMessage]))
+    data: dict[str, Any] = {"shelf": {"query": TOWER}, "prompt": {"question": TOWER}}
+    for name in SAID:
+        if is_builder:
+            pipeline.add_component(f"answers_{name}", AnswerBuilder())
+            pipeline.connect(f"llm_{name}.replies", f"answers_{name}.replies")
+            pipeline.connect(f"answers_{name}.answers", "joiner.answers")
+            data[f"answers_{name}"] = {"query": TOWER}
+        else:
+            pipeline.connect(f"llm_{name}.replies", "joiner.values")
+    pipeline.run(data)
+
+    record = monitor.only_record()
+    assert record.status == "several_answers"
+    assert sorted(record.record.response.split("\n")) == sorted(SAID.values())
+
+
 def test_of_two_models_the_one_answers_whose_branch_was_taken(monitor: InMemoryMonitor) -> None:
     pipeline = two_models()
     pipeline.add_component("joiner", BranchJoiner(list[ChatMessage]))

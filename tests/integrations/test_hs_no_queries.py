@@ -3,10 +3,13 @@
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 from haystack import Document, Pipeline, component
+from haystack.components import converters
 from haystack.components.builders import PromptBuilder
 from haystack.components.joiners import DocumentJoiner
 from haystack.components.preprocessors import DocumentCleaner, DocumentSplitter
@@ -16,6 +19,7 @@ from haystack.components.retrievers.in_memory import (
 )
 from haystack.components.routers import ConditionalRouter, LLMMessagesRouter
 from haystack.components.writers import DocumentWriter
+from haystack.core.errors import PipelineRuntimeError
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
@@ -24,7 +28,7 @@ from claimspan.testing import ScriptedJudge
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
-from captured import attached, judged, never_judged
+from captured import attached, judged, no_record
 from hs_components import Embedder
 from hs_pipelines import ASYNC_PIPELINE
 from hs_scripts import (
@@ -105,7 +109,7 @@ def test_building_an_index_is_no_query_and_its_corpus_is_on_no_span(
     pipeline.connect("converter.documents", "cleaner.documents")
     pipeline.run({"converter": {"sources": ["a.txt"]}})
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
     assert documents_on_spans(monitor) == []
 
 
@@ -117,7 +121,39 @@ def test_what_is_looked_up_for_an_index_is_on_no_span(
     pipeline.connect("pages.documents", "cleaner.documents")
     pipeline.run({"pages": {"title": "Eiffel Tower"}})
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
+    assert documents_on_spans(monitor) == []
+
+
+@component
+class Counting:
+    """Writes documents somewhere, and says how many; nothing tells that it is a writer."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails
+
+    @component.output_types(count=int, message=str)
+    def run(self, documents: list[Document]) -> dict[str, Any]:
+        if self.fails:
+            raise OSError("the disk is full")
+        return {"count": len(documents), "message": f"Indexed {len(documents)} documents."}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_files_that_a_component_of_ones_own_indexes_are_no_record(
+    monitor: InMemoryMonitor, judge: ScriptedJudge, tmp_path: Path, fails: bool
+) -> None:
+    text = tmp_path / "facts.txt"
+    text.write_text("\n".join(FACTS))
+    pipeline = indexing(writes=False)
+    pipeline.add_component("converter", converters.TextFileToDocument())
+    pipeline.add_component("counting", Counting(fails=fails))
+    pipeline.connect("converter.documents", "cleaner.documents")
+    pipeline.connect("splitter.documents", "counting.documents")
+    with pytest.raises(PipelineRuntimeError) if fails else nullcontext():
+        pipeline.run({"converter": {"sources": [str(text)]}})
+
+    no_record(monitor, judge)
     assert documents_on_spans(monitor) == []
 
 
@@ -139,8 +175,7 @@ def test_an_index_with_a_summary_of_each_document_is_no_query(
     pipeline.connect("adapter.output", "writer.documents")
     pipeline.run({"prompt": {"documents": facts()}})
 
-    assert monitor.only_record().status == "no_answer"
-    assert judge.checks == []
+    no_record(monitor, judge)
 
 
 def test_an_answer_whose_documents_are_also_stored_is_a_query(monitor: InMemoryMonitor) -> None:
@@ -190,12 +225,12 @@ def test_retrieval_alone_is_no_query(
 ) -> None:
     run_in(way, hybrid(), {"embedder": {"text": TOWER}, "words": {"query": TOWER}})
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
     assert documents_on_spans(monitor) != []
 
 
 @pytest.mark.parametrize("shows", [False, True])
-def test_a_query_that_is_rewritten_for_retrieval_alone_is_no_answer(
+def test_a_query_that_is_rewritten_for_retrieval_alone_is_no_query(
     monitor: InMemoryMonitor, judge: ScriptedJudge, shows: bool
 ) -> None:
     pipeline = Pipeline()
@@ -213,7 +248,7 @@ def test_a_query_that_is_rewritten_for_retrieval_alone_is_no_answer(
         include_outputs_from={"llm", "first"} if shows else set(),
     )
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
 
 
 # --- evaluations, routes and guards --------------------------------------------------------------
@@ -244,7 +279,7 @@ def test_an_evaluation_is_no_query(monitor: InMemoryMonitor, judge: ScriptedJudg
         }
     )
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
 
 
 def test_a_pipeline_that_only_routes_a_text_is_no_query(
@@ -260,7 +295,7 @@ def test_a_pipeline_that_only_routes_a_text_is_no_query(
     pipeline.add_component("router", ConditionalRouter([route]))
     pipeline.run({"router": {"query": TOWER}})
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
 
 
 def test_what_a_guard_says_of_a_question_is_no_answer(
@@ -272,7 +307,7 @@ def test_what_a_guard_says_of_a_question_is_no_answer(
     pipeline.add_component("guard", guard)
     pipeline.run({"guard": {"messages": [ChatMessage.from_user(TOWER)]}})
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)
 
 
 def test_a_prompt_that_no_model_reads_is_no_answer(
@@ -284,4 +319,4 @@ def test_a_prompt_that_no_model_reads_is_no_answer(
     pipeline.connect("shelf.documents", "prompt.documents")
     pipeline.run(asking())
 
-    never_judged(monitor, judge)
+    no_record(monitor, judge)

@@ -235,13 +235,14 @@ def test_sub_questions_are_judged_on_their_sources_not_on_their_answers(
 # --- parts by themselves ---
 
 
-async def test_a_retriever_alone_has_no_answer(attached: Monitor, spans: Spans) -> None:
+async def test_a_retriever_alone_is_traced_and_no_record(attached: Monitor, spans: Spans) -> None:
     Shelf().retrieve(QUERY)
     await Shelf().aretrieve(QUERY)
     assert attached.flush()
 
     roots = [attributes(root) for root in spans.roots]
-    assert [root["claimspan.evaluation.status"] for root in roots] == ["no_answer"] * 2
+    assert not any("claimspan.evaluation.status" in root for root in roots)
+    assert (attached.stats.produced, attached.stats.unasked) == (0, 2)
     assert [root["input.value"] for root in roots] == [QUERY] * 2
     assert len(spans.of_kind("RETRIEVER")) == 2
 

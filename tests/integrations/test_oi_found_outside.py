@@ -6,7 +6,7 @@
 # The frameworks leave some of their generics open.
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, List, TypedDict  # noqa: UP035 - OpenInference knows a generator by this very type
 
 import pytest
@@ -381,3 +381,22 @@ def test_what_a_model_said_before_the_stream_of_the_answer_is_not_the_answer(
     assert asyncio.run(ask()) == ANSWER
 
     assert [each.record.response for each in monitor.records()] in ([], [ANSWER])
+
+
+INDEXING: dict[str, Callable[[list[LangChainDocument]], object]] = {
+    "nothing": lambda found: None,
+    "number": len,
+    "sentence": lambda found: f"Indexed {len(found)} documents.",
+    "ids": lambda found: [each.id for each in found],
+    "dict": lambda found: {"ids": [each.id for each in found]},
+}
+
+
+@pytest.mark.parametrize("name", INDEXING)
+def test_a_chain_that_builds_an_index_is_no_record(monitor: InMemoryMonitor, name: str) -> None:
+    def load(path: str) -> list[LangChainDocument]:
+        return [LangChainDocument(page_content=FACT, id="d0", metadata={"source": path})]
+
+    (RunnableLambda(load) | RunnableLambda(INDEXING[name])).invoke("a.txt")
+
+    assert monitor.records() == []

@@ -319,3 +319,26 @@ def test_a_document_that_a_component_drops_is_not_judged(monitor: InMemoryMonito
     (record,) = monitor.records(20)
 
     assert texts(record) == FACTS[2:]
+
+
+def shortened(text: str) -> str:
+    return f"{text[:50]} [...] {text[-50:]}"
+
+
+def begun(text: str) -> str:
+    return f"{text[:30].rstrip()}..."
+
+
+@pytest.mark.parametrize("short", [shortened, begun])
+def test_of_chunks_that_were_shortened_what_was_left_counts(
+    monitor: InMemoryMonitor, short: Callable[[str], str]
+) -> None:
+    whole = [" ".join(FACTS), " ".join(FACTS[::-1])]
+    record = asked(
+        monitor,
+        chain(lambda found: "\n\n".join(short(d.page_content) for d in found), documents(*whole)),
+        TOWER,
+    )
+
+    assert texts(record) == [short(text).removesuffix("...") for text in whole]
+    assert record.record.chunks[0].id == "d0"

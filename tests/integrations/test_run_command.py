@@ -183,6 +183,13 @@ def test_an_answer_without_chunks_is_compared_with_its_ground_truth(dataset: Pat
     assert "faithfulness" not in result["metrics"]
 
 
+def test_retrieval_alone_is_measured_by_what_it_has_not_found(dataset: Path) -> None:
+    result = run_json("retrieval", dataset)
+
+    assert result["metrics"]["claim_recall"]["n"] == 4
+    assert "faithfulness" not in result["metrics"]
+
+
 def test_traces_go_to_the_endpoint_that_the_environment_names(dataset: Path) -> None:
     with receiver() as backend:
         run_json("with_chunks", dataset, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=backend.url)

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from claimspan.testing import ScriptedJudge
 from claimspan_tracing import Monitor
 from claimspan_tracing.job import RetrieverRun
+from claimspan_tracing.semconv import EVALUATION_STATUS
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from buildings import HIGH, TOWER
 
-__all__ = ["attached", "judged", "never_judged", "read", "searches", "texts"]
+__all__ = ["attached", "judged", "never_judged", "no_record", "read", "searches", "texts"]
 
 
 @contextmanager
@@ -47,6 +48,17 @@ def searches(record: CapturedRecord) -> list[str]:
 def judged(record: CapturedRecord, chunks: list[str], answer: str = HIGH) -> None:
     """Check that exactly this answer to ``TOWER`` was judged, by exactly these chunks."""
     assert read(record) == (TOWER, answer, chunks, "evaluated")
+
+
+def no_record(monitor: InMemoryMonitor, judge: ScriptedJudge | None = None) -> None:
+    """Check that a run was captured which is no record: it is not judged, and has no state."""
+    assert monitor.records() == []
+    assert (monitor.stats.produced, monitor.stats.unasked) == (0, 1)
+    states = [(span.attributes or {}).get(EVALUATION_STATUS) for span in monitor.spans()]
+    assert states
+    assert set(states) == {None}
+    if judge is not None:
+        assert (judge.checks, judge.extractions) == ([], [])
 
 
 def never_judged(monitor: InMemoryMonitor, judge: ScriptedJudge, *states: str) -> CapturedRecord:

@@ -42,6 +42,7 @@ keyed_chain: Runnable[Any, Any] = (
     | _prompt
     | lc_pipelines.Echo()
 )
+retrieval = lc_pipelines.Shelf() | RunnableLambda[Any, list[Any]](list)
 graph = lc_graphs.state_graph()
 messages_graph = lc_graphs.messages_graph()
 engine = li_pipelines.engine_of(li_pipelines.Shelf(), li_pipelines.Echo())

@@ -33,6 +33,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.echoes import is_echo
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.redact.redaction import Redactor
@@ -84,6 +85,7 @@ __all__ = [
     "RunTree",
     "ScoredChunk",
     "ScoredRecord",
+    "acknowledges",
     "begins_with_grade",
     "chain_of",
     "checked_address",

@@ -161,6 +161,7 @@ class Monitor:
             source=TracerSource(checked_provider(tracer_provider)),
             sinks=(own_sinks := checked_sinks(sinks)),
             whole_values=wants_whole_values(own_sinks),
+            keeps_unasked=any(getattr(sink, "wants_unasked", False) is True for sink in own_sinks),
             on_result=checked_on_result(on_result, dispatch),
             alerts=checked_alerts(alerts, dispatch),
             on_alert=checked_on_alert(on_alert, alerts, dispatch),

@@ -18,7 +18,7 @@ class Stats:
     """Counts of records: ``produced = evaluated + skipped + dropped + pending``."""
 
     produced: int
-    """Records whose root has ended."""
+    """Records whose root has ended. A run that asked nothing is one until it was read."""
 
     evaluated: int
     """Records whose scores are written."""
@@ -62,6 +62,10 @@ class Stats:
     with_ground_truth: int = 0
     """Records of ``evaluated`` that had a ground truth."""
 
+    unasked: int = 0
+    """Runs that asked nothing, and are no records: they built an index, retrieved and did no more,
+    or judged an answer. Their spans have no state."""
+
     undelivered: int = 0
     """Results that a sink with deliveries of its own, ``on_result``, ``alerts`` or ``on_alert``
     did not get delivered. A sink that several monitors share is counted by each."""
@@ -81,6 +85,7 @@ class Ledger:
         self._running = 0
         self._spooled = 0
         self._recovered = 0
+        self._unasked = 0
 
     def produced(self) -> None:
         """Count a record whose root has ended."""
@@ -97,6 +102,13 @@ class Ledger:
         with self._changed:
             self._produced += 1
             self._recovered += 1
+
+    def withdrawn(self) -> None:
+        """Count a run that turned out to be no record; it no longer counts as one."""
+        with self._changed:
+            self._produced -= 1
+            self._unasked += 1
+            self._changed.notify_all()
 
     def finished(self, status: Status, *, with_ground_truth: bool = False) -> None:
         """Count a record that has reached its state."""
@@ -159,6 +171,7 @@ class Ledger:
                 spooled=self._spooled,
                 recovered=self._recovered,
                 export_failures=export_failures,
+                unasked=self._unasked,
             )
 
     def _pending(self) -> int:

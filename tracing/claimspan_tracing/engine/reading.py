@@ -18,6 +18,7 @@ from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.read.result import asked_nothing
 from claimspan_tracing.read.splitting import split
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
@@ -87,7 +88,8 @@ class Reading:
             return
         redaction = self._settings.redaction
         job = run_suppressed(self._job_of, tree)
-        job = shown = self._decided(job, record)
+        is_record = self._settings.keeps_unasked or not asked_nothing(job)
+        job = shown = self._decided(job, record) if is_record else job
         has_room = self._has_room(key, tree, job)
         # Before a judge can begin: from the job on nobody holds an object of a framework.
         tree.release()
@@ -105,12 +107,31 @@ class Reading:
             job = shown if is_same else with_span_ids(job, record.spans)
         if self._records.get(key) is None:
             _end_runs(record, self._guard)
+        if is_record:
+            self._settle(key, record, job, shown, has_room=has_room)
+        else:
+            self._writer.withdraw(key, shown.reason)
+            self._queue.release(key)
+
+    def _settle(
+        self, key: JobKey, record: OpenRecord, job: Job, shown: Job, *, has_room: bool
+    ) -> None:
+        """Dispatch the job of a record, or finish it at once.
+
+        Args:
+            key: Of the record.
+            record: Its spans are built.
+            job: As the pipeline ran it.
+            shown: As everybody but the judge may see it.
+            has_room: Whether the record fits into the queue.
+        """
         status, reason = shown.status, shown.reason
         decision = record.decision
         if job.status is None and decision is not None and not decision.sampled:
             status, reason = decision.status or Status.NOT_SAMPLED, ""
         elif not has_room:
             status, reason = Status.QUEUE_FULL, ""
+        redaction = self._settings.redaction
         judged = shown if redaction is None else redaction.for_judge(job, shown)
         if status is None:
             self._evaluations.dispatch(record, judged, shown)

@@ -72,6 +72,9 @@ class Settings:
     whole_values: bool = False
     """Whether spans go to a backend that shows input and output of a run and nothing else."""
 
+    keeps_unasked: bool = False
+    """Whether a run that asked nothing, such as a retriever alone, is a record all the same."""
+
     budget: Budget | None = None
     """What judging may cost; None sets no limit beside the judge's own."""
 

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,
     Generated,
@@ -18,9 +19,10 @@ from claimspan_tracing.read.answering import (
 )
 from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
+from claimspan_tracing.read.printed_fields import with_printed_fields
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.read.reworded import set_otherwise
-from claimspan_tracing.read.set_apart import text_set_apart
+from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
 __all__ = ["Candidates", "Context", "ContextSource", "find_context"]
@@ -39,6 +41,9 @@ MAX_FIELDS: Final = 30
 
 FROM_PROMPT: Final = "prompt"
 """Marks a chunk that is no document, but a text that the prompt has."""
+
+MAX_BEGINNING: Final = 1_000
+"""Characters of a text by which it is found in a prompt."""
 
 MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
 """Characters of all of them: twice what is kept of a record. Each is read a few times."""
@@ -123,9 +128,11 @@ def _context(
         others = _without_said(generations, others) if candidates.named else others
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         # What a model made of documents, without being asked, is what the answering one read.
-        own = (each.completion.strip() for each in generations if was_asked(each, questions))
-        own_words = {query.strip(), response.strip(), *own}
-        found += _unexplained(prompts, answers, candidates.passages(), found, own_words)
+        own = [each for each in generations if was_asked(each, questions)]
+        own_words = {query.strip(), response.strip(), *(each.completion.strip() for each in own)}
+        texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
+        rest = (_without_own(text, own, found) for text in texts)
+        found += [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
     # Also where documents were found and none is there: a component may have put them into words
     # of its own.
     is_by_hand = bool(prompts) or (not candidates.named and candidates.is_by_hand())
@@ -134,9 +141,10 @@ def _context(
         found = [*map(_from_prompt, dict.fromkeys(written_evidence(told, query)))]
         if not found and prompts and _is_nothing_seen(candidates):
             system = [text for each in answers for text in each.system]
-            found = [*map(_from_prompt, text_set_apart(told, system, query))]
+            found = [*map(_from_prompt, unnamed_evidence(told, system, query))]
     if found:
-        return Context(found, "prompt")
+        told = [text for each in answers for text in _messages(each)] if prompts else []
+        return Context(with_printed_fields(found, told, response, query), "prompt")
     if prompts and any(gave(each, response) for each in answers):
         return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
     if candidates.named is not None:
@@ -239,20 +247,42 @@ def _unexplained(
     passages: Iterable[str],
     found: Sequence[Document],
     own_words: set[str],
-) -> list[Document]:
+) -> list[str]:
     """The texts in the prompts that are evidence, and that no document explains.
 
     Neither is what the user asked or a model wrote.
     """
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
     texts = [text for text in {**results, **dict.fromkeys(passages)} if text.strip()]
+    texts = [text for text in texts if not acknowledges(text)]
     texts = [text[:MAX_JOINED] for text in texts[:MAX_PASSAGES] if text.strip() not in own_words]
     # The results of tools are messages of the prompt; any other text has to be found there.
     others = [text for text in texts if text not in results]
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
     explained = Explained([_text(document) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
-    return [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
+    return [*dict.fromkeys(chain.from_iterable(rest))]
+
+
+def _messages(generation: Generated) -> Sequence[str]:
+    """What a model was told, without what it has said itself before."""
+    told = (*generation.told, *generation.tool_results)
+    return told or (generation.prompt,)
+
+
+def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document]) -> Sequence[str]:
+    """What of a text is evidence beside what models have said that were asked: answers to parts.
+
+    A text that a model had read before it said so was its evidence, and not made of its answer.
+    """
+    said = [
+        completion
+        for each in own
+        if len(completion := each.completion.strip()) >= MIN_HANDED_ON
+        and completion in text
+        and text[:MAX_BEGINNING] not in each.prompt
+    ]
+    return Explained([*map(_text, found), *said]).rest_of(text) if said else [text]
 
 
 def _from_prompt(text: str) -> Document:

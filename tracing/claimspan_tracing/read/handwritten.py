@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-__all__ = ["MIN_EVIDENCE", "before_end", "written_evidence"]
+from claimspan_tracing.read.tagged import NUMBER, blocks_between_tags, numbered_blocks
+
+__all__ = ["MIN_EVIDENCE", "POINTS_BACK", "before_end", "before_label", "written_evidence"]
 
 MIN_EVIDENCE: Final = 40
 """Characters of a text from which on it may be evidence: what is shorter is part of a sentence."""
@@ -21,6 +23,18 @@ _NAMED: Final = (
 
 MAX_ASKED: Final = 100
 """Characters before a question in which its label is looked for."""
+
+MAX_OPENED: Final = 150
+"""Characters of a tag that announces the material."""
+
+MAX_ANNOUNCED: Final = 100
+"""Announcements that are looked at."""
+
+MAX_POINTER: Final = 400
+"""Characters of a paragraph that points back."""
+
+MAX_BACK: Final = 40
+"""Characters before a name in which it may be said that it points back."""
 
 MAX_TAGS: Final = 500
 """Closing tags that are looked at, of which one ends the evidence."""
@@ -36,6 +50,31 @@ _POINTED_AT: Final = re.compile(
 )
 """A sentence that points ahead, as "Use the following pieces of context to answer": the material
 comes after its paragraph, or behind a label."""
+
+_MATERIAL: Final = (
+    r"(?:texts?|textes?|kontext\w{0,2}|context\w{0,2}|contesto|testo|document\w{0,2}|dokument\w{0,2}"
+    r"|passages?|excerpts?|extra(?:its?|ctos?)|snippets?|articles?|sources?|informations?|informationen"
+    r"|informaci\u00f3n|informazioni|paragraphs?|transcripts?|facts|content|material|evidence"
+    r"|search results|textos?|report|e-?mail|letter|story)"
+)
+POINTS_BACK: Final = re.compile(
+    rf"\b(?:above|preceding|obig\w{{1,2}}|zgornj\w{{1,3}})"
+    rf"(?:[- ](?:mentioned|given|provided|quoted))?[ \n](?:\w{{1,20}} ){{0,2}}{_MATERIAL}\b"
+    rf"|\b{_MATERIAL}(?:[ \n]\w{{1,20}}){{0,3}}[ \n]"
+    r"(?:above|oben|ci-dessus|anterior(?:es)?|sopra)\b"
+    r"|\b(?:based on|from|given|using) the above[,:.]",
+    re.IGNORECASE,
+)
+"""What points back at the material, as in "by the text above" or "the above pieces of context"."""
+
+_PRODUCES: Final = re.compile(
+    r"[\s\d.)*#-]{0,10}(?:please )?(?:write|generate|create|compose|draft|produce|make|[{\"])",
+    re.IGNORECASE,
+)
+"""How a line begins that asks for a passage or a document, or that is a line of JSON."""
+
+_OPENED: Final = re.compile(r"<(\w{1,40})(?:\s[^<>\n]{0,100})?>$")
+"""The tag that announces the material."""
 
 _LABEL: Final = re.compile(
     rf"(?:^|(?<=[.!?] ))[ \t#*\[<]*(?:\w+[ \t]+){{0,4}}{_NAMED}[^\n:<>.]{{0,40}}[:>\]]",
@@ -78,16 +117,35 @@ def written_evidence(texts: Sequence[str], query: str) -> list[str]:
         texts: What the system and the user say in the prompt.
         query: What the user asked, which is no evidence.
     """
-    return [found for text in texts if (found := _evidence(text, query))]
+    return [found for text in texts for found in _evidence(text, query)]
 
 
-def _evidence(text: str, query: str) -> str:
+def _evidence(text: str, query: str) -> list[str]:
     start = _start_of_evidence(text)
     if start is None:
-        return ""
+        return []
+    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start)
+    # Documents that stand each between tags of their own.
+    blocks = [] if opened is None else blocks_between_tags(text, opened[1])
+    blocks = blocks or _numbered(text, start, query.strip())
+    if len(blocks) > 1 and all(query not in block for block in blocks if query):
+        return blocks
     found = _before_closing_tag(before_end(text[start:].lstrip(_SIGNS), query.strip()))
-    found = found.strip().removesuffix("```").removesuffix(_QUOTES).rstrip()
-    return found if len(found) >= MIN_EVIDENCE else ""
+    found = _without_pointer(found.strip()).removesuffix("```").removesuffix(_QUOTES).rstrip()
+    return [found] if len(found) >= MIN_EVIDENCE else []
+
+
+def _numbered(text: str, start: int, query: str) -> list[str]:
+    """The items of a list of sources whose first label is the announcement."""
+    begin = text.rfind("\n", 0, start - 1) + 1
+    blocks = numbered_blocks(before_end(text[begin:], query)) if NUMBER.match(text, begin) else []
+    return [*blocks[:-1], *map(_without_pointer, blocks[-1:])]
+
+
+def _without_pointer(text: str) -> str:
+    """A text without a last paragraph that points back to it."""
+    before, _, last = text.rpartition("\n\n")
+    return before.rstrip() if before and POINTS_BACK.search(last[:MAX_POINTER]) else text
 
 
 def before_end(text: str, query: str) -> str:
@@ -99,7 +157,7 @@ def before_end(text: str, query: str) -> str:
 
 def _start_of_evidence(text: str) -> int | None:
     """Where the material begins, by the first words that announce it; None without any."""
-    announced, pointed_at = _ANNOUNCED.search(text), _POINTED_AT.search(text)
+    announced, pointed_at = _announced(text), _POINTED_AT.search(text)
     if pointed_at is None or (announced is not None and announced.start() < pointed_at.end()):
         return None if announced is None else announced.end()
     ends = (end.search(text, pointed_at.end()) for end in _PARAGRAPH_ENDS)
@@ -108,10 +166,26 @@ def _start_of_evidence(text: str) -> int | None:
     return end if label is None else label.end()
 
 
+def _announced(text: str) -> re.Match[str] | None:
+    """The first announcement; what points back announces nothing."""
+    for found in islice(_ANNOUNCED.finditer(text), MAX_ANNOUNCED):
+        points_back = POINTS_BACK.search(text, max(0, found.start() - MAX_BACK), found.end())
+        begin = max(text.rfind("\n", 0, found.start()) + 1, found.start() - MAX_ASKED)
+        is_other = found[0].endswith("\n") and _PRODUCES.match(text, begin)
+        if points_back is None and not is_other:
+            return found
+    return None
+
+
+def before_label(text: str) -> str:
+    """What stands before the label of a question that comes next."""
+    return text[:-MAX_ASKED] + _ASKED.sub("", text[-MAX_ASKED:])
+
+
 def _without_question(found: str, query: str) -> str:
     """What stands before the question, or behind a line or label after one that comes first."""
     before, asked, after = found.partition(query) if query else (found, "", "")
-    before = before[:-MAX_ASKED] + _ASKED.sub("", before[-MAX_ASKED:])
+    before = before_label(before)
     if not asked or len(before) >= MIN_EVIDENCE:
         return before
     after = after.lstrip()

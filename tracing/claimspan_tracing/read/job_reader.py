@@ -6,6 +6,7 @@ After this no framework object is referred to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -18,10 +19,7 @@ from claimspan_tracing.capture.reader import Generation
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import (
-    Job,
-    union_of,
-)
+from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun, union_of
 from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.asked import asked_of
 from claimspan_tracing.read.attached import attached_to
@@ -37,7 +35,7 @@ from claimspan_tracing.read.candidates import (
 )
 from claimspan_tracing.read.context import Candidates, Context, ContextSource, find_context
 from claimspan_tracing.read.labelled import labelled_question
-from claimspan_tracing.read.result import Result, result_of
+from claimspan_tracing.read.result import NOTHING_ASKED, Result, result_of
 from claimspan_tracing.read.run_reader import ReadRuns, error_type_of, read_runs
 from claimspan_tracing.read.splitting import Split
 from claimspan_tracing.read.values import Values
@@ -54,6 +52,9 @@ TOOL: Final = "tool"
 
 TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
+
+
+ReadRun = RetrieverRun | GeneratorRun
 
 
 class _Found(NamedTuple):
@@ -111,7 +112,7 @@ def read_job(
         started=root.start,
         ended=of.ended,
         error_type=error_type_of(root),
-        runs=read.kept,
+        runs=_shown(read.kept, tree, found.result),
         context_source=found.source if found.chunks else "",
         chunks_found=found.n_chunks,
         rewritten=_rewritten(found.query, tree, read, found.chunks, of),
@@ -121,6 +122,19 @@ def read_job(
         reason=found.result.reason,
         capture_content=capture_content,
         whole_values=whole_values,
+    )
+
+
+def _shown(kept: Sequence[ReadRun], tree: RunTree, result: Result) -> tuple[ReadRun, ...]:
+    """The runs that get a span, without the corpus of an index, which nobody has searched."""
+    if result.reason != NOTHING_ASKED or tree.of_kind(RunKind.RETRIEVER):
+        return tuple(kept)
+    if not any(isinstance(run, GeneratorRun) for run in kept):
+        return ()
+    # One may be around a model call, whose span needs its place.
+    return tuple(
+        replace(run, chunks=(), id_sources=()) if isinstance(run, RetrieverRun) else run
+        for run in kept
     )
 
 

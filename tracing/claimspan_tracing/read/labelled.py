@@ -9,6 +9,7 @@ from typing import Final
 
 from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.handwritten import MIN_EVIDENCE, written_evidence
+from claimspan_tracing.read.unnamed import unnamed_evidence
 
 __all__ = ["labelled_question"]
 
@@ -58,12 +59,15 @@ def labelled_question(query: str, generations: Sequence[Generated]) -> str:
     if len(given) < 2 * MIN_EVIDENCE or not any(_is_prompt(given, each) for each in generations):
         return query
     evidence = written_evidence([given], "")
-    if not evidence:
-        return query
     # A document may have questions of its own.
-    around = given.replace(evidence[0], "\n")
+    around = given
+    for text in evidence:
+        around = around.replace(text, "\n")
     found = set(islice(_questions(around), MAX_LABELS))
-    return found.pop() if len(found) == 1 else query
+    if len(found) != 1:
+        return query
+    question = found.pop()
+    return question if evidence or unnamed_evidence([given], [], question) else query
 
 
 def _is_prompt(text: str, generation: Generated) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from claimspan_tracing.read.shortened import short_beginning, with_ending
+
 __all__ = ["read_texts"]
 
 PIECE: Final = 40
@@ -75,7 +77,8 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
         part = _part(prompt, normal[index])
         if not part:
             continue
-        if prompt.endswith(part) and part != normal[index]:
+        is_whole = part == normal[index] or normal[index].endswith(part[-PIECE:])
+        if prompt.endswith(part) and not is_whole:
             # Whoever recorded the prompt has cut it here: what it lacks may have been read.
             found[:] = [None] * len(found)
             return
@@ -127,7 +130,9 @@ def _part(prompt: str, text: str) -> str:
     """
     if len(text) < 2 * PIECE:
         return ""
-    beginning = _beginning(prompt, text)
+    beginning = _beginning(prompt, text) or short_beginning(prompt, text, PIECE)
+    if beginning and (shortened := with_ending(prompt, text, beginning)):
+        return shortened
     step = max(PIECE, len(text) // MAX_PIECES)
     places = [at for at in range(0, len(text) - PIECE + 1, step) if at >= len(beginning)]
     n_there = sum(text[at : at + PIECE] in prompt for at in places)

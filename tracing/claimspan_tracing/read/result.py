@@ -10,17 +10,20 @@ from claimspan import Chunk
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import RetrieverRun
+from claimspan_tracing.job import Job, RetrieverRun
 from claimspan_tracing.read.answering import Generated, gave
 from claimspan_tracing.read.candidates import try_read
 
-__all__ = ["Result", "result_of"]
+__all__ = ["NOTHING_ASKED", "Result", "asked_nothing", "result_of"]
 
 MIN_REPEATED: Final = 40
 """Characters of a chunk from which on a response that has them repeats it, and not by chance."""
 
 
 NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
+"""Why a run is no record."""
+
+REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
 
 
 class Result(NamedTuple):
@@ -31,6 +34,11 @@ class Result(NamedTuple):
 
     reason: str = ""
     """More about the state; empty where it says all."""
+
+
+def asked_nothing(job: Job) -> bool:
+    """Whether a run is no query: it only retrieved, built an index, or judged an answer."""
+    return job.status is Status.NO_ANSWER and job.reason == NOTHING_ASKED
 
 
 def result_of(
@@ -51,18 +59,19 @@ def result_of(
         guard: Counts the faults of the reader.
         retrievers: The retriever runs.
     """
+    # First, as an index whose building fails or is cancelled is no query either.
+    if not try_read(guard, tree.reader.is_query, tree.root, True):
+        return Result(Status.NO_ANSWER, NOTHING_ASKED)
     ended = _unfinished(tree, generations, response, guard)
     if ended is not None:
         return ended
-    if not try_read(guard, tree.reader.is_query, tree.root, True):
-        return Result(Status.NO_ANSWER, NOTHING_ASKED)
     if not chunks:
         return Result(Status.NO_CONTEXT, _lacking(retrievers))
     if not response.strip():
         return Result(Status.NO_ANSWER)
     names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
     if not names_answer and _is_repeated(chunks, generations, response):
-        return Result(Status.NO_ANSWER, "the pipeline returned what it retrieved, and no answer")
+        return Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
     return Result(None)
 
 
@@ -99,6 +108,11 @@ def _lacking(retrievers: Sequence[tuple[Run, RetrieverRun]]) -> str:
         return "no retriever ran"
     is_empty = not any(run.chunks for _, run in retrievers)
     return "the retriever returned no chunks" if is_empty else "no chunk reached the generator"
+
+
+def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> str:
+    was_told = any(chunk.text in each.prompt for chunk in chunks for each in generations)
+    return REPEATED if was_told else NOTHING_ASKED
 
 
 def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:

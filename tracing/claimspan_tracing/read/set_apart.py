@@ -12,8 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from claimspan_tracing.read.handwritten import MIN_EVIDENCE, before_end
+from claimspan_tracing.read.tagged import blocks_between_tags
 
-__all__ = ["text_set_apart"]
+__all__ = [
+    "MATERIAL",
+    "is_conversation",
+    "is_example",
+    "is_instruction",
+    "is_material",
+    "leads_elsewhere",
+    "text_set_apart",
+]
 
 MAX_LEAD: Final = 200
 """Characters before a block that say what it is."""
@@ -21,16 +30,19 @@ MAX_LEAD: Final = 200
 MAX_CODE: Final = 0.2
 """Share of the lines of a text that may look like code."""
 
-_SIGNS: Final = ("```", '"""')
-_SIGN_LINE: Final = re.compile(r"^[ \t]*#{3,}[ \t]*$", re.MULTILINE)
+_SIGNS: Final = ("```", '"""', "'''")
+_SIGN_LINES: Final = tuple(
+    re.compile(rf"^[ \t]*{sign}{{3,}}[ \t]*$", re.MULTILINE) for sign in ("#", "=", "-", r"\*")
+)
 _QUOTED: Final = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _QUOTE_SIGN: Final = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 
-_MATERIAL: Final = (
+MATERIAL: Final = (
     r"(?:text|article|passage|transcript|report|e-?mail|letter|story|chapter|speech|abstract|paper)"
 )
+"""What prompts call a text that is no document of a store."""
 _NAMED: Final = re.compile(
-    rf"\b(?:{_MATERIAL}s?|content|material|excerpt|page|paragraphs?|notes|data|manual|contract"
+    rf"\b(?:{MATERIAL}s?|content|material|excerpt|page|paragraphs?|notes|data|manual|contract"
     r"|following|below|delimited|backticks)\b",
     re.IGNORECASE,
 )
@@ -38,15 +50,28 @@ _NAMED: Final = re.compile(
 
 _EXAMPLE: Final = re.compile(r"\b(?:examples?|for instance|samples?)\b", re.IGNORECASE)
 
-_TURN: Final = re.compile(r"^(?:ai|assistant|bot)[ \t]*:[ \t]*\S", re.IGNORECASE | re.MULTILINE)
-"""A turn of a conversation that is written out in a prompt."""
+_TURN: Final = re.compile(
+    r"^(?:ai|assistant|bot|a|answer)[ \t]*:[ \t]*\S", re.IGNORECASE | re.MULTILINE
+)
+"""A turn of a conversation, or the answer of an example, that is written out in a prompt."""
+
+_INSTRUCTION: Final = re.compile(
+    r"[\s#*>-]{0,10}(?:you(?:'re| are| will| have| can| must| should)\b|your\b|act as\b|as an? \w+,"
+    r"|i want you\b|we\b|please\b|do not\b|don't\b|never\b|always\b|follow\b|be\b|read\b"
+    r"|answer\w*\b|respond\b|reply\b|use\b|using\b|keep\b|write\b|cite\b|think\b|help\b|today\b"
+    r"|the (?:current|user|rules?|instructions?)\b|rules?\b|instructions?\b|system\b|task\b"
+    r"|here (?:is|are)\b|now\b|below\b|given\b|consider\b|look at\b|examples?\b|du bist\b"
+    r"|sie sind\b|antworte\b|beantworte\b|tu es\b|vous \u00eates\b|eres\b|sei un\b)",
+    re.IGNORECASE,
+)
+"""How the lines begin with which a prompt tells a model what it is to do."""
 
 _LABEL: Final = re.compile(
-    rf"^[ \t]*(?:\*{{0,2}}(?:the[ \t]+|input[ \t]+)?{_MATERIAL}[ \t]*(?:\*{{0,2}}:\*{{0,2}})"
-    rf"|\#{{1,6}}[ \t]*{_MATERIAL}[ \t]*:?[ \t]*$)",
+    rf"^[ \t]*(?:\*{{0,2}}(?:the[ \t]+|input[ \t]+)?{MATERIAL}[ \t]*(?:\*{{0,2}}:\*{{0,2}})"
+    rf"|\#{{1,6}}[ \t]*{MATERIAL}[ \t]*:?[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_TAGGED: Final = re.compile(rf"<({_MATERIAL})>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_OPENED: Final = re.compile(rf"<({MATERIAL})>", re.IGNORECASE)
 
 _PLAIN: Final = frozenset({"", "text", "txt", "plaintext", "markdown", "md"})
 """What may stand behind the sign that opens a block of plain text."""
@@ -88,11 +113,11 @@ def text_set_apart(texts: Sequence[str], system: Sequence[str], query: str) -> l
 
 def _blocks_in(text: str, query: str) -> Iterator[str]:
     """The blocks of a text that may be material; the first kind of sign that it has."""
-    if _TURN.search(text):
+    if is_conversation(text):
         return
     for lead, body in (*_between(text), *_quoted(text), *_labelled(text, query)):
         block = body.strip().strip('"').strip()
-        if _is_material(block, query) and _leads_to_material(lead):
+        if is_material(block, query) and _leads_to_material(lead):
             yield block
             return
 
@@ -107,12 +132,14 @@ def _between(text: str) -> Iterator[tuple[str, str]]:
             is_code = sign == "```" and line and re.fullmatch(r"[\w+#.-]+", kind.strip())
             if is_plain or not is_code:
                 yield parts[0], rest if is_plain else parts[1]
-    parts = _SIGN_LINE.split(text)
-    if len(parts) == 3:
-        yield parts[0], parts[1]
-    tagged = [*_TAGGED.finditer(text)]
-    if len(tagged) == 1:
-        yield text[: tagged[0].start()], tagged[0][2]
+    for signs in _SIGN_LINES:
+        parts = signs.split(text)
+        if len(parts) == 3:
+            yield parts[0], parts[1]
+    opened = _OPENED.search(text)
+    blocks = [] if opened is None else blocks_between_tags(text, opened[1])
+    if opened is not None and len(blocks) == 1:
+        yield text[: opened.start()], blocks[0]
 
 
 def _quoted(text: str) -> Iterator[tuple[str, str]]:
@@ -130,10 +157,31 @@ def _labelled(text: str, query: str) -> Iterator[tuple[str, str]]:
             yield text[: labels[0].end()], before_end(rest, query)
 
 
-def _is_material(block: str, query: str) -> bool:
+def is_conversation(text: str) -> bool:
+    """Whether turns of a conversation, or examples with their answers, are written out in it."""
+    return _TURN.search(text) is not None
+
+
+def leads_elsewhere(line: str) -> bool:
+    """Whether a line speaks of what is no material: a format, an example, what was said."""
+    return _OTHER.search(line) is not None or is_example(line)
+
+
+def is_example(line: str) -> bool:
+    """Whether a line speaks of an example."""
+    return _EXAMPLE.search(line) is not None
+
+
+def is_instruction(line: str) -> bool:
+    """Whether a line begins as those do that tell a model what it is to do."""
+    return _INSTRUCTION.match(line) is not None
+
+
+def is_material(block: str, query: str) -> bool:
+    """Whether a block may be what a model is to answer from: no code, no question, no order."""
     if len(block) < MIN_EVIDENCE or query in block or block in query:
         return False
-    if block.startswith(("{", "[")):
+    if block.startswith(("{", "[{", '["')) or is_instruction(block):
         return False
     lines = [line for line in block.split("\n") if line.strip()]
     return sum(_CODE.search(line) is not None for line in lines) <= MAX_CODE * len(lines)

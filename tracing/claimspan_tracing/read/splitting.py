@@ -76,6 +76,7 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
         return None
     given = _given(tree)
     may_be = is_list(tree.root.outputs) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
+    may_be = may_be or _may_list(tree.root.outputs, len(generators))
     if not may_be and len(given) < 2:
         return None
     returned = list(islice(_texts(tree.root.outputs, tree.reader), MAX_ITEMS))
@@ -86,7 +87,8 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     queries = _queries(answers, tree, guard) if len(answers) <= MAX_QUERIES else []
     texts = tuple(text for _, text in answers)
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
-        return Split(tuple(queries), texts)
+        is_one = _are_sub_questions(queries, said, tree, given, guard)
+        return None if is_one and _is_joined(texts, tree, guard) else Split(tuple(queries), texts)
     # A list that holds one answer each, and nothing that keeps them apart.
     is_each = _is_each(tree.root.outputs, texts, str) or _are_listed(answers, tree, guard)
     is_to_several = is_each or _are_to_several(answers, generators, given, guard)
@@ -98,6 +100,15 @@ def _is_each(items: object, texts: Sequence[str], kind: type) -> bool:
     if not is_list(items) or not len(texts) >= len(items) >= 2:
         return False
     return all(isinstance(item, kind) for item in items)
+
+
+def _may_list(output: object, most: int, depth: int = 2) -> bool:
+    """Whether an output has, under a name, a list that may hold what several models have said."""
+    if not is_mapping(output) or not depth:
+        return False
+    named = [value for key, value in output.items() if key not in CONVERSATIONS]
+    is_list_of_few = (is_list(value) and 2 <= len(value) <= most for value in named)
+    return any(is_list_of_few) or any(_may_list(value, most, depth - 1) for value in named)
 
 
 def _are_listed(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> bool:
@@ -216,6 +227,27 @@ def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
     below = (run for run in tree.of_kind(RunKind.RETRIEVER) if query in _ancestors(run))
     found = (try_read(guard, reader_of(run).retrieval, run, None) for run in below)
     return named or next((bounded(each.query, MAX_TEXT_BYTES) for each in found if each), "")
+
+
+def _are_sub_questions(
+    queries: Sequence[Run],
+    said: Sequence[tuple[Run, str]],
+    tree: RunTree,
+    given: Sequence[str],
+    guard: Guard,
+) -> bool:
+    """Whether a model has made the questions, so that they are parts of the one that was given."""
+    asked = [_asked(query, tree, guard).strip() for query in queries]
+    return all(
+        any(each in text for _, text in said) and not any(each in text for text in given)
+        for each in asked
+    )
+
+
+def _is_joined(texts: Sequence[str], tree: RunTree, guard: Guard) -> bool:
+    """Whether what the user saw is one text that was joined of answers."""
+    response = bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
+    return all(text in response for text in texts)
 
 
 def _ancestors(run: Run) -> list[Run]:

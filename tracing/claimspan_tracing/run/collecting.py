@@ -92,6 +92,9 @@ class Collector:
     question there will be.
     """
 
+    wants_unasked: Final = True
+    """A retriever alone gives a row as well: the ground truth tells what it has not found."""
+
     def __init__(self, items: Mapping[str, DatasetItem], *, evaluate: bool) -> None:
         """Expect nothing yet.
 

@@ -89,6 +89,21 @@ class Writer:
         self._settle(record, outcome, self._sinks)
         return True
 
+    def withdraw(self, key: JobKey, reason: str) -> None:
+        """End the spans of a run that turned out to be no record: it has no state, and no sink."""
+        record = self._records.take(key)
+        if record is None:  # a shutdown has finished it
+            return
+        try:
+            with self._guard:
+                record.root.set_attribute(semconv.EVALUATION_REASON, reason)
+            for span, ended in record.ends():
+                run_unsuppressed(record.context, self._end, span, ended)
+        finally:
+            self._ledger.withdrawn()
+            if record.safe is not None:
+                record.safe.set()
+
     def is_open(self, key: JobKey) -> bool:
         """Whether a record has no state yet."""
         return self._records.get(key) is not None

@@ -1,0 +1,85 @@
+"""A text that only says that something was done is no evidence; whatever may be asked is."""
+
+import time
+
+import pytest
+
+from claimspan_tracing.read.acknowledged import acknowledges
+
+from buildings import FACTS, HIGH
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok",
+        "OK.",
+        "Done!",
+        "done ✅",
+        "Saved.",
+        "Note saved.",
+        "The note has been saved successfully.",
+        "Memory stored successfully",
+        "Saved to memory (id: 17)",
+        "Successfully transferred to billing_agent",
+        "Transferred to the billing agent.",
+        "Transferred back to supervisor",
+        "Updated the list",
+        "Indexed 6 documents",
+        "Added 12 chunks to the vectorstore.",
+        "Indexed 1 documents into the store",
+        '{"status": "ok"}',
+        "{'success': True, 'error': None}",
+        '{"status": "success", "message": "Saved.", "id": "n-17"}',
+        '{"ok": true, "memory_id": 4}',
+        '{"status": 200}',
+    ],
+)
+def test_what_only_says_that_it_was_done_acknowledges(text: str) -> None:
+    assert acknowledges(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "True",
+        "yes",
+        "42",
+        "330",
+        "Paris",
+        "shipped",
+        "Order 4711 was completed",
+        "The order was shipped.",
+        "Created on 3 May",
+        "Updated: 12 March 2022",
+        "Saved 330 euros",
+        "Added salt and pepper",
+        "Completed in 1889",
+        "The tower was completed.",
+        "Stored at 4 degrees",
+        "Is it done?",
+        "no results",
+        "None",
+        '{"status": "shipped"}',
+        '{"status": "ok", "height": 330}',
+        '{"success": false, "error": "no such order"}',
+        '{"result": 42}',
+        '{"status": "ok", "message": "The order arrives on Monday."}',
+        "{}",
+        "{" * 100,
+        HIGH,
+        *FACTS,
+    ],
+)
+def test_what_may_be_an_answer_does_not(text: str) -> None:
+    assert not acknowledges(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["ok " * 100_000, "{" * 1_000_000, " " * 1_000_000, "id " * 60, "1 " * 95, "(" * 199]
+)
+def test_a_hostile_text_is_told_at_once(text: str) -> None:
+    began = time.perf_counter()
+    acknowledges(text)
+    assert time.perf_counter() - began < 0.05

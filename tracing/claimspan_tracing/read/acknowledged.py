@@ -1,0 +1,123 @@
+"""Tells texts that only say that something was done: they are no evidence, and no answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from claimspan_tracing.shapes import is_mapping
+
+__all__ = ["acknowledges"]
+
+MAX_ACKNOWLEDGED: Final = 200
+"""Characters of such a text; what is longer says more."""
+
+MAX_WORDS: Final = 12
+MAX_FIELDS: Final = 6
+
+_DONE: Final = frozenset(
+    "ok okay done success successful successfully succeeded complete completed finished saved"
+    " stored recorded remembered noted logged written added created updated upserted inserted"
+    " indexed ingested loaded embedded transferred handed acknowledged".split()
+)
+"""Words that say that something was done. Not those that may be what was asked: shipped, paid."""
+
+_OBJECTS: Final = frozenset(
+    "note notes memory memories fact facts preference preferences message messages conversation"
+    " state list plan document documents doc docs chunk chunks node nodes page pages file files"
+    " record records row rows item items entry entries vector vectors embedding embeddings index"
+    " store vectorstore database db collection agent assistant operation request action tool call"
+    " todo todos scratchpad".split()
+)
+"""What it was done to, which may be counted."""
+
+_BESIDE: Final = frozenset(
+    "the a an your this that it its all new was were is are has have been be to into in of from for"
+    " off over back and with now i control result results null none".split()
+)
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_ID: Final = re.compile(r"[\s(\[]*\bids?\b[\s:=#]*['\"]?[\w-]{1,64}['\"]?[)\]]?", re.IGNORECASE)
+"""The id of what was saved."""
+
+_COUNT: Final = re.compile(r"(?<![\w.,-])\d{1,9}\s+(?:new\s+)?([^\W\d_]+)")
+_HANDED: Final = re.compile(
+    r"(?:successfully\s+)?(?:transferred|handed\s+off|handed\s+over)(?:\s+\w+){0,2}\s+to\s+(?:the\s+)?[\w-]+"
+    r"(?:\s+agent)?[.!]?",
+    re.IGNORECASE,
+)
+"""A conversation that was handed to another agent, whose name may be any word."""
+
+_STATES: Final = frozenset(
+    {"status", "state", "success", "ok", "done", "result", "saved", "stored"}
+)
+_TEXTS: Final = frozenset({"message", "msg", "detail", "details", "error", "errors"})
+_NAMES: Final = re.compile(r"(?:^|_)ids?$", re.IGNORECASE)
+
+
+def acknowledges(text: str) -> bool:
+    """Whether a text says that something was done, and nothing else, as what a tool returns does.
+
+    Of any other text each may be what was asked: "shipped" is where an order is.
+
+    Args:
+        text: What a tool returned, or a pipeline.
+    """
+    if len(text) > MAX_ACKNOWLEDGED:
+        return False
+    text = text.strip()
+    if text.startswith("{"):
+        return _is_state(text)
+    return _HANDED.fullmatch(text) is not None or _says_done(text)
+
+
+def _says_done(text: str) -> bool:
+    plain = _COUNT.sub(_counted, _ID.sub(" ", text)).casefold()
+    words: list[str] = _WORD.findall(plain)
+    if not 0 < len(words) <= MAX_WORDS or any(sign in plain for sign in "?:;=/@"):
+        return False
+    has_more = re.search(r"[\d_]", plain) is not None
+    is_known = all(word in _DONE or word in _OBJECTS or word in _BESIDE for word in words)
+    return is_known and not has_more and any(word in _DONE for word in words)
+
+
+def _counted(found: re.Match[str]) -> str:
+    """What was counted, without the number; both where it is none of what is stored."""
+    return found[1] if found[1].casefold() in _OBJECTS else found[0]
+
+
+def _is_state(text: str) -> bool:
+    fields = _fields(text)
+    if not 0 < len(fields) <= MAX_FIELDS:
+        return False
+    named = {key.casefold(): value for key, value in fields.items()}
+    said = [value for key, value in named.items() if key in _STATES]
+    rest = [(k, v) for k, v in named.items() if k not in _STATES and not _NAMES.search(k)]
+    return (
+        bool(said)
+        and all(map(_is_good, said))
+        and all(key in _TEXTS and (not value or _is_good(value)) for key, value in rest)
+    )
+
+
+def _is_good(value: object) -> bool:
+    if isinstance(value, str):
+        return _says_done(value)
+    return value is True or (type(value) is int and value in (200, 201, 202, 204))
+
+
+def _fields(text: str) -> dict[str, object]:
+    """The fields of a JSON object, or of what ``str`` makes of a dict; nothing of anything else."""
+    for form in (text, _as_json(text)):
+        try:
+            found: object = json.loads(form)
+        except (ValueError, RecursionError):
+            continue
+        return {str(key): value for key, value in found.items()} if is_mapping(found) else {}
+    return {}
+
+
+def _as_json(text: str) -> str:
+    plain = text.replace("'", '"')
+    return plain.replace("True", "true").replace("False", "false").replace("None", "null")
