@@ -44,6 +44,10 @@ CONVERSATION_KEYS: Final = ("values", "value")
 """Names of inputs that may hold a conversation."""
 
 
+ROUTER: Final = "Router"
+"""End of the names of the classes that choose where a pipeline goes on."""
+
+
 class HaystackReader:
     """Finds query, response, chunks and model in the runs of any Haystack pipeline."""
 
@@ -87,6 +91,8 @@ class HaystackReader:
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents among the inputs of a component, and the windows around some."""
+        if operation_of(run).component.endswith(ROUTER):
+            return ()  # it answers nothing: those that it passes on are given to the next component
         given = [as_document(document) for document in documents_in(run.inputs) or ()]
         return [*given, *map(Document, windows_of(run))]
 

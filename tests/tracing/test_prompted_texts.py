@@ -135,7 +135,9 @@ def find(
     named: Sequence[Document] | None = None,
     *passages: str,
 ) -> Context:
-    candidates = Candidates(named, lambda: seen, lambda: passages, lambda: None, lambda: False)
+    candidates = Candidates(
+        named, lambda: seen, lambda: passages, lambda: None, lambda: False, lambda: False
+    )
     return find_context(candidates, generations, QUERY, ANSWER)
 
 

@@ -26,6 +26,15 @@ MAX_GENERATIONS: Final = 100
 """Generations of one query that are looked at, the last ones: each is compared with each."""
 
 
+MIN_GRADE: Final = 0.2
+"""Share of a response that a "no" makes up where it is the answer, as in "Answer: no"."""
+
+MIN_SHARED: Final = 0.5
+"""Share of the words of a response that a completion has which was put into other words."""
+
+_WORD: Final = re.compile(r"\w+")
+
+
 @dataclass(frozen=True, slots=True)
 class Generated:
     """One generation that ended well, outside of every retriever."""
@@ -49,6 +58,23 @@ class Generated:
 def gave(generation: Generated, response: str) -> bool:
     """Whether a completion is part of the response, or the response part of it."""
     return _share(generation.completion, response) > 0
+
+
+def may_have_given(generation: Generated, response: str) -> bool:
+    """Whether a completion may have become the response, also with other words around and in it.
+
+    Not a grade, nor what has few of its words, as a question that was rewritten. What a model fills
+    the call of a tool with is no text, and may become anything.
+    """
+    completion = generation.completion.strip()
+    if is_no_answer(completion):
+        # A grade stands in a refusal as well, as "no" does in "nothing".
+        return not completion or _share(completion, response) >= MIN_GRADE
+    if gave(generation, response):
+        return True
+    words = {*_WORD.findall(response.casefold())}
+    shared = words.intersection(_WORD.findall(completion.casefold()))
+    return len(shared) >= MIN_SHARED * len(words)
 
 
 def was_asked(generation: Generated, questions: Collection[str]) -> bool:

@@ -12,6 +12,7 @@ from claimspan_tracing.guard import Guard
 __all__ = [
     "counts",
     "is_completed",
+    "is_written_alone",
     "last_given",
     "reader_of",
     "seen_documents",
@@ -103,6 +104,42 @@ def last_given(
     texts = {str(document.text) for document in given}
     found = [{str(each.text) for each in one.documents} for _, one in retrievals if one.documents]
     return given if given and all(texts & each for each in found) else None
+
+
+def is_written_alone(tree: RunTree, response: str, guard: Guard) -> bool:
+    """Whether code put the response together from nothing that was found, as a refusal is.
+
+    The run that did is the first one that returned it. It was given no evidence, and what it has
+    found itself it gave to a model, whose words are not in the response.
+
+    Args:
+        tree: The runs.
+        response: What the pipeline returned, and no model has said.
+        guard: Counts the faults of readers.
+    """
+    said = response.strip()
+    steps = (run for run in _others(tree) if is_completed(run) and run.kind is RunKind.CHAIN)
+    for run in sorted(steps, key=lambda run: run.end or 0):
+        read = reader_of(run)
+        if str(try_read(guard, read.response, run, "")).strip() == said:
+            given = [*try_read(guard, read.given_documents, run, NO_DOCUMENTS)]
+            texts = [*try_read(guard, read.passages, run, NO_TEXTS)]
+            return not given and all(text.strip() == said for text in texts) and _has_graded(run)
+    return False
+
+
+def _has_graded(run: Run) -> bool:
+    """Whether a model ran after the last retriever within a run, if there is any."""
+    inner = [each for each in run.tree.runs if _is_within(each, run)]
+    found = [each.start for each in inner if each.kind is RunKind.RETRIEVER]
+    models = [each.start for each in inner if each.kind is RunKind.GENERATOR]
+    return not found or (bool(models) and max(models) >= max(found))
+
+
+def _is_within(inner: Run, outer: Run) -> bool:
+    while inner.parent is not None and inner is not outer:
+        inner = inner.parent
+    return inner is outer
 
 
 def _others(tree: RunTree) -> Iterator[Run]:

@@ -15,6 +15,7 @@ from claimspan_tracing.read.answering import (
     Generated,
     answering,
     gave,
+    may_have_given,
     was_asked,
 )
 from claimspan_tracing.read.explained import Explained
@@ -77,6 +78,9 @@ class Candidates:
     """Returns the last list of documents that was handed on before the answer; None where there is
     none, or where it cannot be all that was."""
 
+    is_written_alone: Callable[[], bool]
+    """Returns whether code wrote the response, and was given nothing that was found."""
+
     is_by_hand: Callable[[], bool]
     """Returns whether the prompt may hold evidence that was written there by hand: no retriever and
     no list of documents was seen."""
@@ -118,6 +122,8 @@ def _context(
     response: str,
     questions: Collection[str],
 ) -> Context:
+    if _is_refusal(candidates, generations, response):
+        return Context((), "prompt")  # graders read chunks, and gave none of the response
     answers = answering(generations, response, questions)
     found = _named_in_prompt(candidates, generations, answers)
     prompts = _whole(answers)
@@ -151,6 +157,14 @@ def _context(
         return Context(_once(candidates.named), "last_documents")
     given = candidates.last_given()
     return Context(None, "retriever") if given is None else Context(_once(given), "last_documents")
+
+
+def _is_refusal(candidates: Candidates, generations: Sequence[Generated], response: str) -> bool:
+    """Whether code has answered because models have dropped all that was found."""
+    if not generations or not response.strip():
+        return False
+    is_given = any(may_have_given(each, response) for each in generations)
+    return not is_given and candidates.is_written_alone()
 
 
 def _is_nothing_seen(candidates: Candidates) -> bool:

@@ -26,6 +26,7 @@ from claimspan_tracing.read.attached import attached_to
 from claimspan_tracing.read.bounds import first_chunks
 from claimspan_tracing.read.candidates import (
     counts,
+    is_written_alone,
     last_given,
     reader_of,
     seen_documents,
@@ -217,6 +218,7 @@ def _context(
                 partial(seen_documents, tree, kept, guard),
                 partial(seen_passages, tree, guard),
                 partial(last_given, tree, kept, [run for run, _ in read.generations], guard),
+                partial(is_written_alone, tree, response, guard),
                 lambda: not read.retrievers and tree.root.kind is not RunKind.RETRIEVER,
             ),
             generated,
