@@ -287,10 +287,15 @@ def _texts(value: object, reader: Reader) -> Iterator[str]:
             waiting += _held(item, reader)
 
 
+def _last(conversation: object) -> object:
+    return conversation[-1] if is_list(conversation) and conversation else None
+
+
 def _held(item: object, reader: Reader) -> Sequence[object]:
     if is_mapping(item):
-        values = ((key, value) for key, value in item.items() if key not in CONVERSATIONS)
-        return [value for _, value in islice(values, MAX_ITEMS)]
+        pairs = islice(item.items(), MAX_ITEMS)
+        # Of a conversation the last word: the question that comes in, or the answer that goes out.
+        return [_last(value) if key in CONVERSATIONS else value for key, value in pairs]
     if is_list(item):
         return item[:MAX_ITEMS]
     return reader.parts(item)
