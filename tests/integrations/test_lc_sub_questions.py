@@ -21,6 +21,7 @@ from buildings import FACTS, HIGH, TOWER
 from captured import attached, read
 from lc_buildings import BRIDGE, OPENED, PROMPT, Way, documents, every_way, joined
 from lc_pipelines import Script, Shelf, calls
+from oi_spans import langchain_traced, monitored
 
 BOTH = "How high is the tower, and since when is there a bridge?"
 ANSWER = "The tower is 330 metres high, and the bridge is there since December 2004."
@@ -140,6 +141,15 @@ def test_what_an_agent_reports_to_another_one_rests_on_its_sources(
     way(researching(report, StructuredTool.from_function(look_up)), ASKED, {})
 
     assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+@pytest.mark.filterwarnings("ignore:Calling .text")
+def test_so_it_does_in_spans_of_openinference() -> None:
+    report = "I have found that the tower is 500 metres high."
+    with monitored() as monitor, langchain_traced(monitor):
+        researching(report, StructuredTool.from_function(look_up)).invoke(ASKED)
+
+        assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:1], "evaluated")
 
 
 def test_a_report_of_an_agent_that_has_looked_up_nothing_is_no_evidence(
