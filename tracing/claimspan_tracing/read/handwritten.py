@@ -24,6 +24,9 @@ _NAMED: Final = (
 MAX_ASKED: Final = 100
 """Characters before a question in which its label is looked for."""
 
+MIN_BLOCK: Final = 5
+"""Characters of a first block between tags; what is shorter stands between two that are named."""
+
 MAX_OPENED: Final = 150
 """Characters of a tag that announces the material."""
 
@@ -124,15 +127,29 @@ def _evidence(text: str, query: str) -> list[str]:
     start = _start_of_evidence(text)
     if start is None:
         return []
-    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start)
-    # Documents that stand each between tags of their own.
-    blocks = [] if opened is None else blocks_between_tags(text, opened[1])
-    blocks = blocks or _numbered(text, start, query.strip())
-    if len(blocks) > 1 and all(query not in block for block in blocks if query):
+    if blocks := _blocks(text, start, query.strip()):
         return blocks
     found = _before_closing_tag(before_end(text[start:].lstrip(_SIGNS), query.strip()))
     found = _without_pointer(found.strip()).removesuffix("```").removesuffix(_QUOTES).rstrip()
     return [found] if len(found) >= MIN_EVIDENCE else []
+
+
+def _blocks(text: str, start: int, query: str) -> list[str]:
+    """What stands between tags, or behind numbers, of which the first is the announcement."""
+    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start)
+    if opened is None:
+        blocks = _numbered(text, start, query)
+        return blocks if _are_whole(blocks, query) else []
+    blocks = blocks_between_tags(text, opened[1])
+    # An instruction may name both tags, with a word between them.
+    blocks = blocks[1:] if len(blocks) > 1 and len(blocks[0]) < MIN_BLOCK else blocks
+    return blocks if _are_whole(blocks, query) else []
+
+
+def _are_whole(blocks: Sequence[str], query: str) -> bool:
+    """Whether blocks are evidence, and the question is in none of them."""
+    has_question = bool(query) and any(query in block for block in blocks)
+    return not has_question and any(len(block) >= MIN_EVIDENCE for block in blocks)
 
 
 def _numbered(text: str, start: int, query: str) -> list[str]:
