@@ -70,6 +70,9 @@ POINTS_BACK: Final = re.compile(
 )
 """What points back at the material, as in "by the text above" or "the above pieces of context"."""
 
+_BACK: Final = tuple("above preceding obig zgornj oben ci-dessus anterior sopra".split())
+"""Words of which each of these has one."""
+
 _PRODUCES: Final = re.compile(
     r"[\s\d.)*#-]{0,10}(?:please )?(?:write|generate|create|compose|draft|produce|make|[{\"])",
     re.IGNORECASE,
@@ -136,7 +139,8 @@ def _evidence(text: str, query: str) -> list[str]:
 
 def _blocks(text: str, start: int, query: str) -> list[str]:
     """What stands between tags, or behind numbers, of which the first is the announcement."""
-    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start)
+    is_tag = text[start - 1] == ">"
+    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start) if is_tag else None
     if opened is None:
         blocks = _numbered(text, start, query)
         return blocks if _are_whole(blocks, query) else []
@@ -162,7 +166,13 @@ def _numbered(text: str, start: int, query: str) -> list[str]:
 def _without_pointer(text: str) -> str:
     """A text without a last paragraph that points back to it."""
     before, _, last = text.rpartition("\n\n")
-    return before.rstrip() if before and POINTS_BACK.search(last[:MAX_POINTER]) else text
+    return before.rstrip() if before and _points_back(last[:MAX_POINTER]) else text
+
+
+def _points_back(text: str) -> bool:
+    """Whether a text points back; most have none of the words by which it would."""
+    folded = text.casefold()
+    return any(word in folded for word in _BACK) and POINTS_BACK.search(text) is not None
 
 
 def before_end(text: str, query: str) -> str:
@@ -186,10 +196,10 @@ def _start_of_evidence(text: str) -> int | None:
 def _announced(text: str) -> re.Match[str] | None:
     """The first announcement; what points back announces nothing."""
     for found in islice(_ANNOUNCED.finditer(text), MAX_ANNOUNCED):
-        points_back = POINTS_BACK.search(text, max(0, found.start() - MAX_BACK), found.end())
+        points_back = _points_back(text[max(0, found.start() - MAX_BACK) : found.end()])
         begin = max(text.rfind("\n", 0, found.start()) + 1, found.start() - MAX_ASKED)
         is_other = found[0].endswith("\n") and _PRODUCES.match(text, begin)
-        if points_back is None and not is_other:
+        if not points_back and not is_other:
             return found
     return None
 
