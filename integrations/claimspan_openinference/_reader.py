@@ -146,7 +146,9 @@ class SpanReader:
         attributes = attributes_of(run)
         # What a tool makes of documents that a retriever found is not found twice.
         if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
-            return told(attributes)
+            # What an agent reports to another one rests on what it has read itself.
+            said = {answered(attributes_of(each)).strip() for each in _models_below(run)}
+            return [each for each in told(attributes) if str(each.text).strip() not in said]
         if run.kind is RunKind.GENERATOR:
             refined = refined_in(attributes, _found_in(run)) if _refines(run) else []
             return [*refined, *told_to_model(attributes)]

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.tools import StructuredTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
@@ -18,7 +20,8 @@ from claimspan_tracing.testing import InMemoryMonitor
 from buildings import FACTS, HIGH, TOWER
 from captured import attached, read
 from lc_buildings import BRIDGE, OPENED, PROMPT, Way, documents, every_way, joined
-from lc_pipelines import Script, Shelf
+from lc_pipelines import Script, Shelf, calls
+from oi_spans import langchain_traced, monitored
 
 BOTH = "How high is the tower, and since when is there a bridge?"
 ANSWER = "The tower is 330 metres high, and the bridge is there since December 2004."
@@ -105,3 +108,53 @@ def test_an_answer_that_repeats_a_wrong_sub_answer_is_not_grounded(
     record = monitor.only_record()
     assert read(record) == (BOTH, WRONG, FACTS[:2], "evaluated")
     assert record.scores["faithfulness"] == 0.0
+
+
+def researching(report: str, *inner: Any) -> Any:
+    """Build an agent with a tool that asks another agent, as LangChain's subagents do."""
+
+    def research(request: str) -> str:
+        """Ask the researcher."""
+        lines = [*(calls(each.name, query="tower") for each in inner), report]
+        researcher: Any = create_agent(Script(lines=lines), [*inner])
+        said = researcher.invoke({"messages": [("user", request)]})["messages"][-1]
+        return str(said.content)
+
+    tool = StructuredTool.from_function(research)
+    lines = [calls("research", request="Find the height of it."), HIGH]
+    return create_agent(Script(lines=lines), [tool])
+
+
+def look_up(query: str) -> str:
+    """Look something up."""
+    return FACTS[0]
+
+
+ASKED = {"messages": [("user", TOWER)]}
+
+
+@every_way
+def test_what_an_agent_reports_to_another_one_rests_on_its_sources(
+    monitor: InMemoryMonitor, way: Way
+) -> None:
+    report = "I have found that the tower is 500 metres high."
+    way(researching(report, StructuredTool.from_function(look_up)), ASKED, {})
+
+    assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+@pytest.mark.filterwarnings("ignore:Calling .text")
+def test_so_it_does_in_spans_of_openinference() -> None:
+    report = "I have found that the tower is 500 metres high."
+    with monitored() as monitor, langchain_traced(monitor):
+        researching(report, StructuredTool.from_function(look_up)).invoke(ASKED)
+
+        assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:1], "evaluated")
+
+
+def test_a_report_of_an_agent_that_has_looked_up_nothing_is_no_evidence(
+    monitor: InMemoryMonitor,
+) -> None:
+    researching("I know that the tower is 330 metres high.").invoke(ASKED)
+
+    assert read(monitor.only_record())[2:] == ([], "no_context")

@@ -91,7 +91,8 @@ def answering(
     it whose completion is another part of the response. Each one before these whose completion
     stands in the prompt of one of them took part: the parts of a map-reduce, the first draft of a
     refinement. Graders, titles and rejected drafts did not, nor did a model that was not asked the
-    question: what it made of documents is what the answering one read.
+    question: what it made of documents is what the answering one read. But an agent that a tool
+    asks, and whose answer the tool returns as it is, took part: it was asked in other words.
 
     Args:
         generations: In the order in which they started.
@@ -111,9 +112,13 @@ def answering(
     found: list[Generated] = []
     for index, each in reversed([*enumerate(generations)]):
         is_part = index == nearest or _is_part(each, generations[nearest], response)
-        if is_part or (
-            was_asked(each, asked)
-            and any(is_handed_on(each.completion, later.prompt) for later in found)
+        if (
+            is_part
+            or _is_told_by_tool(each, found)
+            or (
+                was_asked(each, asked)
+                and any(is_handed_on(each.completion, later.prompt) for later in found)
+            )
         ):
             found.append(each)
     return found[::-1]
@@ -129,6 +134,13 @@ def _is_part(each: Generated, last: Generated, response: str) -> bool:
     """Whether a response was joined of completions, and this one is another part of it."""
     text = each.completion.strip()
     return len(text) >= MIN_HANDED_ON and text in response and text not in last.completion
+
+
+def _is_told_by_tool(each: Generated, later: Sequence[Generated]) -> bool:
+    """Whether a tool has returned to a later model what this one has said, and nothing else."""
+    said = each.completion.strip()
+    results = (text.strip() for one in later for text in one.tool_results)
+    return len(said) >= MIN_HANDED_ON and any(text == said for text in results)
 
 
 def is_handed_on(completion: str, prompt: str) -> bool:

@@ -135,7 +135,8 @@ def _context(
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         # What a model made of documents, without being asked, is what the answering one read.
         own = [each for each in generations if was_asked(each, questions)]
-        own_words = {query.strip(), response.strip(), *(each.completion.strip() for each in own)}
+        said = (each.completion.strip() for each in (*own, *answers))
+        own_words = {query.strip(), response.strip(), *said}
         texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
         rest = (_without_own(text, own, found) for text in texts)
         found += [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]

@@ -24,6 +24,9 @@ _NAMED: Final = (
 MAX_ASKED: Final = 100
 """Characters before a question in which its label is looked for."""
 
+MIN_BLOCK: Final = 5
+"""Characters of a first block between tags; what is shorter stands between two that are named."""
+
 MAX_OPENED: Final = 150
 """Characters of a tag that announces the material."""
 
@@ -66,6 +69,9 @@ POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 """What points back at the material, as in "by the text above" or "the above pieces of context"."""
+
+_BACK: Final = tuple("above preceding obig zgornj oben ci-dessus anterior sopra".split())
+"""Words of which each of these has one."""
 
 _PRODUCES: Final = re.compile(
     r"[\s\d.)*#-]{0,10}(?:please )?(?:write|generate|create|compose|draft|produce|make|[{\"])",
@@ -124,15 +130,30 @@ def _evidence(text: str, query: str) -> list[str]:
     start = _start_of_evidence(text)
     if start is None:
         return []
-    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start)
-    # Documents that stand each between tags of their own.
-    blocks = [] if opened is None else blocks_between_tags(text, opened[1])
-    blocks = blocks or _numbered(text, start, query.strip())
-    if len(blocks) > 1 and all(query not in block for block in blocks if query):
+    if blocks := _blocks(text, start, query.strip()):
         return blocks
     found = _before_closing_tag(before_end(text[start:].lstrip(_SIGNS), query.strip()))
     found = _without_pointer(found.strip()).removesuffix("```").removesuffix(_QUOTES).rstrip()
     return [found] if len(found) >= MIN_EVIDENCE else []
+
+
+def _blocks(text: str, start: int, query: str) -> list[str]:
+    """What stands between tags, or behind numbers, of which the first is the announcement."""
+    is_tag = text[start - 1] == ">"
+    opened = _OPENED.search(text, max(0, start - MAX_OPENED), start) if is_tag else None
+    if opened is None:
+        blocks = _numbered(text, start, query)
+        return blocks if _are_whole(blocks, query) else []
+    blocks = blocks_between_tags(text, opened[1])
+    # An instruction may name both tags, with a word between them.
+    blocks = blocks[1:] if len(blocks) > 1 and len(blocks[0]) < MIN_BLOCK else blocks
+    return blocks if _are_whole(blocks, query) else []
+
+
+def _are_whole(blocks: Sequence[str], query: str) -> bool:
+    """Whether blocks are evidence, and the question is in none of them."""
+    has_question = bool(query) and any(query in block for block in blocks)
+    return not has_question and any(len(block) >= MIN_EVIDENCE for block in blocks)
 
 
 def _numbered(text: str, start: int, query: str) -> list[str]:
@@ -145,7 +166,13 @@ def _numbered(text: str, start: int, query: str) -> list[str]:
 def _without_pointer(text: str) -> str:
     """A text without a last paragraph that points back to it."""
     before, _, last = text.rpartition("\n\n")
-    return before.rstrip() if before and POINTS_BACK.search(last[:MAX_POINTER]) else text
+    return before.rstrip() if before and _points_back(last[:MAX_POINTER]) else text
+
+
+def _points_back(text: str) -> bool:
+    """Whether a text points back; most have none of the words by which it would."""
+    folded = text.casefold()
+    return any(word in folded for word in _BACK) and POINTS_BACK.search(text) is not None
 
 
 def before_end(text: str, query: str) -> str:
@@ -169,10 +196,10 @@ def _start_of_evidence(text: str) -> int | None:
 def _announced(text: str) -> re.Match[str] | None:
     """The first announcement; what points back announces nothing."""
     for found in islice(_ANNOUNCED.finditer(text), MAX_ANNOUNCED):
-        points_back = POINTS_BACK.search(text, max(0, found.start() - MAX_BACK), found.end())
+        points_back = _points_back(text[max(0, found.start() - MAX_BACK) : found.end()])
         begin = max(text.rfind("\n", 0, found.start()) + 1, found.start() - MAX_ASKED)
         is_other = found[0].endswith("\n") and _PRODUCES.match(text, begin)
-        if points_back is None and not is_other:
+        if not points_back and not is_other:
             return found
     return None
 
