@@ -11,7 +11,8 @@ from operator import itemgetter
 from typing import Any, TypedDict
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableParallel, chain
 from langgraph.graph import END, START, StateGraph
 
@@ -19,8 +20,8 @@ from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
 from captured import read
-from lc_buildings import BRIDGE, OPENED, config, documents, joined, rag
-from lc_pipelines import Script, Shelf
+from lc_buildings import BRIDGE, OPENED, config, documents, joined, rag, retrieve
+from lc_pipelines import Script, Shelf, calls
 
 HIGHER = "It measures 330 metres from its base to the tip of the antenna."
 BOTH = {TOWER: HIGH, BRIDGE: OPENED}
@@ -259,3 +260,23 @@ def test_the_parts_of_a_question_do_not_take_its_place(monitor: InMemoryMonitor)
 
     (record,) = monitor.records(20)
     assert record.record.query == whole
+
+
+class Searching(Script):
+    """Looks each question up, and then answers it."""
+
+    def _say(self, messages: list[BaseMessage]) -> AIMessage:
+        question = str(messages[0].content)
+        found = isinstance(messages[-1], ToolMessage)
+        return AIMessage(BOTH[question]) if found else calls("retrieve", query=question)
+
+
+def test_several_agents_in_one_call_are_a_record_each(monitor: InMemoryMonitor) -> None:
+    asked = [{"messages": [HumanMessage(question)]} for question in BOTH]
+
+    create_agent(Searching(), [retrieve]).map().invoke(asked, config(monitor))
+
+    records = monitor.records(20)
+    assert {str(record.status) for record in records} == {"several_answers", "evaluated"}
+    own = {read(record)[:2] for record in records if str(record.status) == "evaluated"}
+    assert own == {*BOTH.items()}

@@ -76,6 +76,12 @@ def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("label", ["Frage", "Pregunta", "Vprašanje", "My question", "**Q**"])
+def test_the_label_of_the_question_is_no_evidence_in_any_language(label: str) -> None:
+    prompt = f"Kontext:\n{LONG}\n\n{label}: {QUERY}"
+    assert written_evidence([prompt], QUERY) == [LONG]
+
+
 def test_tags_within_the_evidence_are_part_of_it() -> None:
     inner = f"<document><source>a.txt</source>{LONG}</document>"
     prompt = f"<documents>\n{inner}\n{inner}\n</documents>\n{QUERY}"

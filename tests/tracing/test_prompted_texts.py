@@ -192,6 +192,13 @@ class Hostile:
         raise RuntimeError("not for you")
 
 
+def test_a_check_that_says_the_same_word_as_a_short_answer_gave_none_of_it() -> None:
+    answer = Generated(f"{LONG}\nIs it so? Say yes or no.", "Yes.")
+    check = Generated(f"{LONG}\n{OTHER}\nAnswer: Yes.\nIs that grounded?", "Yes.")
+
+    assert answering([answer, check], "Yes.") == [answer]
+
+
 def test_a_document_that_cannot_be_read_is_passed_over() -> None:
     seen = [Document(Hostile(), id=Hostile()), Document(LONG, id=Hostile())]
     found = find(seen, [Generated(f"{LONG} Q", ANSWER)])

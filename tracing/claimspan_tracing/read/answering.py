@@ -108,7 +108,7 @@ def answering(
     shares = [_share(each.completion, response) for each in generations]
     if not any(shares):
         return [*generations]
-    nearest = max(range(len(shares)), key=lambda index: (shares[index], index))
+    nearest = _unchecked(max(range(len(shares)), key=lambda at: (shares[at], at)), generations)
     found: list[Generated] = []
     for index, each in reversed([*enumerate(generations)]):
         is_part = index == nearest or _is_part(each, generations[nearest], response)
@@ -122,6 +122,21 @@ def answering(
         ):
             found.append(each)
     return found[::-1]
+
+
+def _unchecked(index: int, generations: Sequence[Generated]) -> int:
+    """The place of an answer; of a short one, not that of a check which says the same word.
+
+    The prompt of the check has the answer.
+    """
+    said = generations[index].completion.strip()
+    if not is_no_answer(said):
+        return index
+    same = (i for i in range(index) if generations[i].completion.strip() == said)
+    first = next(same, index)
+    word = re.compile(rf"(?<!\w){re.escape(said)}")
+    is_check = all(word.search(each.prompt) for each in generations[first + 1 : index + 1])
+    return first if is_check else index
 
 
 def _share(completion: str, response: str) -> float:

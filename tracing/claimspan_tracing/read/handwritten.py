@@ -16,7 +16,8 @@ MIN_EVIDENCE: Final = 40
 
 _NAMED: Final = (
     r"\b(?:context|documents?|sources?|passages?|excerpts?|snippets?|articles?|evidence|knowledge"
-    r"|information|references?|facts|memor(?:y|ies)|(?:search|retrieval) results?"
+    r"|information|references?|facts|findings|(?:research )?notes|summaries|memor(?:y|ies)"
+    r"|(?:search|retrieval) results?"
     r"|kontexte?|contextes?|contextos?|contesto|kontekst)\b"
 )
 """What prompts call the material that the model is to answer from, in a few languages."""
@@ -108,9 +109,11 @@ _ENDED: Final = re.compile(
 """Where it ends: a line of signs, or the label or heading of the question."""
 
 _ASKED: Final = re.compile(
-    r"[\s#*\[<]{0,20}\b(?:user\s{1,9})?(?:question|query|input)[\s:>\]*]{0,20}$", re.IGNORECASE
+    r"[\s#*\[<]{0,20}\b(?:user\s{1,9})?(?:question|query|input)[\s:>\]*]{0,20}$"
+    r"|\n[ \t#*]{0,10}[^\W\d_][^\n:]{0,30}:[\s*]{0,20}$",
+    re.IGNORECASE,
 )
-"""What stands before the question."""
+"""What stands before the question: its label, in any language where it has a line of its own."""
 
 
 def written_evidence(texts: Sequence[str], query: str) -> list[str]:

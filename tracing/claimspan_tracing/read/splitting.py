@@ -214,7 +214,7 @@ def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) ->
         # The outermost one that has no part in another answer.
         query = next((each for each in reversed(own) if shares[id(each)] == 1), run)
         asked = _asked(query, tree, guard)
-        if query is not run and asked.strip() and _retrieves(query, tree):
+        if query is not run and asked.strip() and _retrieves(query, tree, guard):
             # Of two models that answer one question side by side, a text shows but one.
             of = text if is_list(tree.root.outputs) or is_mapping(tree.root.outputs) else ""
             found.setdefault((" ".join(asked.split()), of), query)
@@ -259,8 +259,13 @@ def _ancestors(run: Run) -> list[Run]:
     return found
 
 
-def _retrieves(query: Run, tree: RunTree) -> bool:
-    return any(query in _ancestors(run) for run in tree.of_kind(RunKind.RETRIEVER))
+def _retrieves(query: Run, tree: RunTree, guard: Guard) -> bool:
+    """Whether something was looked up for a query, also by a search that is no retriever."""
+    below = [run for run in tree.runs if query in _ancestors(run)]
+    if any(run.kind is RunKind.RETRIEVER for run in below):
+        return True
+    found = (try_read(guard, reader_of(run).unreported_retrieval, run, None) for run in below)
+    return any(each is not None for each in found)
 
 
 def _are_all(
