@@ -272,7 +272,7 @@ class Searching(Script):
 
 
 def test_several_agents_in_one_call_are_a_record_each(monitor: InMemoryMonitor) -> None:
-    asked = [{"messages": [HumanMessage(question)]} for question in BOTH]
+    asked: Any = [{"messages": [HumanMessage(question)]} for question in BOTH]
 
     create_agent(Searching(), [retrieve]).map().invoke(asked, config(monitor))
 

@@ -121,7 +121,8 @@ def is_written_alone(tree: RunTree, response: str, guard: Guard) -> bool:
     steps = (run for run in _others(tree) if is_completed(run) and run.kind is RunKind.CHAIN)
     for run in sorted(steps, key=lambda run: run.end or 0):
         read = reader_of(run)
-        if str(try_read(guard, read.response, run, "")).strip() == said:
+        nothing: object = ""
+        if str(try_read(guard, read.response, run, nothing)).strip() == said:
             given = [*try_read(guard, read.given_documents, run, NO_DOCUMENTS)]
             texts = [*try_read(guard, read.passages, run, NO_TEXTS)]
             return not given and all(text.strip() == said for text in texts) and _has_graded(run)
