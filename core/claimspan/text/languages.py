@@ -312,7 +312,7 @@ def _word_scores(word: str) -> tuple[int, int]:
 
 
 # A word takes 350 bytes.
-_WORD_SCORES: Final = Memo(_word_scores, 10_000)
+_WORD_SCORES: Final = Memo(_word_scores, 1_000)
 
 
 @lru_cache(maxsize=1)

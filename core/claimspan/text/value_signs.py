@@ -193,6 +193,6 @@ def _signs_of_digits(piece: str) -> int:
 
 
 # A piece takes 200 bytes.
-_SIGNS: Final = Memo(_worked_out, 8_000)
+_SIGNS: Final = Memo(_worked_out, 1_500)
 signs_of_piece: Final = _SIGNS.__getitem__
 """Returns the signs of what stands between two blanks."""

@@ -69,10 +69,6 @@ _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 _POSSESSIVE: Final = re.compile(r"'s?$")
 
-# What a word may be in its language.
-_FUNCTION: Final = 1
-_NEGATION: Final = 2
-
 CARDINALS: Final = {
     word: str(value)
     for value, word in enumerate(
@@ -150,12 +146,16 @@ def stem(word: str, language: str = "en") -> str:
 
 def is_function_word(token: Token) -> bool:
     """Tells whether a token carries grammar rather than content in its language."""
-    return bool(_GRAMMAR[token.language][token.text] & _FUNCTION)
+    folded = token.text.casefold().replace("’", "'")
+    return folded in grammar_words.FUNCTION_WORDS.get(token.language, frozenset())
 
 
 def is_negation_word(token: Token) -> bool:
     """Tells whether a token denies what stands beside it in its language; ``n't`` does as well."""
-    return bool(_GRAMMAR[token.language][token.text] & _NEGATION)
+    folded = token.text.casefold().replace("’", "'")
+    if folded in grammar_words.NEGATORS.get(token.language, frozenset()):
+        return True
+    return token.language == "en" and folded.endswith("n't")
 
 
 # --- tokens ---
@@ -283,24 +283,11 @@ def _strip_inflection(word: str) -> str:
     return word[:_STEM_LENGTH]
 
 
-# --- grammar ---
-
-
-def _grammar(language: str, word: str) -> int:
-    """Returns what a word is in a language, as ``_FUNCTION``, ``_NEGATION``, both or neither."""
-    folded = word.casefold().replace("’", "'")
-    is_function = folded in grammar_words.FUNCTION_WORDS.get(language, frozenset())
-    is_negation = folded in grammar_words.NEGATORS.get(language, frozenset())
-    is_negation = is_negation or (language == "en" and folded.endswith("n't"))
-    return (_FUNCTION if is_function else 0) | (_NEGATION if is_negation else 0)
-
-
 # --- what is known of words already ---
 
-# As many different words as two hundred pages have. A word with its token takes some 350 bytes, and
-# at most a kilobyte, in whatever languages the words are.
-_MAX_WORDS: Final = 10_000
+# As many different words as forty pages have. A word with its token takes some 350 bytes, and at
+# most a kilobyte, in whatever languages the words are.
+_MAX_WORDS: Final = 1_500
 
 _STEMS: Final = MemoByLanguage(_stem, _MAX_WORDS)
 _PIECES: Final = MemoByLanguage(_piece_tokens, _MAX_WORDS)
-_GRAMMAR: Final = MemoByLanguage(_grammar, _MAX_WORDS)

@@ -27,8 +27,8 @@ from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["KeptReferences", "Reading"]
 
-# A retriever gives the same passages for many questions. 4 MiB are some ninety chunks.
-_MOST_BYTES: Final = 4 << 20
+# A retriever gives the same passages for many questions. 1.5 MiB are some thirty-five chunks.
+_MOST_BYTES: Final = 3 << 19
 # Tokens and sets of stems of a chunk of 800 characters take 45 kB.
 _BYTES_PER_CHARACTER: Final = 56
 _TURN_SECONDS: Final = 0.001

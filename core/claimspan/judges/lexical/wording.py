@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar, cast
 
+from claimspan.text.memo import MemoByLanguage
 from claimspan.text.words import Token, is_function_word, is_negation_word
 
 __all__ = [
@@ -41,9 +42,8 @@ _PREFIX_STARTS: Final = frozenset(each[:2] for each in DENYING_PREFIXES)
 
 _UNREAD: Final = object()
 
-# The words of a language repeat. Two hundred bytes each; longer ones do not come again.
-_MAX_WORDS: Final = 10_000
-_LONGEST: Final = 40
+# Three hundred bytes each.
+_MAX_WORDS: Final = 1_500
 
 
 class Wording(tuple[Token, ...]):
@@ -102,32 +102,15 @@ class WordKind(NamedTuple):
     """What is left of it without a prefix that may deny: ``enforceable``."""
 
 
-class _Kinds(dict[str, WordKind]):
-    """The kinds of the words of one language, as far as they were asked for."""
-
-    def __init__(self, language: str) -> None:
-        super().__init__()
-        self._language = language
-
-    def __missing__(self, word: str) -> WordKind:
-        token = Token(word, "", self._language)
-        folded = word.casefold()
-        is_negation, is_function = is_negation_word(token), is_function_word(token)
-        is_content = not is_negation and not is_function
-        kind = WordKind(folded, is_content, is_function, is_negation, denied_bases(folded))
-        if len(word) <= _LONGEST:
-            if len(self) >= _MAX_WORDS:
-                self.clear()
-            self[word] = kind
-        return kind
+def _kind(language: str, word: str) -> WordKind:
+    token = Token(word, "", language)
+    folded = word.casefold()
+    is_negation, is_function = is_negation_word(token), is_function_word(token)
+    is_content = not is_negation and not is_function
+    return WordKind(folded, is_content, is_function, is_negation, denied_bases(folded))
 
 
-class _KindsByLanguage(dict[str, _Kinds]):
-    def __missing__(self, language: str) -> _Kinds:
-        return self.setdefault(language, _Kinds(language))
-
-
-_KINDS: Final = _KindsByLanguage()
+_KINDS: Final = MemoByLanguage(_kind, _MAX_WORDS)
 
 
 def kind_of(token: Token) -> WordKind:
