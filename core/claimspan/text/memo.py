@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 __all__ = ["Memo", "MemoByLanguage"]
 
@@ -16,8 +16,6 @@ _LONGEST: Final = 32
 _MOST_PARTS: Final = 4
 # More than have rules of their own.
 _MOST_LANGUAGES: Final = 64
-
-_UNKNOWN: Final = object()
 
 
 class Memo(dict[str, _T]):
@@ -49,14 +47,17 @@ class Memo(dict[str, _T]):
 
     def __missing__(self, word: str) -> _T:
         """Works out a result and keeps it, unless it is large or that of a long word."""
-        known = self._aside.get(word, _UNKNOWN)
-        result = self._work_out(word) if known is _UNKNOWN else cast("_T", known)
-        if len(word) <= _LONGEST and not _is_large(result):
-            if self._room is not None:
-                self._room.count_one()
-            elif len(self) >= self._most_of_late:
-                self.set_aside()
-            self[word] = result
+        if word in (aside := self._aside):
+            result = aside[word]
+        else:
+            result = self._work_out(word)
+            if len(word) > _LONGEST or _is_large(result):
+                return result
+        if self._room is not None:
+            self._room.count_one()
+        elif len(self) >= self._most_of_late:
+            self.set_aside()
+        self[word] = result
         return result
 
     @property
@@ -71,7 +72,8 @@ class Memo(dict[str, _T]):
 
 
 def _is_large(result: object) -> bool:
-    return type(result) is tuple and len(cast("tuple[object, ...]", result)) > _MOST_PARTS
+    # A named tuple is one result, however many parts it has.
+    return type(result) is tuple and len(result) > _MOST_PARTS  # pyright: ignore[reportUnknownArgumentType] - of whatever parts
 
 
 class MemoByLanguage(dict[str, Memo[_T]]):
@@ -87,6 +89,7 @@ class MemoByLanguage(dict[str, Memo[_T]]):
         super().__init__()
         self._work_out = work_out
         self._most = most
+        self._most_of_late = max(most // 2, 1)
         self._n_of_late = 0
 
     def __missing__(self, language: str) -> Memo[_T]:
@@ -109,7 +112,7 @@ class MemoByLanguage(dict[str, Memo[_T]]):
 
     def count_one(self) -> None:
         """Makes room for one more result; where threads work one out at a time, each counts."""
-        if self._n_of_late >= self._most // 2:
+        if self._n_of_late >= self._most_of_late:
             for memo in list(self.values()):
                 memo.set_aside()
             self._n_of_late = 0

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Self
 from unicodedata import is_normalized
 
 from claimspan.judges.lexical.patterns import Patterns, Vocabulary, Weighted, heaviest
-from claimspan.judges.lexical.wording import DENYING, Wording, kind_of, kinds_of, stems_of
+from claimspan.judges.lexical.wording import DENYING, Wording, stems_of
 from claimspan.judges.values import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
@@ -41,6 +41,9 @@ _NUMBER_WEIGHT: Final = 1.5
 _TOKENS_AT_ONCE: Final = 500
 
 _text_of = itemgetter(Token._fields.index("text"))
+_folded_of = itemgetter(Token._fields.index("folded"))
+_bases_of = itemgetter(Token._fields.index("bases"))
+_is_negation = itemgetter(Token._fields.index("is_negation"))
 _NO_WORDS: Final = Wording()
 # Scripts whose runs of characters become pairs.
 _RUNS: Final = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -189,7 +192,7 @@ class Reference:
         found = self._has.get(word)
         if found is None:
             if self._letters is None:
-                self._letters = " ".join([token.text.casefold() for token in self.tokens])
+                self._letters = " ".join(map(_folded_of, self.tokens))
             if len(self._has) >= _MAX_LOOKED_FOR:
                 self._has.clear()
             found = self._has[word] = word in self._letters
@@ -198,15 +201,14 @@ class Reference:
     @cached_property
     def signs(self) -> Signs:
         """What its words are, wherever they stand."""
-        kinds = kinds_of(set(map(_text_of, self.tokens)), self.language)
-        words = frozenset([kind.folded for kind in kinds])
+        words = frozenset(map(_folded_of, self.tokens))
         denying = words & DENYING
-        bases = frozenset([base for kind in kinds for base in kind.bases])
+        bases = frozenset(chain.from_iterable(map(_bases_of, self.tokens)))
         return Signs(
             words=words,
             bases=bases,
             turned=bases | self._words_after(denying) if denying else bases,
-            has_negation=any([kind.is_negation for kind in kinds]),
+            has_negation=any(map(_is_negation, self.tokens)),
         )
 
     def stems_within(self) -> Set[str] | None:
@@ -296,7 +298,7 @@ class Reference:
         """Its sentences with a negation."""
         if not self.signs.has_negation:
             return ()
-        return [words for words in self._sentences if any([kind_of(t).is_negation for t in words])]
+        return [words for words in self._sentences if any(map(_is_negation, words))]
 
     @cached_property
     def _spans(self) -> Sequence[tuple[int, int]]:
@@ -308,7 +310,7 @@ class Reference:
         ]
 
     def _words_after(self, words: Set[str]) -> frozenset[str]:
-        folded = [token.text.casefold() for token in self.tokens]
+        folded = map(_folded_of, self.tokens)
         return frozenset([word for before, word in pairwise(folded) if before in words])
 
     def _cut(self) -> Iterator[Sequence[Token]]:
@@ -358,9 +360,8 @@ def word_weight(token: Token) -> float:
         return _NUMBER_WEIGHT
     # Whether a negation is missing is for a detector to say; in English it counts here as well, as
     # the weights were chosen so.
-    kind = kind_of(token)
-    is_negation = token.language != "en" and kind.is_negation
-    return _FUNCTION_WEIGHT if is_negation or kind.is_function else 1.0
+    is_negation = token.language != "en" and token.is_negation
+    return _FUNCTION_WEIGHT if is_negation or token.is_function else 1.0
 
 
 def _tokenized(text: str, language: str) -> Iterator[tuple[str, list[Token]]]:

@@ -56,7 +56,7 @@ def wanted_of(claim: str | Sequence[Token]) -> Wanted:
     tokens = tokenize(claim) if isinstance(claim, str) else claim
     return Wanted(
         {token.stem: word_weight(token) for token in tokens},
-        frozenset(token.stem for token in tokens if token.text.casefold() not in FUNCTION_WORDS),
+        frozenset(token.stem for token in tokens if token.folded not in FUNCTION_WORDS),
     )
 
 

@@ -9,41 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, TypeVar, cast
 
-from claimspan.text.memo import MemoByLanguage
-from claimspan.text.words import Token, is_function_word, is_negation_word
+from claimspan.text.words import Token
 
-__all__ = [
-    "DENYING",
-    "DENYING_PREFIXES",
-    "MIN_PREFIXED",
-    "WordKind",
-    "Wording",
-    "denied_bases",
-    "kind_of",
-    "kinds_of",
-    "stems_of",
-]
+__all__ = ["DENYING", "Wording", "stems_of"]
 
 _T = TypeVar("_T")
 _stem_of = itemgetter(Token._fields.index("stem"))
 
-DENYING_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
-"""``Unsafe`` is the opposite of ``safe``."""
-
-MIN_PREFIXED: Final = 5
-"""Letters of a word that a prefix may deny; shorter ones mostly begin with these by chance."""
-
 DENYING: Final = frozenset({"not", "non", "never", "isn't", "aren't", "wasn't", "weren't"})
 """Words that deny an adjective behind them: ``not refundable``."""
 
-_PREFIX_STARTS: Final = frozenset(each[:2] for each in DENYING_PREFIXES)
-
 _UNREAD: Final = object()
-
-# Three hundred bytes each.
-_MAX_WORDS: Final = 1_500
 
 
 class Wording(tuple[Token, ...]):
@@ -83,63 +61,5 @@ def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
     return frozenset(map(_stem_of, tokens))
 
 
-class WordKind(NamedTuple):
-    """What a word is by itself, in its language."""
-
-    folded: str
-    """The word in lower case."""
-
-    is_content: bool
-    """Whether it is neither a function word nor a negation."""
-
-    is_function: bool
-    """Whether it carries grammar rather than content."""
-
-    is_negation: bool
-    """Whether it denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
-
-    bases: tuple[str, ...]
-    """What is left of it without a prefix that may deny: ``enforceable``."""
-
-
-def _kind(language: str, word: str) -> WordKind:
-    token = Token(word, "", language)
-    folded = word.casefold()
-    is_negation, is_function = is_negation_word(token), is_function_word(token)
-    is_content = not is_negation and not is_function
-    return WordKind(folded, is_content, is_function, is_negation, denied_bases(folded))
-
-
-_KINDS: Final = MemoByLanguage(_kind, _MAX_WORDS)
-
-
-def kind_of(token: Token) -> WordKind:
-    """Returns what a word is by itself.
-
-    Args:
-        token: The word.
-    """
-    return _KINDS[token.language][token.text]
-
-
-def kinds_of(words: Iterable[str], language: str) -> list[WordKind]:
-    """Returns what words are by themselves.
-
-    Args:
-        words: The words as written.
-        language: Code of their language.
-    """
-    known = _KINDS[language]
-    return [known[word] for word in words]
-
-
-def denied_bases(word: str) -> tuple[str, ...]:
-    """Returns what is left of a word in lower case without a prefix that may deny."""
-    if word[:2] not in _PREFIX_STARTS:
-        return ()
-    found = (word.removeprefix(each) for each in DENYING_PREFIXES if word.startswith(each))
-    return tuple(base for base in found if len(base) >= MIN_PREFIXED)
-
-
 def _folded(words: Wording) -> tuple[str, ...]:
-    return tuple([token.text.casefold() for token in words])
+    return tuple([token.folded for token in words])
