@@ -177,12 +177,13 @@ def _tokens(text: str, language: str) -> Iterator[Token]:
         kind, written = match.lastgroup, match.group()
         if kind == "cjk":
             pairs = [written[i : i + 2] for i in range(len(written) - 1)] or [written]
-            yield from (_token(language, pair, pair) for pair in pairs)
+            yield from (_token(language, pair, pair.casefold(), pair) for pair in pairs)
         elif kind == "word":
             parts = _elided(written) if language in _ELIDING else (written,)
             yield from map(_WORDS[language].__getitem__, parts)
         else:
-            yield _token(language, written, _token_stem(written, kind, language))
+            stemmed = _token_stem(written, kind, language)
+            yield _token(language, written, written.casefold(), stemmed)
 
 
 def _piece_tokens(language: str, piece: str) -> Sequence[Token]:
@@ -240,11 +241,16 @@ def _compatible(word: str) -> str:
 
 def _word(language: str, word: str) -> Token:
     """Returns the token of a word or of a part of one."""
-    return _token(language, word, _stem(language, word))
+    if language == "en" and word.isascii() and word.isalpha():  # as most are
+        folded = word.lower()
+        return _token(language, word, folded, _NUMBERS.get(folded) or _strip_inflection(folded))
+    return _token(language, word, word.casefold(), _stem(language, word))
 
 
-def _token(language: str, written: str, stemmed: str) -> Token:
-    folded = written.casefold()
+def _token(language: str, written: str, folded: str, stemmed: str) -> Token:
+    # Equal strings are one in memory.
+    folded = written if folded == written else folded
+    stemmed = folded if stemmed == folded else stemmed
     plain = folded if folded.isascii() else folded.replace("’", "'")
     is_function = plain in grammar_words.FUNCTION_WORDS.get(language, _NONE)
     is_negation = plain in grammar_words.NEGATORS.get(language, _NONE) or (
@@ -305,10 +311,10 @@ def _strip_inflection(word: str) -> str:
 
 # --- what is known of words already ---
 
-# As many different words as sixty pages have. A word with its token takes some 350 bytes, a piece
-# that has it 170, and at most a kilobyte, in whatever languages they are.
-_MAX_WORDS: Final = 2_500
-_MAX_PIECES: Final = 2_500
+# As many different words as a hundred pages have. A word with its token takes some 300 bytes, a
+# piece that has it 150; both at most a kilobyte, in whatever languages they are.
+_MAX_WORDS: Final = 3_500
+_MAX_PIECES: Final = 3_500
 
 _WORDS: Final = MemoByLanguage(_word, _MAX_WORDS)
 _PIECES: Final = MemoByLanguage(_piece_tokens, _MAX_PIECES)

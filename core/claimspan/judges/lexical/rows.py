@@ -104,7 +104,8 @@ class Cells:
                 rows[language] = _Row(
                     claim, language, Weighted(weights, self._vocabulary), self._asking
                 )
-            yield discounted(self._verdict(rows[language], place), each.factor)
+            verdict = self._verdict(rows[language], place)
+            yield verdict if each.factor == 1 else discounted(verdict, each.factor)
 
     def _verdict(self, row: _Row, place: int) -> Verdict:
         read = self._references[place]
@@ -142,8 +143,9 @@ class _Row:
             if fitted.weights is not weights.weights:
                 weights = Weighted(fitted.weights, weights.vocabulary)
         support = read.reference.supported(weights, patterns)
-        equal = self._equal_beyond(read, support) if self._values is not None else _NOTHING
-        coverage = support.coverage + _missing_share(equal, weights, support)
+        coverage, equal = support.coverage, _NOTHING
+        if self._values is not None and (equal := self._equal_beyond(read, support)):
+            coverage += _missing_share(equal, weights, support)
         kinds, topic_coverage = _NOTHING, coverage
         if self._may_conflict(weights, support):
             kinds, topic_coverage = self._kinds(read, fitted, weights, support, equal)

@@ -13,10 +13,11 @@ from typing import Final, TypeVar, cast
 
 from claimspan.text.words import Token
 
-__all__ = ["DENYING", "Wording", "stems_of"]
+__all__ = ["DENYING", "Wording", "stem_of", "stems_of"]
 
 _T = TypeVar("_T")
-_stem_of = itemgetter(Token._fields.index("stem"))
+stem_of = itemgetter(Token._fields.index("stem"))
+"""Returns the stem of a token."""
 
 DENYING: Final = frozenset({"not", "non", "never", "isn't", "aren't", "wasn't", "weren't"})
 """Words that deny an adjective behind them: ``not refundable``."""
@@ -35,9 +36,7 @@ class Wording(tuple[Token, ...]):
         """The stems of all words."""
         return stems_of(self)
 
-    @cached_property
-    def _kept(self) -> dict[object, object]:
-        return {}
+    _kept: dict[object, object] | None = None
 
     def read(self, reader: Callable[[Wording], _T]) -> _T:
         """Returns what a function finds in the words; it is called once, and the result kept.
@@ -45,9 +44,12 @@ class Wording(tuple[Token, ...]):
         Args:
             reader: A function of a module, which finds the same each time.
         """
-        found = self._kept.get(reader, _UNREAD)
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = {}
+        found = kept.get(reader, _UNREAD)
         if found is _UNREAD:
-            found = self._kept[reader] = reader(self)
+            found = kept[reader] = reader(self)
         return cast("_T", found)
 
     @property
@@ -58,7 +60,7 @@ class Wording(tuple[Token, ...]):
 
 def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
     """Returns the stems of some tokens, which are not kept as those of a ``Wording`` are."""
-    return frozenset(map(_stem_of, tokens))
+    return frozenset(map(stem_of, tokens))
 
 
 def _folded(words: Wording) -> tuple[str, ...]:
