@@ -65,6 +65,8 @@ def reference_negates(claim: Wording, support: Support) -> str | None:
     """
     # Where none of a few sentences denies it, the one that supports it best is not looked for.
     denials = support.reference.denials
+    if not denials:
+        return None
     if len(denials) <= _FEW and all(_denied_by(each, claim) is None for each in denials):
         return None
     return _denied_by(support.sentence, claim)

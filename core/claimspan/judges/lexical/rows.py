@@ -146,9 +146,10 @@ class _Row:
         coverage, equal = support.coverage, _NOTHING
         if self._values is not None and (equal := self._equal_beyond(read, support)):
             coverage += _missing_share(equal, weights, support)
-        kinds, topic_coverage = _NOTHING, coverage
-        if self._may_conflict(weights, support):
-            kinds, topic_coverage = self._kinds(read, fitted, weights, support, equal)
+        if not self._may_conflict(weights, support):
+            factor, is_other = fitted.factor, fitted.is_other
+            return cell_verdict(coverage, coverage, _NOTHING, factor=factor, is_other=is_other)
+        kinds, topic_coverage = self._kinds(read, fitted, weights, support, equal)
         return cell_verdict(
             coverage, topic_coverage, kinds, factor=fitted.factor, is_other=fitted.is_other
         )
@@ -167,7 +168,10 @@ class _Row:
         """Tells whether there may be conflicts, of a topic that the reference covers enough."""
         if support.coverage >= MIN_COVERAGE or may_conflict(self._words, support):
             return True
-        reached = weights.weight(self._reachable & ~support.held)
+        reachable = self._reachable & ~support.held
+        if not reachable:
+            return False
+        reached = weights.weight(reachable)
         return support.coverage + reached / (weights.total or 1.0) >= MIN_COVERAGE
 
     def _kinds(
