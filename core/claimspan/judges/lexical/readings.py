@@ -27,10 +27,11 @@ from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["KeptReferences", "Reading"]
 
-# A retriever gives the same passages for many questions. 1.25 MiB are some thirty chunks.
-_MOST_BYTES: Final = 5 << 18
-# Tokens and sets of stems of a chunk of 800 characters take 45 kB.
-_BYTES_PER_CHARACTER: Final = 56
+# A retriever gives the same passages for many questions. 1.75 MiB are some sixty chunks.
+_MOST_BYTES: Final = 7 << 18
+# What is kept of a chunk of 800 characters takes 22 to 28 kB, by how many of its words are
+# remembered for other texts as well.
+_BYTES_PER_CHARACTER: Final = 36
 _TURN_SECONDS: Final = 0.002
 
 
