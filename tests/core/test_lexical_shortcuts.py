@@ -114,7 +114,7 @@ def test_the_words_of_a_reference_are_not_known_by_its_tokens_where_these_are_ot
 
 async def test_the_references_read_last_are_kept_within_a_bound_of_memory() -> None:
     texts = [f"Chunk {number}. {'It is long. ' * 80}" for number in range(30)]
-    kept = KeptReferences(most_bytes=10 * 56 * len(texts[0]))
+    kept = KeptReferences(most_bytes=10 * 36 * len(texts[0]))
     first = await kept.read(texts[0], "en")
     for text in texts[1:9]:
         await kept.read(text, "en")

@@ -85,3 +85,24 @@ def test_a_text_of_more_different_words_than_are_remembered_is_read_like_any() -
     text = " ".join(islice(numbered, 25_000))
 
     assert [token.text for token in tokenize(text)] == [piece[:-1] for piece in text.split()]
+
+
+def test_a_word_that_keeps_coming_is_worked_out_once_however_many_others_come() -> None:
+    asked = list[str]()
+
+    def noted(word: str) -> str:
+        asked.append(word)
+        return word
+
+    memo = Memo(noted, 100)
+    for word in words("w", 1_000):
+        assert (memo[word], memo["the"]) == (word, "the")
+    assert asked.count("the") == 1
+
+
+def test_a_memo_counts_what_it_has_set_aside() -> None:
+    memo = Memo(str.upper, 100)
+    for word in words("w", 1_000):
+        assert memo[word] == word.upper()
+        assert memo.size <= 100
+    assert memo.size > 50

@@ -338,7 +338,8 @@ async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) ->
     if not text.strip():
         return []
     call = partial(judge.extract_claims, text, question=question)
-    if isinstance(judge, ClaimLimitedJudge):
+    # What a protocol asks of a judge takes 50 us to look at; most have no such method.
+    if hasattr(judge, "extract_at_most") and isinstance(judge, ClaimLimitedJudge):
         # One more than is kept, so that it shows, and is counted, where there are more.
         call = partial(judge.extract_at_most, text, max_claims + 1, question=question)
     claims = await guarded(judge, call)

@@ -72,16 +72,18 @@ async def judge_matrices(
         claims = [*response_claims, *ground_truth_claims]
         texts = [*chunks, AnswerText(ground_truth), AnswerText(record.response)]
         areas = _areas(len(response_claims), len(claims), len(chunks))
-    reads_context = reads_together and isinstance(judge, ContextJudge)
-    if reads_context and len(chunks) > 1:
+    # Each look at what a judge can do takes some 50 us.
+    reader = judge if reads_together and isinstance(judge, ContextJudge) else None
+    if reader is not None and len(chunks) > 1:
         areas["response_vs_context"] = _Area(
             range(len(response_claims)), range(len(texts), len(texts) + 1)
         )
-    if isinstance(judge, SparseJudge) and len(areas) > 1:
-        matrices = await _matrices_at_once(judge, claims, texts, areas, record.query)
+    sparse = judge if reader is None and isinstance(judge, SparseJudge) else reader
+    if sparse is not None and len(areas) > 1:
+        matrices = await _matrices_at_once(sparse, reader, claims, texts, areas, record.query)
     else:
         matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
-    if reads_context and len(chunks) == 1:  # one chunk is the whole context
+    if reader is not None and len(chunks) == 1:  # one chunk is the whole context
         matrices["response_vs_context"] = matrices["response_vs_chunks"]
     if calibrated is not None:
         matrices |= {name: calibrated.read(matrices[name]) for name in matrices.keys() & _FITTED}
@@ -120,6 +122,7 @@ async def _matrices_one_by_one(
 
 async def _matrices_at_once(
     judge: SparseJudge,
+    reader: ContextJudge | None,
     claims: Sequence[Claim],
     texts: Sequence[str],
     areas: Mapping[str, _Area],
@@ -131,7 +134,7 @@ async def _matrices_at_once(
     width = len(texts) if context is None else len(texts) + 1
     # The response is not checked against itself, nor the ground truth: those cells stay None.
     if cells:
-        call = _context_call(judge, claims, texts, cells, context, question)
+        call = _context_call(judge, reader, claims, texts, cells, context, question)
         whole = _checked_shape(judge, await guarded(judge, call), (len(claims), width))
     else:
         whole = VerdictMatrix.of([[None] * width for _ in claims], width)
@@ -140,6 +143,7 @@ async def _matrices_at_once(
 
 def _context_call(
     judge: SparseJudge,
+    reader: ContextJudge | None,
     claims: Sequence[Claim],
     texts: Sequence[str],
     cells: Collection[Cell],
@@ -147,9 +151,9 @@ def _context_call(
     question: str,
 ) -> Callable[[], Awaitable[object]]:
     """The call of the judge, with the context where the judge reads one."""
-    if context is not None and isinstance(judge, ContextJudge):
+    if context is not None and reader is not None:
         return partial(
-            judge.check_context, claims, texts, cells, context=context, question=question
+            reader.check_context, claims, texts, cells, context=context, question=question
         )
     return partial(judge.check_cells, claims, texts, cells, question=question)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import is_function_word, tokenize
+from claimspan.text.words import tokenize
 
 __all__ = ["SearchedSentences"]
 
@@ -80,7 +80,7 @@ def _located(text: str, language: str) -> Sequence[tuple[int, int, frozenset[str
 def _content(text: str, language: str) -> list[str]:
     """The stems of the words that carry content, in order; of all words where none does."""
     tokens = tokenize(text, language)
-    content = [token.stem for token in tokens if not is_function_word(token)]
+    content = [token.stem for token in tokens if not token.is_function]
     return content or [token.stem for token in tokens]
 
 

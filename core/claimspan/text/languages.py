@@ -18,6 +18,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from operator import sub
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -99,6 +100,9 @@ class _Profiles(NamedTuple):
     """
 
     languages: Sequence[str]
+    handicaps: Sequence[float]
+    """What is taken off the score of each language."""
+
     step: float
     lowest: int
     """The lowest log-ratio, in steps; packed numbers count from it, so that none is negative."""
@@ -192,18 +196,19 @@ def scored_words(text: str) -> Iterator[Scored]:
         before = word
 
 
-def letter_runs(word: str) -> Iterator[str]:
-    """Yields the runs of one to four letters of a word with its ends, and the whole word.
+def letter_runs(word: str) -> Sequence[str]:
+    """Returns the runs of one to four letters of a word with its ends, and the whole word.
 
     Args:
         word: One word in lower case: ``ist`` gives ``i``, `` i``, ``ist`` and so on.
     """
     padded = f" {word} "
-    yield from (letter for letter in padded if letter != " ")
+    runs = [letter for letter in word if letter != " "]
     for length in range(2, _MAX_RUN + 1):
-        yield from [padded[i : i + length] for i in range(len(padded) - length + 1)]
+        runs += [padded[i : i + length] for i in range(len(padded) - length + 1)]
     if len(padded) > _MAX_RUN:
-        yield padded
+        runs.append(padded)
+    return runs
 
 
 # --- excerpts and scores ---
@@ -297,11 +302,7 @@ def _scores(words: Iterable[str]) -> list[float]:
 
 def _totals(packed: int, count: int) -> list[float]:
     profiles = _profiles()
-    sums = profiles.unpacked(packed, count)
-    return [
-        each - _HANDICAPS.get(language, 0.0)
-        for language, each in zip(profiles.languages, sums, strict=True)
-    ]
+    return list(map(sub, profiles.unpacked(packed, count), profiles.handicaps))
 
 
 def _word_scores(word: str) -> tuple[int, int]:
@@ -312,7 +313,7 @@ def _word_scores(word: str) -> tuple[int, int]:
 
 
 # A word takes 350 bytes.
-_WORD_SCORES: Final = Memo(_word_scores, 10_000)
+_WORD_SCORES: Final = Memo(_word_scores, 1_500)
 
 
 @lru_cache(maxsize=1)
@@ -321,8 +322,9 @@ def _profiles() -> _Profiles:
     read = json.loads(path.read_text(encoding="utf-8"))
     levels = {ord(code): i for i, code in enumerate(read["levels"])}
     weights = {run: _packed(codes.translate(levels)) for run, codes in read["runs"].items()}
-    step = read["step"]
-    return _Profiles(read["languages"].split(), step, round(read["lowest"] / step), weights)
+    step, languages = read["step"], read["languages"].split()
+    handicaps = [_HANDICAPS.get(language, 0.0) for language in languages]
+    return _Profiles(languages, handicaps, step, round(read["lowest"] / step), weights)
 
 
 # Bytes of each number of a packed one: a word of a megabyte does not make it overflow.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 __all__ = ["Memo", "MemoByLanguage"]
 
 _T = TypeVar("_T")
 
 # Longer ones are keys, addresses or runs of a script without blanks, which do not come again.
-_LONGEST: Final = 40
+_LONGEST: Final = 32
 # A run of Chinese is many tokens, and does not come again either.
 _MOST_PARTS: Final = 4
 # More than have rules of their own.
@@ -24,6 +24,9 @@ class Memo(dict[str, _T]):
     Subscription is a plain look-up in a dictionary, which takes a third of the time of
     ``functools.lru_cache``. Threads may share it: one of them at most works a result out again. It
     holds single words, never a text, so that no content of a record stays in memory with it.
+
+    Where it is full, the results of late are set aside, and those set aside before are dropped. A
+    word that comes again and again is so never worked out again, however many others come once.
     """
 
     def __init__(
@@ -33,28 +36,44 @@ class Memo(dict[str, _T]):
 
         Args:
             work_out: Gives the result of a word, the same one each time.
-            most: How many results are kept; all are dropped where one more comes.
+            most: How many results are kept, half of them set aside.
             room: The memos that keep so many together; None for this one alone.
         """
         super().__init__()
         self._work_out = work_out
-        self._most = most
+        self._most_of_late = max(most // 2, 1)
         self._room = room
+        self._aside: dict[str, _T] = {}
 
     def __missing__(self, word: str) -> _T:
         """Works out a result and keeps it, unless it is large or that of a long word."""
-        result = self._work_out(word)
-        if len(word) <= _LONGEST and not _is_large(result):
-            if self._room is not None:
-                self._room.count_one()
-            elif len(self) >= self._most:
-                self.clear()
-            self[word] = result
+        if word in (aside := self._aside):
+            result = aside[word]
+        else:
+            result = self._work_out(word)
+            if len(word) > _LONGEST or _is_large(result):
+                return result
+        if self._room is not None:
+            self._room.count_one()
+        elif len(self) >= self._most_of_late:
+            self.set_aside()
+        self[word] = result
         return result
+
+    @property
+    def size(self) -> int:
+        """How many results are kept, those set aside included."""
+        return len(self) + len(self._aside)
+
+    def set_aside(self) -> None:
+        """Makes room: sets the results of late aside, and drops those set aside before."""
+        self._aside = dict(self)
+        self.clear()
 
 
 def _is_large(result: object) -> bool:
-    return isinstance(result, tuple) and len(cast("tuple[object, ...]", result)) > _MOST_PARTS
+    # A named tuple is one result, however many parts it has.
+    return type(result) is tuple and len(result) > _MOST_PARTS  # pyright: ignore[reportUnknownArgumentType] - of whatever parts
 
 
 class MemoByLanguage(dict[str, Memo[_T]]):
@@ -65,13 +84,13 @@ class MemoByLanguage(dict[str, Memo[_T]]):
 
         Args:
             work_out: Gives the result of a language and a word, the same one each time.
-            most: How many results of all languages are kept.
+            most: How many results of all languages are kept, half of them set aside.
         """
         super().__init__()
         self._work_out = work_out
         self._most = most
-        self.size = 0
-        """How many results are kept; where threads worked one out at a time, each counts."""
+        self._most_of_late = max(most // 2, 1)
+        self._n_of_late = 0
 
     def __missing__(self, language: str) -> Memo[_T]:
         """Makes the memo of a language."""
@@ -81,13 +100,20 @@ class MemoByLanguage(dict[str, Memo[_T]]):
         # Of two threads that make one at a time, both get the first one.
         return self.setdefault(language, made)
 
+    @property
+    def size(self) -> int:
+        """How many results of all languages are kept, those set aside included."""
+        return sum([memo.size for memo in list(self.values())])
+
     def clear(self) -> None:
         """Drops all results."""
         super().clear()
-        self.size = 0
+        self._n_of_late = 0
 
     def count_one(self) -> None:
-        """Makes room for one more result."""
-        if self.size >= self._most:
-            self.clear()
-        self.size += 1
+        """Makes room for one more result; where threads work one out at a time, each counts."""
+        if self._n_of_late >= self._most_of_late:
+            for memo in list(self.values()):
+                memo.set_aside()
+            self._n_of_late = 0
+        self._n_of_late += 1

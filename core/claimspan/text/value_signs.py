@@ -43,6 +43,7 @@ __all__ = [
     "SYMBOL",
     "UHR",
     "WORD",
+    "ascii_letters",
     "signs_of",
     "signs_of_piece",
 ]
@@ -103,7 +104,7 @@ _EVERY: Final = (1 << 17) - 1
 _RUN: Final = re.compile(r"[^\W\d_]+")
 _DIGITS: Final = re.compile(r"\d")
 _DECADE: Final = re.compile(r"0['’]?s")
-_DOTTED: Final = re.compile(r"\d[-/.](?:\d|$)")
+_DOTTED: Final = re.compile(r"\d[-/.](?:\d|\s|$)")
 _COLON: Final = re.compile(r"\d:\d")
 # Marks around a word that are no sign themselves.
 _MARKS: Final = "\"'()[]{}<>.,;:!?*_"
@@ -147,6 +148,12 @@ def _by_word() -> dict[str, int]:
 
 
 _BY_WORD: Final = _by_word()
+_KNOWN: Final = frozenset(_BY_WORD)
+_BEGINNINGS: Final = {"quarter": QUARTER, "stopinj": SYMBOL}
+"""Signs of words that begin so: ``first quarterly``."""
+
+_LETTERS: Final = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in range(0x80))
+"""Of each character of ASCII, what the words of a text are looked for in."""
 
 
 def signs_of(text: str) -> int:
@@ -155,7 +162,24 @@ def signs_of(text: str) -> int:
     Args:
         text: Any text.
     """
-    return reduce(int.__or__, set(map(signs_of_piece, text.split())), 0)
+    if not text.isascii():
+        return reduce(int.__or__, set(map(signs_of_piece, text.split())), 0)
+    words = ascii_letters(text)
+    signs = SLASH if "/" in text else 0
+    for word in _KNOWN.intersection(words.split()):
+        signs |= _BY_WORD[word]
+    if any(map(words.__contains__, _BEGINNINGS)):
+        signs = reduce(int.__or__, map(_sign_of_word, words.split()), signs)
+    return signs | _signs_of_digits(text) if _DIGITS.search(text) else signs
+
+
+def ascii_letters(text: str) -> str:
+    """Returns a text with its letters in lower case, and a blank for whatever is none.
+
+    Args:
+        text: A text in ASCII; the result is as long.
+    """
+    return text.translate(_LETTERS)
 
 
 def _worked_out(piece: str) -> int:
@@ -176,23 +200,24 @@ def _worked_out(piece: str) -> int:
 
 def _sign_of_word(word: str) -> int:
     signs = _BY_WORD.get(word, 0)
-    if word.startswith("quarter"):  # "first quarterly"
-        return signs | QUARTER
-    return signs | SYMBOL if word.startswith("stopinj") else signs
+    for beginning, sign in _BEGINNINGS.items():
+        if word.startswith(beginning):
+            signs |= sign
+    return signs
 
 
-def _signs_of_digits(piece: str) -> int:
+def _signs_of_digits(text: str) -> int:
     signs = DIGIT
-    if _DECADE.search(piece):
+    if _DECADE.search(text):
         signs |= DECADE
-    if _DOTTED.search(piece):
+    if _DOTTED.search(text):
         signs |= DOTTED
-    if _COLON.search(piece):
+    if _COLON.search(text):
         signs |= COLON
     return signs
 
 
 # A piece takes 200 bytes.
-_SIGNS: Final = Memo(_worked_out, 8_000)
+_SIGNS: Final = Memo(_worked_out, 1_000)
 signs_of_piece: Final = _SIGNS.__getitem__
 """Returns the signs of what stands between two blanks."""

@@ -18,6 +18,7 @@ from claimspan.text.value_signs import (
     REWRITTEN_WORDS,
     SYMBOL,
     WORD,
+    ascii_letters,
     signs_of,
     signs_of_piece,
 )
@@ -104,12 +105,30 @@ def _symbol_edits(text: str, signs: int) -> Iterator[Edit]:
 
 def _words_near(text: str) -> Iterator[re.Match[str]]:
     """Yields the words of a text in order, mostly only those that stand by one to be rewritten."""
+    if text.isascii():
+        for place in _places_of_words(text):
+            yield from _WORD.finditer(text, *place)
+        return
     pieces = {piece for piece in text.split() if signs_of_piece(piece) & WORD}
     if len(pieces) > _FEW:  # each is looked for in the whole text
         yield from _WORD.finditer(text)
         return
     for start, end in sorted(place for piece in pieces for place in _places(text, piece)):
         yield from _WORD.finditer(text, start, end)
+
+
+def _places_of_words(text: str) -> list[tuple[int, int]]:
+    """Returns where the words of a text in ASCII stand that may be rewritten, in order."""
+    letters = f" {ascii_letters(text)} "
+    known = REWRITTEN_WORDS.intersection(letters.split())
+    if len(known) > _FEW:
+        return [(0, len(text))]
+    places: list[tuple[int, int]] = []
+    for word in known:
+        start = -1
+        while (start := letters.find(f" {word} ", start + 1)) >= 0:
+            places.append((start, start + len(word)))
+    return sorted(places)
 
 
 def _places(text: str, piece: str) -> Iterator[tuple[int, int]]:

@@ -105,6 +105,9 @@ def _outside(
     found: Iterable[_Placed], taken: Sequence[Amount | Date | ClockTime]
 ) -> Iterator[_Placed]:
     """Yields what stands in none of the places that are taken."""
+    if not taken:
+        yield from found
+        return
     places = {place for each in taken for place in range(each.start, each.end)}
     for each in found:
         if places.isdisjoint(range(each.start, each.end)):

@@ -17,14 +17,13 @@ from typing import Final, NamedTuple, Protocol, cast
 from claimspan.text import grammar_words
 from claimspan.text.grammar_words import NUMBER_WORDS, without_carons
 from claimspan.text.memo import MemoByLanguage
+from claimspan.text.prefixes import denied_bases
 from claimspan.text.slovenian import slovenian_stem
 
 __all__ = [
     "CARDINALS",
     "FUNCTION_WORDS",
     "Token",
-    "is_function_word",
-    "is_negation_word",
     "stem",
     "tokenize",
 ]
@@ -67,11 +66,8 @@ _SPLIT_PERCENT: Final = re.compile(r"\bper\scent\b", re.IGNORECASE)
 _MARKS: Final = "\"'()[]{}<>.,;:!?*_#|/\\-–—“”‘’„«»…"
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
+_SUFFIXES: Final = ("ing", "edly", "ed", "es", "ly", "s")
 _POSSESSIVE: Final = re.compile(r"'s?$")
-
-# What a word may be in its language.
-_FUNCTION: Final = 1
-_NEGATION: Final = 2
 
 CARDINALS: Final = {
     word: str(value)
@@ -84,13 +80,16 @@ CARDINALS: Final = {
     for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)
 }
 """The digits of an English number word in lower case."""
-_ORDINALS: Final = {
+_NUMBERS: Final = CARDINALS | {
     word: f"{value}th"
     for value, word in enumerate(
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
         1,
     )
 }
+
+
+_NONE: Final = frozenset[str]()
 
 
 class _Stemmer(Protocol):
@@ -108,8 +107,23 @@ class Token(NamedTuple):
     stem: str
     """The form it is compared by: lower case, without inflection, numbers in digits."""
 
-    language: str = "en"
+    language: str
     """Code of the language by whose rules it was read."""
+
+    folded: str
+    """The token in lower case."""
+
+    is_content: bool
+    """Whether it is neither a function word nor a negation."""
+
+    is_function: bool
+    """Whether it carries grammar rather than content in its language."""
+
+    is_negation: bool
+    """Whether it denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
+
+    bases: tuple[str, ...]
+    """What is left of it without a prefix that may deny: ``enforceable``."""
 
 
 def tokenize(text: str, language: str = "en") -> list[Token]:
@@ -145,17 +159,7 @@ def stem(word: str, language: str = "en") -> str:
         At most six characters for a word in English or in a language without a stemmer; the digits
         for a number word.
     """
-    return _STEMS[language][word]
-
-
-def is_function_word(token: Token) -> bool:
-    """Tells whether a token carries grammar rather than content in its language."""
-    return bool(_GRAMMAR[token.language][token.text] & _FUNCTION)
-
-
-def is_negation_word(token: Token) -> bool:
-    """Tells whether a token denies what stands beside it in its language; ``n't`` does as well."""
-    return bool(_GRAMMAR[token.language][token.text] & _NEGATION)
+    return _WORDS[language][word].stem
 
 
 # --- tokens ---
@@ -173,12 +177,13 @@ def _tokens(text: str, language: str) -> Iterator[Token]:
         kind, written = match.lastgroup, match.group()
         if kind == "cjk":
             pairs = [written[i : i + 2] for i in range(len(written) - 1)] or [written]
-            yield from (Token(pair, pair, language) for pair in pairs)
-        elif kind == "word" and language in _ELIDING:
-            parts = _elided(written)
-            yield from (Token(part, stem(part, language), language) for part in parts)
+            yield from (_token(language, pair, pair.casefold(), pair) for pair in pairs)
+        elif kind == "word":
+            parts = _elided(written) if language in _ELIDING else (written,)
+            yield from map(_WORDS[language].__getitem__, parts)
         else:
-            yield Token(written, _token_stem(written, kind, language), language)
+            stemmed = _token_stem(written, kind, language)
+            yield _token(language, written, written.casefold(), stemmed)
 
 
 def _piece_tokens(language: str, piece: str) -> Sequence[Token]:
@@ -186,7 +191,7 @@ def _piece_tokens(language: str, piece: str) -> Sequence[Token]:
     word = piece.strip(_MARKS)
     # Most pieces are one word and a comma.
     if word.isalpha() and word.isascii() and word.lower() != "percent":
-        return (Token(word, stem(word, language), language),)
+        return (_WORDS[language][word],)
     return tuple(_tokens(piece, language))
 
 
@@ -234,15 +239,35 @@ def _compatible(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
 
 
+def _word(language: str, word: str) -> Token:
+    """Returns the token of a word or of a part of one."""
+    if language == "en" and word.isascii() and word.isalpha():  # as most are
+        folded = word.lower()
+        return _token(language, word, folded, _NUMBERS.get(folded) or _strip_inflection(folded))
+    return _token(language, word, word.casefold(), _stem(language, word))
+
+
+def _token(language: str, written: str, folded: str, stemmed: str) -> Token:
+    # Equal strings are one in memory.
+    folded = written if folded == written else folded
+    stemmed = folded if stemmed == folded else stemmed
+    plain = folded if folded.isascii() else folded.replace("’", "'")
+    is_function = plain in grammar_words.FUNCTION_WORDS.get(language, _NONE)
+    is_negation = plain in grammar_words.NEGATORS.get(language, _NONE) or (
+        language == "en" and plain.endswith("n't")
+    )
+    is_content = not (is_function or is_negation)
+    bases = denied_bases(folded)
+    return Token(written, stemmed, language, folded, is_content, is_function, is_negation, bases)
+
+
 def _stem(language: str, word: str) -> str:
     folded = _compatible(word)
     if language != "en":
         return _stem_abroad(folded, language)
     if "'" in folded:
         folded = _POSSESSIVE.sub("", folded)
-    if folded in CARDINALS:
-        return CARDINALS[folded]
-    return _ORDINALS.get(folded) or _strip_inflection(folded)
+    return _NUMBERS.get(folded) or _strip_inflection(folded)
 
 
 def _stem_abroad(folded: str, language: str) -> str:
@@ -271,10 +296,11 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 def _strip_inflection(word: str) -> str:
     if len(word) > 3 and word.isascii():
-        for suffix in ("ing", "edly", "ed", "es", "ly", "s"):
-            if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
-                word = word.removesuffix(suffix)
-                break
+        if word.endswith(_SUFFIXES) and not word.endswith("ss"):
+            for suffix in _SUFFIXES:
+                if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+                    word = word.removesuffix(suffix)
+                    break
         if word[-1] in "ey":
             word = word[:-1] + ("i" if word[-1] == "y" else "")
         # "stopped" and "stop" meet, but "fall" and "pass" keep their double letter.
@@ -283,24 +309,12 @@ def _strip_inflection(word: str) -> str:
     return word[:_STEM_LENGTH]
 
 
-# --- grammar ---
-
-
-def _grammar(language: str, word: str) -> int:
-    """Returns what a word is in a language, as ``_FUNCTION``, ``_NEGATION``, both or neither."""
-    folded = word.casefold().replace("’", "'")
-    is_function = folded in grammar_words.FUNCTION_WORDS.get(language, frozenset())
-    is_negation = folded in grammar_words.NEGATORS.get(language, frozenset())
-    is_negation = is_negation or (language == "en" and folded.endswith("n't"))
-    return (_FUNCTION if is_function else 0) | (_NEGATION if is_negation else 0)
-
-
 # --- what is known of words already ---
 
-# As many different words as two hundred pages have. A word with its token takes some 350 bytes, and
-# at most a kilobyte, in whatever languages the words are.
-_MAX_WORDS: Final = 10_000
+# As many different words as a hundred pages have. A word with its token takes some 300 bytes, a
+# piece that has it 150; both at most a kilobyte, in whatever languages they are.
+_MAX_WORDS: Final = 3_500
+_MAX_PIECES: Final = 3_500
 
-_STEMS: Final = MemoByLanguage(_stem, _MAX_WORDS)
-_PIECES: Final = MemoByLanguage(_piece_tokens, _MAX_WORDS)
-_GRAMMAR: Final = MemoByLanguage(_grammar, _MAX_WORDS)
+_WORDS: Final = MemoByLanguage(_word, _MAX_WORDS)
+_PIECES: Final = MemoByLanguage(_piece_tokens, _MAX_PIECES)

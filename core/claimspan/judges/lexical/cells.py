@@ -175,15 +175,16 @@ async def gathered_beyond_one(
         By the index of its claim, a text of up to 80 words from two references or more; claims are
         left out of which one reference has as many words as all together.
     """
-    context = Context()
+    wanted = {i: wanted_of(claim) for i, claim in claims.items()}
+    context = Context(wanted.values())
     for text in references if claims else ():
         await asyncio.sleep(0)  # other records are evaluated on the same event loop
         sentences = every_sentence(text, language or detect_language(text) or "en")
-        context.add((each, frozenset([t.stem for t in tokenize(each)])) for each in sentences)
+        context.add((each, [token.stem for token in tokenize(each)]) for each in sentences)
     found: dict[int, str] = {}
-    for i, claim in claims.items():
+    for i, claim in wanted.items():
         await asyncio.sleep(0)
-        if together := context.gathered(wanted_of(claim)):
+        if together := context.gathered(claim):
             found[i] = together
     return found
 
@@ -191,15 +192,22 @@ async def gathered_beyond_one(
 class Context:
     """References that are read together."""
 
-    def __init__(self) -> None:
-        """Starts with no reference."""
+    def __init__(self, claims: Iterable[Wanted]) -> None:
+        """Starts with no reference.
+
+        Args:
+            claims: The claims that ``gathered`` will be asked for; no other words are kept.
+        """
+        self._vocabulary = frozenset[str]().union(*(claim.weights for claim in claims))
         self._sentences = Sentences()
         self._stems: list[frozenset[str]] = []
         self._all: frozenset[str] = frozenset()
 
-    def add(self, sentences: Iterable[tuple[str, frozenset[str]]]) -> None:
+    def add(self, sentences: Iterable[tuple[str, Iterable[str]]]) -> None:
         """Adds a reference, sentence by sentence, each with the English stems of its words."""
-        stems = self._sentences.stems(self._sentences.add_read(sentences))
+        known = self._vocabulary
+        added = self._sentences.add_read((each, known.intersection(of)) for each, of in sentences)
+        stems = self._sentences.stems(added)
         self._stems.append(stems)
         self._all |= stems
 

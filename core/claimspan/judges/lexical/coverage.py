@@ -10,6 +10,7 @@ import asyncio
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple, Self
 from unicodedata import is_normalized
 
 from claimspan.judges.lexical.patterns import Patterns, Vocabulary, Weighted, heaviest
-from claimspan.judges.lexical.wording import DENYING, Wording, kind_of, kinds_of, stems_of
+from claimspan.judges.lexical.wording import DENYING, Wording, stem_of
 from claimspan.judges.values import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
@@ -41,9 +42,14 @@ _NUMBER_WEIGHT: Final = 1.5
 _TOKENS_AT_ONCE: Final = 500
 
 _text_of = itemgetter(Token._fields.index("text"))
+_folded_of = itemgetter(Token._fields.index("folded"))
+_bases_of = itemgetter(Token._fields.index("bases"))
+_is_negation = itemgetter(Token._fields.index("is_negation"))
 _NO_WORDS: Final = Wording()
 # Scripts whose runs of characters become pairs.
 _RUNS: Final = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+# How a word begins within which a value may end.
+_MAY_END_VALUE: Final = frozenset("qQpPcCfF")
 # Names that were looked for in one reference, which may be kept for many records.
 _MAX_LOOKED_FOR: Final = 200
 
@@ -189,7 +195,7 @@ class Reference:
         found = self._has.get(word)
         if found is None:
             if self._letters is None:
-                self._letters = " ".join([token.text.casefold() for token in self.tokens])
+                self._letters = " ".join(map(_folded_of, self.tokens))
             if len(self._has) >= _MAX_LOOKED_FOR:
                 self._has.clear()
             found = self._has[word] = word in self._letters
@@ -198,15 +204,14 @@ class Reference:
     @cached_property
     def signs(self) -> Signs:
         """What its words are, wherever they stand."""
-        kinds = kinds_of(set(map(_text_of, self.tokens)), self.language)
-        words = frozenset([kind.folded for kind in kinds])
+        words = frozenset(map(_folded_of, self.tokens))
         denying = words & DENYING
-        bases = frozenset([base for kind in kinds for base in kind.bases])
+        bases = frozenset(chain.from_iterable(map(_bases_of, self.tokens)))
         return Signs(
             words=words,
             bases=bases,
             turned=bases | self._words_after(denying) if denying else bases,
-            has_negation=any([kind.is_negation for kind in kinds]),
+            has_negation=any(map(_is_negation, self.tokens)),
         )
 
     def stems_within(self) -> Set[str] | None:
@@ -217,7 +222,9 @@ class Reference:
         """
         if self._within is None and self._is_spaced:
             texts = set(map(_text_of, self.tokens))
-            more = set(stems_within([t for t in texts if not _is_plain(t)]))
+            # The stem of a plain word is all that ``stems_within`` would give for it.
+            unsure = [t for t in texts if not t.isalpha() or t[0] in _MAY_END_VALUE]
+            more = set(stems_within(unsure))
             self._within = self.stems if more <= self.stems else self.stems | more
         return self._within
 
@@ -240,10 +247,12 @@ class Reference:
         Args:
             vocabulary: The words of the claims.
         """
-        windows = [self.stems] if len(self._starts) == 1 else map(stems_of, self._cut())
+        windows: Iterable[Iterable[str]] = (self.stems,)
+        if len(self._starts) > 1:
+            windows = (map(stem_of, tokens) for tokens in self._cut())
         return Patterns(
             [vocabulary.pattern(stems) for stems in windows],
-            [vocabulary.pattern(stems) for stems in map(stems_of, self._sentences)],
+            [vocabulary.pattern(map(stem_of, tokens)) for tokens in self._sentences],
         )
 
     def support(self, weights: Mapping[str, float]) -> Support:
@@ -296,7 +305,7 @@ class Reference:
         """Its sentences with a negation."""
         if not self.signs.has_negation:
             return ()
-        return [words for words in self._sentences if any([kind_of(t).is_negation for t in words])]
+        return [words for words in self._sentences if any(map(_is_negation, words))]
 
     @cached_property
     def _spans(self) -> Sequence[tuple[int, int]]:
@@ -308,7 +317,7 @@ class Reference:
         ]
 
     def _words_after(self, words: Set[str]) -> frozenset[str]:
-        folded = [token.text.casefold() for token in self.tokens]
+        folded = map(_folded_of, self.tokens)
         return frozenset([word for before, word in pairwise(folded) if before in words])
 
     def _cut(self) -> Iterator[Sequence[Token]]:
@@ -327,25 +336,20 @@ class Corpus:
         """
         self.references = references
         """The tokenized references, in order."""
-        self._stems = [reference.stems for reference in references]
         total = len(references)
-        self._rarities = [math.log(1 + (total + 1) / (seen + 1)) for seen in range(total + 1)]
-        self._rarity: dict[str, float] = {}
+        rarities = [math.log(1 + (total + 1) / (seen + 1)) for seen in range(total + 1)]
+        seen_in = Counter(chain.from_iterable([reference.stems for reference in references]))
+        self._rarity = {stem: rarities[seen] for stem, seen in seen_in.items()}
+        self._unseen = rarities[0]
 
     def weights(self, claim: Iterable[Token]) -> dict[str, float]:
         """Returns the weight of every distinct stem of a claim: smoothed idf by kind of word."""
         words = claim if isinstance(claim, Wording) else Wording(claim)
-        known = self._rarity
+        known, unseen = self._rarity, self._unseen
         return {
-            stem: (known.get(stem) or self._look_up(stem)) * weight
+            stem: known.get(stem, unseen) * weight
             for stem, weight in words.read(_kind_weights).items()
         }
-
-    def _look_up(self, stem: str) -> float:
-        """Returns the idf of a stem, and keeps it: the claims of a call share their words."""
-        found = self._rarities[sum([stem in each for each in self._stems])]
-        self._rarity[stem] = found
-        return found
 
 
 def _kind_weights(words: Wording) -> dict[str, float]:
@@ -358,9 +362,8 @@ def word_weight(token: Token) -> float:
         return _NUMBER_WEIGHT
     # Whether a negation is missing is for a detector to say; in English it counts here as well, as
     # the weights were chosen so.
-    kind = kind_of(token)
-    is_negation = token.language != "en" and kind.is_negation
-    return _FUNCTION_WEIGHT if is_negation or kind.is_function else 1.0
+    is_negation = token.language != "en" and token.is_negation
+    return _FUNCTION_WEIGHT if is_negation or token.is_function else 1.0
 
 
 def _tokenized(text: str, language: str) -> Iterator[tuple[str, list[Token]]]:
@@ -372,11 +375,7 @@ def _is_spaced(text: str) -> bool:
     return text.isascii() or (is_normalized("NFC", text) and not _RUNS.search(text))
 
 
-def _is_plain(word: str) -> bool:
-    """Tells whether the stem of a token is all that ``stems_within`` would give for it."""
-    return word.isalpha() and word[:1] not in "qQpPcCfF"
-
-
 def _spelled(tokens: Iterable[Token]) -> str:
     """Returns the words with a separator around each that no word contains."""
-    return "\n" + "".join([f"{token.text}\n" for token in tokens])
+    joined = "\n".join(map(_text_of, tokens))
+    return f"\n{joined}\n" if joined else "\n"

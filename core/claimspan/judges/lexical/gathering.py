@@ -56,7 +56,7 @@ def wanted_of(claim: str | Sequence[Token]) -> Wanted:
     tokens = tokenize(claim) if isinstance(claim, str) else claim
     return Wanted(
         {token.stem: word_weight(token) for token in tokens},
-        frozenset(token.stem for token in tokens if token.text.casefold() not in FUNCTION_WORDS),
+        frozenset(token.stem for token in tokens if token.folded not in FUNCTION_WORDS),
     )
 
 
@@ -110,25 +110,24 @@ class Sentences:
 
     def _choose(self, claim: Wanted, size: GatherSize) -> set[int]:
         """Chooses sentences greedily until no word of the claim is missing or no sentence fits."""
-        gains = _Gains(claim, self._places, len(self._texts))
+        gains = _Gains(claim, self._places, self._lengths)
         missing: int = gains.all_words
         least = size.min_gain * gains.content_weight(missing)
-        matching = sorted(gains.patterns)
-        candidates = sorted(matching, key=lambda i: -gains.of(i, self._lengths[i], missing))
-        candidates = candidates[:_MAX_CANDIDATES]
+        candidates = gains.ranked(sorted(gains.patterns), missing)[:_MAX_CANDIDATES]
         chosen, n_words = set[int](), 0
         while candidates and missing:
-            ranked = sorted(candidates, key=lambda i: -gains.of(i, self._lengths[i], missing))
-            for best in ranked:
+            for best in gains.ranked(candidates, missing):
                 candidates.remove(best)
                 new = missing & gains.patterns[best]
                 fits = n_words + self._lengths[best] <= size.chosen
                 fits = fits and (not least or gains.content_weight(new) >= least)
-                if new and (fits or not chosen):
+                if fits or not chosen:
                     chosen.add(best)
                     n_words += self._lengths[best]
                     missing &= ~new
                     break  # what the others add is less now
+            # What adds nothing now never will.
+            candidates = [each for each in candidates if missing & gains.patterns[each]]
         return chosen
 
     def text(self, indices: Sequence[int]) -> str:
@@ -158,17 +157,21 @@ def gather_sentences(sentences: Sequence[str], claim: str) -> str:
 class _Gains:
     """What each sentence would add for a claim; its words are the bits of a number."""
 
-    def __init__(self, claim: Wanted, places: Mapping[str, Sequence[int]], n_texts: int) -> None:
+    def __init__(
+        self, claim: Wanted, places: Mapping[str, Sequence[int]], lengths: Sequence[int]
+    ) -> None:
         """Looks for the words of a claim.
 
         Args:
             claim: The claim.
             places: The sentences that have each stem.
-            n_texts: Number of sentences.
+            lengths: Number of words of every sentence.
         """
         found = [(stem, w, places[stem]) for stem, w in claim.weights.items() if stem in places]
         # A word is the rarer, the fewer of the sentences have it.
+        n_texts = len(lengths)
         self._weights = [w * math.log(1 + n_texts / len(each)) for _, w, each in found]
+        self._lengths = lengths
         self._is_content = [stem in claim.content for stem, _, _ in found]
         self.all_words = (1 << len(found)) - 1
         """The bits of all words that any sentence has."""
@@ -179,20 +182,27 @@ class _Gains:
                 self.patterns[place] = self.patterns.get(place, 0) | 1 << bit
         self._said: dict[tuple[int, int], float] = {}
 
-    def of(self, sentence: int, length: int, missing: int) -> float:
-        """Returns the gain of a sentence of some words, where these words are still missing."""
-        pattern = self.patterns[sentence]
-        key = pattern, pattern & missing
-        said = self._said.get(key)
-        if said is None:
-            said = self._said[key] = sum(
-                [
-                    weight * (_REPEATED_WORD_WEIGHT + (missing >> bit & 1))
-                    for bit, weight in enumerate(self._weights)
-                    if pattern >> bit & 1
-                ]
-            )
-        return said / _damped(length)
+    def ranked(self, sentences: Sequence[int], missing: int) -> list[int]:
+        """Returns sentences by their gain, where these words are still missing, the best first."""
+        gains: dict[int, float] = {}
+        for each in sentences:
+            pattern = self.patterns[each]
+            key = pattern, pattern & missing
+            said = self._said.get(key)
+            if said is None:
+                said = self._said[key] = self._say(pattern, missing)
+            gains[each] = -said / _damped(self._lengths[each])
+        return sorted(sentences, key=gains.__getitem__)
+
+    def _say(self, pattern: int, missing: int) -> float:
+        """Returns the weight of the words of a pattern, where these words are still missing."""
+        return sum(
+            [
+                weight * (_REPEATED_WORD_WEIGHT + (missing >> bit & 1))
+                for bit, weight in enumerate(self._weights)
+                if pattern >> bit & 1
+            ]
+        )
 
     def content_weight(self, words: int) -> float:
         """Returns the weight of those of some words that carry content."""

@@ -7,7 +7,6 @@ from itertools import takewhile
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.wording import Wording
 from claimspan.text.dates import MONTHS
 from claimspan.text.grammar_words import PREPOSITIONS
@@ -57,7 +56,7 @@ def nationality_conflict(claim: Wording, support: Support) -> str | None:
     claimed = claim.read(nationalities)
     if not claimed:
         return None
-    found = {t.text.casefold() for t in support.sentence} & _NATIONALITIES
+    found = {t.folded for t in support.sentence} & _NATIONALITIES
     missing = set(claimed.values()) - support.reference.stems
     return min(missing) if missing and found - claimed.keys() else None
 
@@ -109,7 +108,7 @@ def agent_conflict(claim: Wording, support: Support) -> str | None:
 
 def is_nationality(token: Token) -> bool:
     """Tells whether a word says what country or continent somebody or something is from."""
-    return token.text.casefold() in _NATIONALITIES
+    return token.folded in _NATIONALITIES
 
 
 def missing_name(claim: Wording, support: Support) -> str | None:
@@ -140,7 +139,7 @@ def full_names(claim: Wording) -> list[tuple[str, list[tuple[Token, str]]]]:
         return []
     # The first word of a sentence has a capital letter anyway.
     return [
-        (claim[max(start, 1)].stem, [(token, token.text.casefold()) for token in claim[start:end]])
+        (claim[max(start, 1)].stem, [(token, token.folded) for token in claim[start:end]])
         for start, end in _capitalised_runs(claim)
         if end > 1
     ]
@@ -193,13 +192,13 @@ def names_by_phrase(tokens: Sequence[Token]) -> dict[str, list[Token]]:
         return names
     phrase: list[str] = []
     for token in tokens:
-        word = token.text.casefold()
+        word = token.folded
         if word in _PREPOSITIONS.get(token.language, ()):
             phrase = [word]
         elif phrase and _is_name(token):
             names.setdefault(" ".join(phrase), []).append(token)
             phrase = []
-        elif phrase and is_content_word(token) and word not in _NATIONALITIES:
+        elif phrase and token.is_content and word not in _NATIONALITIES:
             phrase = [*phrase, token.stem] if len(phrase) < _MAX_PHRASE_WORDS else []
     return names
 
@@ -220,7 +219,7 @@ def agents(tokens: Sequence[Token]) -> dict[str, list[str]]:
 
 
 def _ends_names(token: Token) -> bool:
-    return is_content_word(token) and not token.text[:1].isupper()
+    return token.is_content and not token.text[:1].isupper()
 
 
 def _has_name(tokens: Sequence[Token]) -> bool:
@@ -229,5 +228,5 @@ def _has_name(tokens: Sequence[Token]) -> bool:
 
 
 def _is_name(token: Token) -> bool:
-    word = token.text.casefold()
+    word = token.folded
     return token.text[:1].isupper() and word not in MONTHS and word not in _NATIONALITIES

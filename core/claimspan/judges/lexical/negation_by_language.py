@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from claimspan.judges.lexical.wording import Wording, kind_of
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
 __all__ = ["denied_by_claim", "denied_by_sentence"]
@@ -66,7 +66,7 @@ def denied_by_sentence(claim: Wording, sentence: Wording) -> str | None:
 
 
 def _negates(words: Wording) -> bool:
-    return any([kind_of(token).is_negation for token in words])
+    return any([token.is_negation for token in words])
 
 
 def _short_scopes(words: Wording) -> list[list[str]]:
@@ -81,10 +81,10 @@ def _scopes(tokens: Sequence[Token], size: int) -> list[list[str]]:
     """Returns for every negation the stems of the content words that it denies."""
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
-        if not kind_of(token).is_negation:
+        if not token.is_negation:
             continue
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if not (after and after[0].text.casefold() in _AFFIRMING):
+        if not (after and after[0].folded in _AFFIRMING):
             denied = [each.stem for each in after if _is_content(each)][:size]
             scopes.append(denied or _content_stems(tokens[:i])[-1:])
     return scopes
@@ -95,4 +95,4 @@ def _content_stems(tokens: Sequence[Token]) -> list[str]:
 
 
 def _is_content(token: Token) -> bool:
-    return kind_of(token).is_content
+    return token.is_content

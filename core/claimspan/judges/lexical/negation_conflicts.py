@@ -7,14 +7,12 @@ from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.negation_by_language import denied_by_claim, denied_by_sentence
-from claimspan.judges.lexical.wording import Wording, kind_of
+from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
 __all__ = [
     "claim_negates",
     "has_negation",
-    "is_content_word",
-    "is_negator",
     "negation_scopes",
     "reference_negates",
 ]
@@ -67,6 +65,8 @@ def reference_negates(claim: Wording, support: Support) -> str | None:
     """
     # Where none of a few sentences denies it, the one that supports it best is not looked for.
     denials = support.reference.denials
+    if not denials:
+        return None
     if len(denials) <= _FEW and all(_denied_by(each, claim) is None for each in denials):
         return None
     return _denied_by(support.sentence, claim)
@@ -86,11 +86,6 @@ def has_negation(words: Wording) -> bool:
     return bool(words.read(negation_scopes))
 
 
-def is_content_word(token: Token) -> bool:
-    """Tells whether a token is neither a function word nor a negator."""
-    return kind_of(token).is_content
-
-
 def _shared_words(sentence: Wording, claim: Wording) -> float:
     """Returns the share of the sentence's content words that the claim has, 0 to 1."""
     content = sentence.read(_content_stems)
@@ -98,7 +93,7 @@ def _shared_words(sentence: Wording, claim: Wording) -> float:
 
 
 def _content_stems(words: Wording) -> frozenset[str]:
-    return frozenset([token.stem for token in words if is_content_word(token)])
+    return frozenset([token.stem for token in words if token.is_content])
 
 
 def _denied_stem(denying: Wording, affirming: Wording) -> str | None:
@@ -112,14 +107,9 @@ def negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     """Returns for every negator the stems of the content words that it denies."""
     scopes: list[list[str]] = []
     for i, token in enumerate(tokens):
-        if not is_negator(token):
+        if not token.is_negation:
             continue
         after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if not (after and after[0].text.casefold() in _AFFIRMING):
-            scopes.append([t.stem for t in after if is_content_word(t)][:_SCOPE_WORDS])
+        if not (after and after[0].folded in _AFFIRMING):
+            scopes.append([t.stem for t in after if t.is_content][:_SCOPE_WORDS])
     return scopes
-
-
-def is_negator(token: Token) -> bool:
-    """Tells whether a token denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
-    return kind_of(token).is_negation

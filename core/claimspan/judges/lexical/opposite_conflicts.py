@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.opposites_by_language import opposite_in_language
 from claimspan.judges.lexical.wording import (
     DENYING,
-    DENYING_PREFIXES,
-    MIN_PREFIXED,
     Wording,
-    denied_bases,
-    kind_of,
 )
+from claimspan.text.prefixes import DENYING_PREFIXES, MIN_PREFIXED, denied_bases
 from claimspan.text.words import Token, stem
 
 __all__ = ["are_opposites", "may_turn", "opposite_conflict", "prefix_conflict"]
@@ -81,7 +77,7 @@ def are_opposites(one: Token, other: Token) -> bool:
         one: A word in any inflection.
         other: Another one.
     """
-    words = one.text.casefold(), other.text.casefold()
+    words = one.folded, other.folded
     if words[1] in _opposites(words[0]) or other.stem in _table().get(one.stem, ()):
         return True
     for degree in _DEGREES:
@@ -201,14 +197,14 @@ class _Sought(NamedTuple):
 
 
 def _sought(claim: Wording) -> _Sought:
-    words = [(token.stem, kind_of(token)) for token in claim if is_content_word(token)]
-    folded = {kind.folded for _, kind in words}
-    bare = {base for _, kind in words for base in kind.bases}
+    words = [token for token in claim if token.is_content]
+    folded = {token.folded for token in words}
+    bare = {base for token in words for base in token.bases}
     listed = bare.union(*(_OPPOSITES.get(word, ()) for word in folded))
     prefixable = [
-        (stem_, kind.folded, frozenset(kind.bases))
-        for stem_, kind in words
-        if len(kind.folded) >= MIN_PREFIXED
+        (token.stem, token.folded, frozenset(token.bases))
+        for token in words
+        if len(token.folded) >= MIN_PREFIXED
     ]
     return _Sought(listed, bare, {word for _, word, _ in prefixable}, prefixable)
 
@@ -248,8 +244,7 @@ def _opposites(word: str) -> frozenset[str]:
 
 def _neighbours(tokens: Sequence[Token]) -> dict[str, set[str]]:
     """Returns every content word in lower case, with the stems of the content words beside it."""
-    kinds = [(token.stem, kind_of(token)) for token in tokens]
-    words = [(stem_, kind.folded) for stem_, kind in kinds if kind.is_content]
+    words = [(token.stem, token.folded) for token in tokens if token.is_content]
     neighbours: dict[str, set[str]] = {word: set() for _, word in words}
     for (stem_, word), (after_stem, after) in pairwise(words):
         neighbours[word].add(after_stem)

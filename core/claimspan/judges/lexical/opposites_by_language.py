@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from claimspan.judges.lexical.wording import Wording, kind_of
-from claimspan.text.words import is_function_word, stem
+from claimspan.judges.lexical.wording import Wording
+from claimspan.text.words import stem
 
 __all__ = ["opposite_in_language"]
 
@@ -69,12 +69,12 @@ def opposite_in_language(claim: Wording, sentence: Wording) -> str | None:
         for token in claim
         if token.stem not in stems and not stems.isdisjoint(opposites.get(token.stem, ()))
     ]
-    rest = {t.stem for t in claim if not is_function_word(t)} - set(turned)
+    rest = {t.stem for t in claim if not t.is_function} - set(turned)
     return turned[0] if turned and len(rest & stems) > _MIN_SHARED_WORDS * len(rest) else None
 
 
 def _negates(words: Wording) -> bool:
-    return any([kind_of(token).is_negation for token in words])
+    return any([token.is_negation for token in words])
 
 
 @cache

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.negation_conflicts import is_content_word
 from claimspan.judges.lexical.wording import Wording
 from claimspan.text.words import Token
 
@@ -164,7 +163,7 @@ def _is_action(token: Token) -> bool:
 def _joins(tokens: Sequence[Token], verb: int) -> bool:
     """Tells whether the sides of a verb are joined beside it, as in "Ana and Ben married"."""
     near = tokens[max(verb - _MAX_SIDE, 0) : verb + _MAX_SIDE]
-    return any(token.text.casefold() in _SYMMETRIC for token in near)
+    return any(token.folded in _SYMMETRIC for token in near)
 
 
 def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
@@ -174,14 +173,14 @@ def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
 
 def _nearest(tokens: Sequence[Token], verb: int) -> tuple[set[str], set[str]]:
     """Returns the stems of the two content words before a verb, and of the two after it."""
-    words = [(i, token.stem) for i, token in enumerate(tokens) if is_content_word(token)]
+    words = [(i, token.stem) for i, token in enumerate(tokens) if token.is_content]
     before = [stem for i, stem in words if i < verb]
     after = [stem for i, stem in words if i > verb]
     return set(before[-_NEAREST:]), set(after[:_NEAREST])
 
 
 def _side(tokens: Sequence[Token], *, last: bool = False) -> set[str]:
-    words = [token.stem for token in tokens if is_content_word(token)]
+    words = [token.stem for token in tokens if token.is_content]
     return set(words[-_MAX_SIDE:] if last else words[:_MAX_SIDE])
 
 

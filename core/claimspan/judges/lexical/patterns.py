@@ -38,10 +38,10 @@ class Vocabulary:
         """The bit of each stem."""
         self._stems = frozenset(self.bits)
 
-    def pattern(self, stems: frozenset[str]) -> int:
+    def pattern(self, stems: Iterable[str]) -> int:
         """Returns which words of the vocabulary are among some stems."""
         bits, pattern = self.bits, 0
-        for stem in stems & self._stems:
+        for stem in self._stems.intersection(stems):
             pattern |= bits[stem]
         return pattern
 

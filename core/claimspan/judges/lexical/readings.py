@@ -17,7 +17,7 @@ from claimspan.judges.lexical.gathering import wanted_of
 from claimspan.judges.lexical.read_claims import ReadClaim
 from claimspan.judges.lexical.rows import Cells, ReadReference
 from claimspan.judges.lexical.short_answers import Asking, answer_and_shown
-from claimspan.judges.lexical.wording import stems_of
+from claimspan.judges.lexical.wording import stem_of
 from claimspan.judges.references import AnswerText
 from claimspan.judges.values import StatedValues
 from claimspan.text.languages import detect_language, languages_of
@@ -27,11 +27,12 @@ from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["KeptReferences", "Reading"]
 
-# A retriever gives the same passages for many questions. 4 MiB are some ninety chunks.
-_MOST_BYTES: Final = 4 << 20
-# Tokens and sets of stems of a chunk of 800 characters take 45 kB.
-_BYTES_PER_CHARACTER: Final = 56
-_TURN_SECONDS: Final = 0.001
+# A retriever gives the same passages for many questions. 1.75 MiB are some sixty chunks.
+_MOST_BYTES: Final = 7 << 18
+# What is kept of a chunk of 800 characters takes 22 to 28 kB, by how many of its words are
+# remembered for other texts as well.
+_BYTES_PER_CHARACTER: Final = 36
+_TURN_SECONDS: Final = 0.002
 
 
 class _Kept(NamedTuple):
@@ -165,19 +166,20 @@ class Reading:
             claims: Claims by their index, which none of the references entails by itself.
             references: The references that are read together.
         """
-        context = Context()
+        wanted = {i: wanted_of(self._claim(each).words("en")) for i, each in claims.items()}
+        context = Context(wanted.values())
         for text in references if claims else ():
             await self._pause()
             context.add(self._sentences(text))
         found: dict[int, str] = {}
-        for i, claim in claims.items():
+        for i, claim in wanted.items():
             await self._pause()
-            if together := context.gathered(wanted_of(self._claim(claim).words("en"))):
+            if together := context.gathered(claim):
                 found[i] = together
         return found
 
     async def _pause(self) -> None:
-        """Gives the event loop its turn after each millisecond of work.
+        """Gives the event loop its turn after every two milliseconds of work.
 
         Other records are evaluated on the same event loop, and other threads wait for the
         interpreter.
@@ -204,13 +206,13 @@ class Reading:
             factor=abstention_discount(text),
         )
 
-    def _sentences(self, text: str) -> Iterable[tuple[str, frozenset[str]]]:
+    def _sentences(self, text: str) -> Iterable[tuple[str, Iterable[str]]]:
         """Yields the sentences of a reference, each with the English stems of its words."""
         language = self._language or detect_language(text) or "en"
         read = self._references.get(text)
         if read is not None and read.language == language == "en":
-            return ((written, stems_of(words)) for written, words in read.sentences)
-        return ((each, stems_of(tokenize(each))) for each in every_sentence(text, language))
+            return ((written, map(stem_of, words)) for written, words in read.sentences)
+        return ((each, map(stem_of, tokenize(each))) for each in every_sentence(text, language))
 
     def _languages(self, texts: Sequence[str], claims: Sequence[str]) -> list[str]:
         """Returns the language by whose rules each of these texts is read."""

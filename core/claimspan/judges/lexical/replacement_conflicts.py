@@ -14,7 +14,7 @@ from typing import Final
 from claimspan.judges.lexical.coverage import Support
 from claimspan.judges.lexical.name_conflicts import is_nationality
 from claimspan.judges.lexical.near_copies import NearCopy, Replacement
-from claimspan.judges.lexical.negation_conflicts import is_negator, negation_scopes
+from claimspan.judges.lexical.negation_conflicts import negation_scopes
 from claimspan.judges.lexical.opposite_conflicts import are_opposites
 from claimspan.judges.lexical.wording import Wording
 from claimspan.text.units import UNITS
@@ -88,7 +88,7 @@ def replaced_name(copy: NearCopy, support: Support) -> str | None:
     Returns:
         The stem of the claim's name; None where there is no conflict.
     """
-    if len(_GERMAN & {token.text.casefold() for token in copy.claim}) >= _MIN_GERMAN:
+    if len(_GERMAN & {token.folded for token in copy.claim}) >= _MIN_GERMAN:
         return None
     added = _added(copy)
     for part in copy.replacements:
@@ -116,7 +116,7 @@ def replaced_number(copy: NearCopy, support: Support) -> str | None:
         numbers = [t.stem for t in part.claim if t.stem[:1].isdigit() and t.stem in added]
         others = {token.stem for token in part.sentence if token.stem[:1].isdigit()}
         # "Over 40" is true of 52.
-        is_bound = not _BOUNDS.isdisjoint(t.text.casefold() for t in part.claim)
+        is_bound = not _BOUNDS.isdisjoint(t.folded for t in part.claim)
         if numbers and others and others.isdisjoint(numbers) and not is_bound:
             return numbers[0]
     return None
@@ -171,7 +171,7 @@ def replaced_negation(copy: NearCopy, support: Support) -> str | None:
         return None
     # "Shouldn't" has the stem of "should": a replacement may show one side alone.
     changed = (t for part in copy.replacements for t in (*part.claim, *part.sentence))
-    return next((token.stem for token in changed if is_negator(token)), None)
+    return next((token.stem for token in changed if token.is_negation), None)
 
 
 def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
@@ -185,9 +185,9 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
         The stem of the claim's word; None where there is no conflict.
     """
     for part in copy.replacements:
-        given = {token.text.casefold() for token in part.sentence}
+        given = {token.folded for token in part.sentence}
         for token in part.claim:
-            if token.text.casefold() in _UNIVERSAL and given & _PARTIAL and not given & _UNIVERSAL:
+            if token.folded in _UNIVERSAL and given & _PARTIAL and not given & _UNIVERSAL:
                 return token.stem
     return None
 
@@ -301,7 +301,7 @@ def _may_be_same(named: Sequence[Token], others: Sequence[Token]) -> bool:
     """Tells whether names may be spellings of one another: ``French``, ``France``; ``UK``."""
     for name in named:
         for other in others:
-            one, two = name.text.casefold(), other.text.casefold()
+            one, two = name.folded, other.folded
             if one[:_SAME_NAME_LETTERS] == two[:_SAME_NAME_LETTERS]:
                 return True
     return _abbreviates(named, others) or _abbreviates(others, named)

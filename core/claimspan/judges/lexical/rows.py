@@ -104,7 +104,8 @@ class Cells:
                 rows[language] = _Row(
                     claim, language, Weighted(weights, self._vocabulary), self._asking
                 )
-            yield discounted(self._verdict(rows[language], place), each.factor)
+            verdict = self._verdict(rows[language], place)
+            yield verdict if each.factor == 1 else discounted(verdict, each.factor)
 
     def _verdict(self, row: _Row, place: int) -> Verdict:
         read = self._references[place]
@@ -142,11 +143,13 @@ class _Row:
             if fitted.weights is not weights.weights:
                 weights = Weighted(fitted.weights, weights.vocabulary)
         support = read.reference.supported(weights, patterns)
-        equal = self._equal_beyond(read, support) if self._values is not None else _NOTHING
-        coverage = support.coverage + _missing_share(equal, weights, support)
-        kinds, topic_coverage = _NOTHING, coverage
-        if self._may_conflict(weights, support):
-            kinds, topic_coverage = self._kinds(read, fitted, weights, support, equal)
+        coverage, equal = support.coverage, _NOTHING
+        if self._values is not None and (equal := self._equal_beyond(read, support)):
+            coverage += _missing_share(equal, weights, support)
+        if not self._may_conflict(weights, support):
+            factor, is_other = fitted.factor, fitted.is_other
+            return cell_verdict(coverage, coverage, _NOTHING, factor=factor, is_other=is_other)
+        kinds, topic_coverage = self._kinds(read, fitted, weights, support, equal)
         return cell_verdict(
             coverage, topic_coverage, kinds, factor=fitted.factor, is_other=fitted.is_other
         )
@@ -165,7 +168,10 @@ class _Row:
         """Tells whether there may be conflicts, of a topic that the reference covers enough."""
         if support.coverage >= MIN_COVERAGE or may_conflict(self._words, support):
             return True
-        reached = weights.weight(self._reachable & ~support.held)
+        reachable = self._reachable & ~support.held
+        if not reachable:
+            return False
+        reached = weights.weight(reachable)
         return support.coverage + reached / (weights.total or 1.0) >= MIN_COVERAGE
 
     def _kinds(

@@ -381,12 +381,12 @@ def content_weights(tokens: Sequence[Token]) -> dict[str, float]:
 
 def is_content(token: Token) -> bool:
     """Tells whether a token is neither a function word nor a title of a person."""
-    return token.text.casefold() not in _NO_CONTENT
+    return token.folded not in _NO_CONTENT
 
 
 def base_stem(token: Token) -> str:
     """Returns the stem of a word; ``wrote`` and ``written`` have that of ``write``."""
-    word = token.text.casefold()
+    word = token.folded
     base = base_form(word)
     return token.stem if base == word else stem(base)
 

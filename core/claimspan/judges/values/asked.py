@@ -73,8 +73,8 @@ class Asked(NamedTuple):
         return self.scale is not None or self.in_percent
 
 
-# The same question comes with every cell of a matrix.
-@lru_cache(maxsize=256)
+# The same question comes with every cell of a matrix; records are evaluated a few at a time.
+@lru_cache(maxsize=16)
 def asked_value(question: str | None) -> Asked:
     """Reads a question.
 

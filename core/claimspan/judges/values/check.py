@@ -189,8 +189,8 @@ def _items(values: Values) -> list[Item]:
     return [*values.amounts, *values.dates, *values.times]
 
 
-# The same reference comes with every claim.
-@lru_cache(maxsize=64)
+# The same references come with every claim of a record.
+@lru_cache(maxsize=16)
 def _values_of(reference: str) -> Values:
     return read_values(reference)
 

@@ -175,5 +175,5 @@ def start_of(value: Item) -> int:
 
 
 def _content(text: str) -> frozenset[str]:
-    words = (match.group() for match in _WORD.finditer(text))
-    return frozenset(stem(word) for word in words if word.casefold() not in _NO_CONTENT)
+    words = _WORD.findall(text)
+    return frozenset([stem(word) for word in words if word.casefold() not in _NO_CONTENT])
