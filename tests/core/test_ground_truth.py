@@ -423,7 +423,9 @@ def test_a_cell_of_a_csv_may_be_long(tmp_path: Path) -> None:
 def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "bad.jsonl", json.dumps({"query": "q", "answer": [PRIVATE]}))
 
-    with pytest.raises(GroundTruthError, match="line 1: answer is a list; write a text") as caught:
+    with pytest.raises(
+        GroundTruthError, match="line 1: answer is of type list; write a text"
+    ) as caught:
         GroundTruth(path)
 
     assert PRIVATE not in str(caught.value)

@@ -15,6 +15,7 @@ from typing import Final
 from claimspan.errors import ConfigError
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import Monitor, MonitorOptions
+from claimspan_tracing.options import check_names
 from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["default_monitor"]
@@ -59,13 +60,14 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
         # the first query would fail, and not the set-up.
         if not isinstance(monitor, Monitor):  # pyright: ignore[reportUnnecessaryIsInstance] - see above
             raise ConfigError(
-                f"monitor is a {type(monitor).__name__}: give a Monitor, such as "
+                f"monitor is of type {type(monitor).__name__}: give a Monitor, such as "
                 "Monitor(sample=0.05), or its options by name"
             )
         if options:
             given = ", ".join(sorted(options))
             raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")
         return monitor
+    check_names(options)
     key = frozenset((name, _key(value)) for name, value in options.items())
     key |= {("read", _changed(options.get("ground_truth")))}
     with _shared.lock:

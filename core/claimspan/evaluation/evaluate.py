@@ -67,7 +67,7 @@ class _Claims(NamedTuple):
 async def aevaluate(
     record: RagRecord,
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -81,7 +81,8 @@ async def aevaluate(
     Args:
         record: The record. Without a ground truth only ``faithfulness`` and
             ``contradicted_by_chunks`` are defined.
-        judge: The judge; None takes ``default_judge()``.
+        judge: The judge, or the name of one as ``CLAIMSPAN_JUDGE`` takes it; None takes
+            ``default_judge()``.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
@@ -95,13 +96,14 @@ async def aevaluate(
     Raises:
         BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
-        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive, or ``undefined`` is
-            neither ``"omit"`` nor ``"zero"``.
+        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive, ``undefined`` is
+            neither ``"omit"`` nor ``"zero"``, or the record or the judge is none.
     """
     _check_options(undefined, max_claims)
+    _check_records([record])
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = judge or _default_judge(), record.encodable
+    judge, record = _judge(judge), record.encodable
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
@@ -129,7 +131,7 @@ async def aevaluate(
 def evaluate(
     record: RagRecord,
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -139,10 +141,13 @@ def evaluate(
 
     Arguments, result and errors are those of ``aevaluate``.
     """
+    # Here as well: what is wrong with an argument is told without the frames of an event loop.
+    _check_records([record])
+    chosen = _judge(judge)
     return run_to_end(
         lambda: aevaluate(
             record,
-            judge=judge,
+            judge=chosen,
             undefined=undefined,
             max_claims=max_claims,
             deadline_seconds=deadline_seconds,
@@ -154,7 +159,7 @@ def evaluate(
 async def aevaluate_many(
     records: Sequence[RagRecord],
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -165,7 +170,7 @@ async def aevaluate_many(
 
     Args:
         records: The records.
-        judge: The judge; None takes ``default_judge()``.
+        judge: As in ``aevaluate``.
         undefined: As in ``aevaluate``.
         max_claims: As in ``aevaluate``.
         concurrency: Records under evaluation at once.
@@ -177,14 +182,15 @@ async def aevaluate_many(
         ``error`` says why. ``table()`` and ``to_pandas()`` have all of them as a table.
 
     Raises:
-        ConfigError: ``concurrency`` or ``max_claims`` is not positive, or ``undefined`` is neither
-            ``"omit"`` nor ``"zero"``.
+        ConfigError: ``concurrency`` or ``max_claims`` is not positive, ``undefined`` is neither
+            ``"omit"`` nor ``"zero"``, or a record or the judge is none.
         MissingExtraError: ``progress=True`` without rich.
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
     _check_options(undefined, max_claims)
-    judge = judge or _default_judge()
+    _check_records(records)
+    judge = _judge(judge)
     gate = asyncio.Semaphore(concurrency)
     with progress_bar("evaluating", total=len(records), show=progress) as advance:
 
@@ -202,7 +208,7 @@ async def aevaluate_many(
 def evaluate_many(
     records: Sequence[RagRecord],
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -213,10 +219,12 @@ def evaluate_many(
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
+    _check_records(records)
+    chosen = _judge(judge)
     return run_to_end(
         lambda: aevaluate_many(
             records,
-            judge=judge,
+            judge=chosen,
             undefined=undefined,
             max_claims=max_claims,
             concurrency=concurrency,
@@ -295,10 +303,27 @@ def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
     return tuple(name for name, text in texts.items() if suspects_injection(text))
 
 
-def _default_judge() -> Judge:
+def _check_records(records: Sequence[RagRecord]) -> None:
+    for record in records:
+        if not isinstance(record, RagRecord):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(
+                f"a record is of type {type(record).__name__}:"
+                " give RagRecord(query=..., chunks=..., "
+                "response=...)"
+            )
+
+
+def _judge(given: Judge | str | None) -> Judge:
     from claimspan.judges import default_judge  # keeps the judges out of the import of the records
 
-    return default_judge()
+    if given is None or isinstance(given, str):
+        return default_judge(given)
+    if not isinstance(given, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(
+            f"judge is of type {type(given).__name__}: give an object with name, extract_claims "
+            "and check, or a name such as 'local'"
+        )
+    return given
 
 
 def _version(judge: Judge) -> str:
@@ -354,6 +379,14 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
 
 
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
@@ -369,9 +402,7 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     Raises:
         BaseException: What it raised, or what interrupted the caller.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_loop():
         return asyncio.run(start())
     cancel: Future[Callable[[], object]] = Future()
 
