@@ -70,7 +70,7 @@ def test_without_a_ground_truth_the_retriever_is_never_blamed(
     bad = label in (Label.NEUTRAL, Label.CONTRADICTED)
     unknown = abstained or label is None
     assert found.part is (Part.GENERATOR if bad else Part.UNKNOWN if unknown else Part.NONE)
-    assert "retriever missed" not in " ".join(found.sentences)
+    assert "look at the retriever" not in " ".join(found.sentences)
 
 
 def test_without_anything_nothing_is_said() -> None:
@@ -85,16 +85,63 @@ def test_facts_that_were_not_retrieved_are_the_retrievers() -> None:
 
     assert diagnose(findings).part is Part.RETRIEVER
     assert told(findings) == (
-        "The retriever missed 2 of 5 facts of the ground truth, so the generator could not read "
-        "them."
+        "The judge finds 2 of 5 facts of the ground truth in no chunk, so the generator could not "
+        "read them: look at the retriever."
     )
+
+
+@pytest.mark.parametrize(
+    ("findings", "part"),
+    [
+        (Findings([Statement(Label.NEUTRAL, is_close=True)]), Part.GENERATOR),
+        (Findings([SUPPORTED], [Fact(False, False, is_close=True)]), Part.RETRIEVER),
+    ],
+)
+def test_a_part_that_only_close_calls_blame_is_not_asserted(findings: Findings, part: Part) -> None:
+    found = diagnose(findings)
+
+    assert (found.part, found.is_sure) == (part, False)
+    assert "Only close calls of the judge show this: read the claims first." in found.sentences
+
+
+def test_one_firm_verdict_is_enough_to_blame_a_part() -> None:
+    statements = [Statement(Label.NEUTRAL, is_close=True), Statement(Label.NEUTRAL)]
+
+    assert diagnose(Findings(statements)).is_sure
+
+
+def test_where_close_calls_blame_one_part_more_the_firm_one_is_named() -> None:
+    found = diagnose(Findings([Statement(Label.NEUTRAL, is_close=True)], [MISSED]))
+
+    assert (found.part, found.is_sure) == (Part.BOTH, False)
+    assert "Without the judge's close calls it is the retriever alone" in " ".join(found.sentences)
+
+
+def test_verdicts_that_contradict_each_other_are_told_and_nothing_is_asserted() -> None:
+    in_no_chunk = Statement(Label.NEUTRAL, correct=True)
+    found = diagnose(Findings([in_no_chunk], [FOUND, UNUSED]))
+
+    assert not found.is_sure
+    assert "The verdicts on 1 claim contradict each other" in " ".join(found.sentences)
+    # Where a fact is in no chunk, the claim may follow from that one.
+    assert diagnose(Findings([in_no_chunk], [UNUSED, MISSED])).is_sure
+
+
+def test_the_judges_probabilities_decide_what_is_a_close_call() -> None:
+    def told(confidence: float | None) -> Diagnosis:
+        claim = ReportClaim(text="c", label=Label.NEUTRAL, confidence=confidence)
+        return diagnosis_of(entry(response_claims=(claim,), scores={"faithfulness": 0.0}))
+
+    assert [told(each).is_sure for each in (0.59, 0.6, None)] == [False, True, True]
 
 
 def test_a_missed_fact_that_the_answer_states_blames_nobody() -> None:
     findings = Findings([SUPPORTED], [FOUND, Fact(retrieved=False, answered=True)])
 
     assert diagnose(findings).part is Part.NONE
-    assert "missed 1 of 2 facts of the ground truth, but the answer states it" in told(findings)
+    assert "finds 1 of 2 facts of the ground truth in no chunk, but the answer states it" in told(
+        findings
+    )
 
 
 def test_retrieved_facts_that_are_not_used_are_the_generators() -> None:
@@ -108,7 +155,7 @@ def test_both_parts_are_blamed_where_both_fall_short() -> None:
     findings = Findings([SUPPORTED], [MISSED, UNUSED, FOUND])
 
     assert diagnose(findings).part is Part.BOTH
-    assert "missed 1 of 3 facts" in told(findings)
+    assert "finds 1 of 3 facts" in told(findings)
     assert "The generator left out 1 of 2 retrieved facts." in told(findings)
 
 
@@ -171,8 +218,8 @@ def test_missed_facts_that_the_answer_may_state_are_told_with_those_that_it_does
     stated, unknown = Fact(retrieved=False, answered=True), Fact(retrieved=False, answered=None)
 
     assert (
-        "missed 2 of 2 facts of the ground truth; the answer states 1 of them, and whether it "
-        "states the rest is undecided." in told(Findings([SUPPORTED], [stated, unknown]))
+        "finds 2 of 2 facts of the ground truth in no chunk; the answer states 1 of them, and "
+        "whether it states the rest is undecided." in told(Findings([SUPPORTED], [stated, unknown]))
     )
     assert "whether the answer states it is undecided." in told(Findings([SUPPORTED], [unknown]))
 

@@ -47,6 +47,7 @@ def _findings(entry: ReportEntry) -> Findings:
                 correct=_is_entailed(claim.ground_truth_label),
                 contradicted_by=[places[i] for i in claim.contradicted_by if i in places],
                 in_relevant=_in_relevant(claim, relevant & places.keys(), known=relevance_known),
+                is_close=claim.is_close_call,
             )
             for claim in entry.response_claims
         ],
@@ -54,6 +55,7 @@ def _findings(entry: ReportEntry) -> Findings:
             Fact(
                 retrieved=bool(fact.supported_by) or (False if retrieval_known else None),
                 answered=_is_entailed(fact.label),
+                is_close=fact.is_close_call,
             )
             for fact in facts
         ],
