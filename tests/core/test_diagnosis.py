@@ -15,6 +15,8 @@ from claimspan.report.diagnosed import diagnosis_of
 
 TRUTHS: Final = (True, False, None)
 LABELS: Final = (*Label, None)
+CORRECT: Final = ((True, False), (False, False), (False, True), (None, False))
+"""Whether the ground truth entails a claim, and whether it contradicts it."""
 FOUND: Final = Fact(retrieved=True, answered=True)
 MISSED: Final = Fact(retrieved=False, answered=False)
 UNUSED: Final = Fact(retrieved=True, answered=False)
@@ -34,17 +36,17 @@ def may_blame_retriever(fact: Fact) -> bool:
 
 def may_blame_generator(statement: Statement, fact: Fact, *, abstained: bool) -> bool:
     unsupported = statement.label is Label.NEUTRAL and statement.correct is not True
-    noise = statement.label is Label.ENTAILED and statement.correct is False
+    noise = statement.label is Label.ENTAILED and statement.is_denied
     unused = fact.retrieved is True and (fact.answered is False or abstained)
     return unsupported or noise or unused or statement.label is Label.CONTRADICTED
 
 
 @pytest.mark.parametrize("abstained", [False, True])
 def test_a_part_is_blamed_where_and_only_where_a_decided_verdict_shows_it(abstained: bool) -> None:
-    for label, correct, relevant, retrieved, answered in product(
-        LABELS, TRUTHS, TRUTHS, TRUTHS, TRUTHS
+    for label, (correct, denied), relevant, retrieved, answered in product(
+        LABELS, CORRECT, TRUTHS, TRUTHS, TRUTHS
     ):
-        statement = Statement(label, correct, in_relevant=relevant)
+        statement = Statement(label, correct, denied, in_relevant=relevant)
         fact = Fact(retrieved, answered)
         found = diagnose(Findings([statement], [fact], abstained=abstained))
         blamed = (
@@ -191,13 +193,26 @@ def test_an_answer_that_declines_without_any_fact_is_the_retrievers() -> None:
 
 def test_noise_says_where_it_comes_from() -> None:
     wrong = [
-        Statement(Label.ENTAILED, correct=False, in_relevant=relevant)
+        Statement(Label.ENTAILED, correct=False, is_denied=True, in_relevant=relevant)
         for relevant in (False, False, True)
     ]
 
     assert diagnose(Findings(wrong, [FOUND])).sentences == (
-        "Noise: 2 claims that the ground truth does not hold come from irrelevant chunks.",
-        "Noise: 1 claim that the ground truth does not hold comes from relevant chunks.",
+        "Noise: 2 claims that the ground truth contradicts come from irrelevant chunks.",
+        "Noise: 1 claim that the ground truth contradicts comes from relevant chunks.",
+    )
+
+
+def test_what_a_short_ground_truth_does_not_mention_blames_nobody() -> None:
+    more = Statement(Label.ENTAILED, correct=False)
+    found = diagnose(Findings([SUPPORTED, more], [FOUND]))
+
+    assert found == Diagnosis(
+        Part.NONE,
+        (
+            "1 claim stands in the chunks, and the ground truth does not mention it.",
+            "The answer states the only fact of the ground truth.",
+        ),
     )
 
 
@@ -324,7 +339,7 @@ def test_a_chunk_is_irrelevant_only_where_all_its_verdicts_are_decided(
     undecided: int, source: str
 ) -> None:
     wrong = ReportClaim(
-        text="w", label=Label.ENTAILED, ground_truth_label=Label.NEUTRAL, supported_by=("b",)
+        text="w", label=Label.ENTAILED, ground_truth_label=Label.CONTRADICTED, supported_by=("b",)
     )
     found = entry(
         HELD,
@@ -334,7 +349,7 @@ def test_a_chunk_is_irrelevant_only_where_all_its_verdicts_are_decided(
     )
 
     assert diagnosis_of(found).sentences == (
-        f"Noise: 1 claim that the ground truth does not hold comes from {source}.",
+        f"Noise: 1 claim that the ground truth contradicts comes from {source}.",
     )
 
 

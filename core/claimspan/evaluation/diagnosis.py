@@ -1,9 +1,9 @@
 """Says in words where an answer falls short, and whether retriever or generator is why.
 
 An answer falls short where it lacks a fact of the ground truth, where the chunks contradict it,
-where nothing supports it, or where it repeats noise. Each sentence counts decided verdicts alone:
-what is undecided blames nobody. Where only close calls blame a part, or verdicts contradict each
-other, the diagnosis says so.
+where nothing supports it, or where it repeats what the ground truth contradicts. Each sentence
+counts decided verdicts alone: what is undecided blames nobody. Where only close calls blame a part,
+or verdicts contradict each other, the diagnosis says so.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class Statement:
 
     correct: Truth = None
     """Whether the ground truth entails it; None without one as well."""
+
+    is_denied: bool = False
+    """Whether the ground truth contradicts it."""
 
     contradicted_by: Sequence[int] = ()
     """Numbers of the chunks that contradict it, from 1; empty where it is not known which."""
@@ -253,19 +256,29 @@ def _right(found: Sequence[Statement]) -> str:
 
 
 def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
-    """What the answer repeats from the chunks that is not right: noise sensitivity, in counts."""
-    # Wrong by RAGChecker's definition: the ground truth does not entail it, whatever is true.
-    wrong = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
+    """What the answer repeats from the chunks that the ground truth does not say."""
+    beyond = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
+    denied = [each for each in beyond if each.is_denied]
     for is_relevant, source in (
         (False, "irrelevant chunks"),
         (True, "relevant chunks"),
         (None, "the chunks"),
     ):
-        n = sum(each.in_relevant is is_relevant for each in wrong)
+        n = sum(each.in_relevant is is_relevant for each in denied)
         if n:
-            claims = f"{_count(n, 'claim')} that the ground truth does not hold"
+            claims = f"{_count(n, 'claim')} that the ground truth contradicts"
             verb = "comes" if n == 1 else "come"
             yield Part.GENERATOR, f"Noise: {claims} {verb} from {source}."
+    # RAGChecker counts these as noise as well. A ground truth is often short, and what it does not
+    # mention blames nobody.
+    n = len(beyond) - len(denied)
+    if n:
+        stand = "stands" if n == 1 else "stand"
+        yield (
+            Part.NONE,
+            f"{_count(n, 'claim')} {stand} in the chunks, and the ground truth does not mention "
+            f"{'it' if n == 1 else 'them'}.",
+        )
 
 
 def _all_decided(findings: Findings) -> bool:

@@ -45,6 +45,7 @@ def _findings(entry: ReportEntry) -> Findings:
             Statement(
                 label=claim.label,
                 correct=_is_entailed(claim.ground_truth_label),
+                is_denied=claim.ground_truth_label is Label.CONTRADICTED,
                 contradicted_by=[places[i] for i in claim.contradicted_by if i in places],
                 in_relevant=_in_relevant(claim, relevant & places.keys(), known=relevance_known),
                 is_close=claim.is_close_call,
