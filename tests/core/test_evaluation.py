@@ -213,7 +213,7 @@ def test_an_evaluation_says_whether_the_response_declined_to_answer(
 
 @pytest.mark.parametrize("name", ["lexical", "Lexical"])
 def test_a_judge_may_be_given_by_its_name(name: str) -> None:
-    record = RagRecord(query="q", chunks=[Chunk(id="a", text="It is red.")], response="It is red.")
+    record = RagRecord(query="q", chunks=(Chunk(id="a", text="It is red."),), response="It is red.")
 
     assert evaluate(record, judge=name).judge_name == "lexical"
     assert evaluate_many([record], judge=name)[0].judge_name == "lexical"
@@ -230,7 +230,7 @@ def test_a_judge_may_be_given_by_its_name(name: str) -> None:
 def test_what_is_no_judge_or_no_record_is_refused_without_the_frames_of_a_loop(
     wrong: dict[str, Any], message: str
 ) -> None:
-    given = {"record": RagRecord(query="q", response="r")} | wrong
+    given: dict[str, Any] = {"record": RagRecord(query="q", response="r")} | wrong
 
     with pytest.raises(ConfigError, match=message) as caught:
         evaluate(**given)

@@ -129,7 +129,7 @@ class Monitor:
         GroundTruthError: The ground-truth file cannot be read.
     """
 
-    def __new__(cls, *_given: object, **options: object) -> Self:
+    def __new__(cls, *_given: object, **options: object) -> Self:  # pyright: ignore[reportInconsistentConstructor] - takes what __init__ does not, to refuse it
         """Refuse options that there are none of, with the name that was meant."""
         if cls is Monitor:
             check_names(options)

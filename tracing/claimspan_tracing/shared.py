@@ -15,7 +15,6 @@ from typing import Final
 from claimspan.errors import ConfigError
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import Monitor, MonitorOptions
-from claimspan_tracing.options import check_names
 from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["default_monitor"]
@@ -67,7 +66,6 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
             given = ", ".join(sorted(options))
             raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")
         return monitor
-    check_names(options)
     key = frozenset((name, _key(value)) for name, value in options.items())
     key |= {("read", _changed(options.get("ground_truth")))}
     with _shared.lock:
