@@ -20,11 +20,12 @@ from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
+from claimspan.evaluation.arguments import check_options, check_records, judge_of
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.protocol import ClaimLimitedJudge, Judge
-from claimspan.metrics.compute import METRICS, Undefined, check_undefined, measure
+from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
@@ -75,14 +76,13 @@ async def aevaluate(
 ) -> Evaluation:
     """Evaluate one record.
 
-    A record may have 100 judge calls and 1,000,000 tokens, or what ``budget`` allows a record.
-    Verdicts beyond that are undecided, with the reason in ``undecided``.
+    It may have 100 judge calls and 1,000,000 tokens, or what ``budget`` allows a record. Verdicts
+    beyond that are undecided, with the reason in ``undecided``.
 
     Args:
         record: The record. Without a ground truth only ``faithfulness`` and
             ``contradicted_by_chunks`` are defined.
-        judge: The judge, or the name of one as ``CLAIMSPAN_JUDGE`` takes it; None takes
-            ``default_judge()``.
+        judge: The judge, or its name as in ``CLAIMSPAN_JUDGE``; None takes ``default_judge()``.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
@@ -96,14 +96,13 @@ async def aevaluate(
     Raises:
         BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
-        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive, ``undefined`` is
-            neither ``"omit"`` nor ``"zero"``, or the record or the judge is none.
+        ConfigError: An argument cannot work, or the record or the judge is none.
     """
-    _check_options(undefined, max_claims)
-    _check_records([record])
+    check_options(undefined, max_claims)
+    check_records([record])
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = _judge(judge), record.encodable
+    judge, record = judge_of(judge), record.encodable
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
@@ -142,8 +141,8 @@ def evaluate(
     Arguments, result and errors are those of ``aevaluate``.
     """
     # Here as well: what is wrong with an argument is told without the frames of an event loop.
-    _check_records([record])
-    chosen = _judge(judge)
+    check_records([record])
+    chosen = judge_of(judge)
     return run_to_end(
         lambda: aevaluate(
             record,
@@ -188,9 +187,9 @@ async def aevaluate_many(
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
-    _check_options(undefined, max_claims)
-    _check_records(records)
-    judge = _judge(judge)
+    check_options(undefined, max_claims)
+    check_records(records)
+    judge = judge_of(judge)
     gate = asyncio.Semaphore(concurrency)
     with progress_bar("evaluating", total=len(records), show=progress) as advance:
 
@@ -219,8 +218,8 @@ def evaluate_many(
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
-    _check_records(records)
-    chosen = _judge(judge)
+    check_records(records)
+    chosen = judge_of(judge)
     return run_to_end(
         lambda: aevaluate_many(
             records,
@@ -252,12 +251,6 @@ async def _evaluation_or_error(
                 usage=meter.usage + Usage(seconds=time.perf_counter() - started),
                 error=str(error),
             )
-
-
-def _check_options(undefined: Undefined, max_claims: int) -> None:
-    check_undefined(undefined)
-    if max_claims < 1:
-        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
@@ -301,29 +294,6 @@ def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
     texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
     texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
     return tuple(name for name, text in texts.items() if suspects_injection(text))
-
-
-def _check_records(records: Sequence[RagRecord]) -> None:
-    for record in records:
-        if not isinstance(record, RagRecord):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(
-                f"a record is of type {type(record).__name__}:"
-                " give RagRecord(query=..., chunks=..., "
-                "response=...)"
-            )
-
-
-def _judge(given: Judge | str | None) -> Judge:
-    from claimspan.judges import default_judge  # keeps the judges out of the import of the records
-
-    if given is None or isinstance(given, str):
-        return default_judge(given)
-    if not isinstance(given, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(
-            f"judge is of type {type(given).__name__}: give an object with name, extract_claims "
-            "and check, or a name such as 'local'"
-        )
-    return given
 
 
 def _version(judge: Judge) -> str:
