@@ -129,13 +129,13 @@ class Monitor:
         GroundTruthError: The ground-truth file cannot be read.
     """
 
-    def __new__(cls, *_given: object, **options: object) -> Self:  # pyright: ignore[reportInconsistentConstructor] - takes what __init__ does not, to refuse it
+    def __new__(cls, *_given: object, **options: object) -> Self:
         """Refuse options that there are none of, with the name that was meant."""
         if cls is Monitor:
             check_names(options)
         return super().__new__(cls)
 
-    def __init__(
+    def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes more, to refuse it
         self,
         judge: Judge | str | None = None,
         *,
