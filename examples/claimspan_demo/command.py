@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.files.private import write_private
+from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
 from claimspan.report import ReportEntry, render_report, summarise
 from claimspan_demo.backend import Backend, backend
@@ -101,6 +101,9 @@ def demo(
     if not phoenix and (keep is not None or wait is not None):
         raise ConfigError("--keep and --wait are about Phoenix: add --phoenix")
     evaluates = _judge(judge, model)
+    # Now, and not after all questions: what was there stays until the new page is complete.
+    check_replaceable(report, what="the report")
+    check_replaceable(traces, what="traces")
     traces.unlink(missing_ok=True)
     with backend(keep) if phoenix else nullcontext() as beside:
         with _served(model) as served:

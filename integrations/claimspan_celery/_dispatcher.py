@@ -83,7 +83,9 @@ class CeleryDispatcher:
             ConfigError: A number is not positive, or ``app`` is no Celery app.
         """
         if not callable(getattr(app, "send_task", None)):
-            raise ConfigError(f"app is a {type(app).__name__}: give the application's Celery app")
+            raise ConfigError(
+                f"app is of type {type(app).__name__}: give the application's Celery app"
+            )
         numbers = (expires_seconds, publish_seconds, max_waiting, max_waiting_bytes)
         if not all(number > 0 for number in numbers):
             raise ConfigError("a number given to CeleryDispatcher is not positive")

@@ -47,6 +47,7 @@ def worker(
     default_judge(judge)
     if ground_truth is not None:
         GroundTruth.of(ground_truth)
+    _check_broker(broker)
     app = make_worker_app(
         judge=judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
     )
@@ -60,3 +61,20 @@ def worker(
         app.worker_main(["worker", *options])
     except ClickException as error:
         raise ConfigError(f"Celery refuses an option: {error.format_message()}") from None
+
+
+def _check_broker(url: str | None) -> None:
+    """Refuse a URL of a kind that Celery has no transport for: it would end in a traceback."""
+    if not url or "://" not in url:
+        return
+    # Imported here, as Celery is.
+    from kombu.transport import resolve_transport
+
+    scheme = url.partition("://")[0]
+    try:
+        resolve_transport(scheme)
+    except (KeyError, ImportError) as error:
+        raise ConfigError(
+            f"Celery cannot use a broker at {scheme}:// ({type(error).__name__}): give a URL like "
+            "redis://localhost:6379/0, and install the client that it needs"
+        ) from None

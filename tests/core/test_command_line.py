@@ -127,8 +127,26 @@ def test_an_unknown_command_is_one_line_and_exit_code_2() -> None:
 
     assert done.returncode == 2
     assert errors(done) == [
-        "claimspan: there is no command 'reprot': `claimspan --help` lists all commands"
+        "claimspan: there is no command 'reprot': did you mean `claimspan report`? "
+        "`claimspan --help` lists all commands"
     ]
+
+
+def test_a_mistyped_command_names_the_one_that_was_meant() -> None:
+    done = claimspan("evaluat", "records.jsonl")
+
+    assert done.returncode == 2
+    assert "did you mean `claimspan evaluate`?" in errors(done)[0]
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["bench"], 2), (["bench", "--help"], 0)])
+def test_the_first_word_of_several_commands_lists_them(arguments: list[str], code: int) -> None:
+    done = claimspan(*arguments)
+
+    assert done.returncode == code
+    assert "Usage: claimspan bench COMMAND" in done.stdout
+    assert "bench ragchecker" in done.stdout
+    assert "judge-agreement" not in done.stdout
 
 
 def test_an_unknown_command_is_refused_before_it_is_built() -> None:

@@ -15,6 +15,8 @@ from claimspan.report.diagnosed import diagnosis_of
 
 TRUTHS: Final = (True, False, None)
 LABELS: Final = (*Label, None)
+CORRECT: Final = ((True, False), (False, False), (False, True), (None, False))
+"""Whether the ground truth entails a claim, and whether it contradicts it."""
 FOUND: Final = Fact(retrieved=True, answered=True)
 MISSED: Final = Fact(retrieved=False, answered=False)
 UNUSED: Final = Fact(retrieved=True, answered=False)
@@ -34,17 +36,17 @@ def may_blame_retriever(fact: Fact) -> bool:
 
 def may_blame_generator(statement: Statement, fact: Fact, *, abstained: bool) -> bool:
     unsupported = statement.label is Label.NEUTRAL and statement.correct is not True
-    noise = statement.label is Label.ENTAILED and statement.correct is False
+    noise = statement.label is Label.ENTAILED and statement.is_denied
     unused = fact.retrieved is True and (fact.answered is False or abstained)
     return unsupported or noise or unused or statement.label is Label.CONTRADICTED
 
 
 @pytest.mark.parametrize("abstained", [False, True])
 def test_a_part_is_blamed_where_and_only_where_a_decided_verdict_shows_it(abstained: bool) -> None:
-    for label, correct, relevant, retrieved, answered in product(
-        LABELS, TRUTHS, TRUTHS, TRUTHS, TRUTHS
+    for label, (correct, denied), relevant, retrieved, answered in product(
+        LABELS, CORRECT, TRUTHS, TRUTHS, TRUTHS
     ):
-        statement = Statement(label, correct, in_relevant=relevant)
+        statement = Statement(label, correct, denied, in_relevant=relevant)
         fact = Fact(retrieved, answered)
         found = diagnose(Findings([statement], [fact], abstained=abstained))
         blamed = (
@@ -70,7 +72,7 @@ def test_without_a_ground_truth_the_retriever_is_never_blamed(
     bad = label in (Label.NEUTRAL, Label.CONTRADICTED)
     unknown = abstained or label is None
     assert found.part is (Part.GENERATOR if bad else Part.UNKNOWN if unknown else Part.NONE)
-    assert "retriever missed" not in " ".join(found.sentences)
+    assert "look at the retriever" not in " ".join(found.sentences)
 
 
 def test_without_anything_nothing_is_said() -> None:
@@ -85,16 +87,63 @@ def test_facts_that_were_not_retrieved_are_the_retrievers() -> None:
 
     assert diagnose(findings).part is Part.RETRIEVER
     assert told(findings) == (
-        "The retriever missed 2 of 5 facts of the ground truth, so the generator could not read "
-        "them."
+        "The judge finds 2 of 5 facts of the ground truth in no chunk, so the generator could not "
+        "read them: look at the retriever."
     )
+
+
+@pytest.mark.parametrize(
+    ("findings", "part"),
+    [
+        (Findings([Statement(Label.NEUTRAL, is_close=True)]), Part.GENERATOR),
+        (Findings([SUPPORTED], [Fact(False, False, is_close=True)]), Part.RETRIEVER),
+    ],
+)
+def test_a_part_that_only_close_calls_blame_is_not_asserted(findings: Findings, part: Part) -> None:
+    found = diagnose(findings)
+
+    assert (found.part, found.is_sure) == (part, False)
+    assert "Only close calls of the judge show this: read the claims first." in found.sentences
+
+
+def test_one_firm_verdict_is_enough_to_blame_a_part() -> None:
+    statements = [Statement(Label.NEUTRAL, is_close=True), Statement(Label.NEUTRAL)]
+
+    assert diagnose(Findings(statements)).is_sure
+
+
+def test_where_close_calls_blame_one_part_more_the_firm_one_is_named() -> None:
+    found = diagnose(Findings([Statement(Label.NEUTRAL, is_close=True)], [MISSED]))
+
+    assert (found.part, found.is_sure) == (Part.BOTH, False)
+    assert "Without the judge's close calls it is the retriever alone" in " ".join(found.sentences)
+
+
+def test_verdicts_that_contradict_each_other_are_told_and_nothing_is_asserted() -> None:
+    in_no_chunk = Statement(Label.NEUTRAL, correct=True)
+    found = diagnose(Findings([in_no_chunk], [FOUND, UNUSED]))
+
+    assert not found.is_sure
+    assert "The verdicts on 1 claim contradict each other" in " ".join(found.sentences)
+    # Where a fact is in no chunk, the claim may follow from that one.
+    assert diagnose(Findings([in_no_chunk], [UNUSED, MISSED])).is_sure
+
+
+def test_the_judges_probabilities_decide_what_is_a_close_call() -> None:
+    def told(confidence: float | None) -> Diagnosis:
+        claim = ReportClaim(text="c", label=Label.NEUTRAL, confidence=confidence)
+        return diagnosis_of(entry(response_claims=(claim,), scores={"faithfulness": 0.0}))
+
+    assert [told(each).is_sure for each in (0.59, 0.6, None)] == [False, True, True]
 
 
 def test_a_missed_fact_that_the_answer_states_blames_nobody() -> None:
     findings = Findings([SUPPORTED], [FOUND, Fact(retrieved=False, answered=True)])
 
     assert diagnose(findings).part is Part.NONE
-    assert "missed 1 of 2 facts of the ground truth, but the answer states it" in told(findings)
+    assert "finds 1 of 2 facts of the ground truth in no chunk, but the answer states it" in told(
+        findings
+    )
 
 
 def test_retrieved_facts_that_are_not_used_are_the_generators() -> None:
@@ -108,7 +157,7 @@ def test_both_parts_are_blamed_where_both_fall_short() -> None:
     findings = Findings([SUPPORTED], [MISSED, UNUSED, FOUND])
 
     assert diagnose(findings).part is Part.BOTH
-    assert "missed 1 of 3 facts" in told(findings)
+    assert "finds 1 of 3 facts" in told(findings)
     assert "The generator left out 1 of 2 retrieved facts." in told(findings)
 
 
@@ -144,13 +193,26 @@ def test_an_answer_that_declines_without_any_fact_is_the_retrievers() -> None:
 
 def test_noise_says_where_it_comes_from() -> None:
     wrong = [
-        Statement(Label.ENTAILED, correct=False, in_relevant=relevant)
+        Statement(Label.ENTAILED, correct=False, is_denied=True, in_relevant=relevant)
         for relevant in (False, False, True)
     ]
 
     assert diagnose(Findings(wrong, [FOUND])).sentences == (
-        "Noise: 2 claims that the ground truth does not hold come from irrelevant chunks.",
-        "Noise: 1 claim that the ground truth does not hold comes from relevant chunks.",
+        "Noise: 2 claims that the ground truth contradicts come from irrelevant chunks.",
+        "Noise: 1 claim that the ground truth contradicts comes from relevant chunks.",
+    )
+
+
+def test_what_a_short_ground_truth_does_not_mention_blames_nobody() -> None:
+    more = Statement(Label.ENTAILED, correct=False)
+    found = diagnose(Findings([SUPPORTED, more], [FOUND]))
+
+    assert found == Diagnosis(
+        Part.NONE,
+        (
+            "1 claim stands in the chunks, and the ground truth does not mention it.",
+            "The answer states the only fact of the ground truth.",
+        ),
     )
 
 
@@ -171,8 +233,8 @@ def test_missed_facts_that_the_answer_may_state_are_told_with_those_that_it_does
     stated, unknown = Fact(retrieved=False, answered=True), Fact(retrieved=False, answered=None)
 
     assert (
-        "missed 2 of 2 facts of the ground truth; the answer states 1 of them, and whether it "
-        "states the rest is undecided." in told(Findings([SUPPORTED], [stated, unknown]))
+        "finds 2 of 2 facts of the ground truth in no chunk; the answer states 1 of them, and "
+        "whether it states the rest is undecided." in told(Findings([SUPPORTED], [stated, unknown]))
     )
     assert "whether the answer states it is undecided." in told(Findings([SUPPORTED], [unknown]))
 
@@ -277,7 +339,7 @@ def test_a_chunk_is_irrelevant_only_where_all_its_verdicts_are_decided(
     undecided: int, source: str
 ) -> None:
     wrong = ReportClaim(
-        text="w", label=Label.ENTAILED, ground_truth_label=Label.NEUTRAL, supported_by=("b",)
+        text="w", label=Label.ENTAILED, ground_truth_label=Label.CONTRADICTED, supported_by=("b",)
     )
     found = entry(
         HELD,
@@ -287,7 +349,7 @@ def test_a_chunk_is_irrelevant_only_where_all_its_verdicts_are_decided(
     )
 
     assert diagnosis_of(found).sentences == (
-        f"Noise: 1 claim that the ground truth does not hold comes from {source}.",
+        f"Noise: 1 claim that the ground truth contradicts comes from {source}.",
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from claimspan import Claim, Evaluation, Label, Usage, Verdict, VerdictMatrix
+from claimspan import Chunk, Claim, Evaluation, Label, RagRecord, Usage, Verdict, VerdictMatrix
 from claimspan.cost.usage import add_usage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, evaluate, evaluate_many
@@ -207,6 +209,34 @@ def test_an_evaluation_says_whether_the_response_declined_to_answer(
     response: str, abstained: bool
 ) -> None:
     assert evaluate(make_record(response), judge=ScriptedJudge()).abstained is abstained
+
+
+@pytest.mark.parametrize("name", ["lexical", "Lexical"])
+def test_a_judge_may_be_given_by_its_name(name: str) -> None:
+    record = RagRecord(query="q", chunks=(Chunk(id="a", text="It is red."),), response="It is red.")
+
+    assert evaluate(record, judge=name).judge_name == "lexical"
+    assert evaluate_many([record], judge=name)[0].judge_name == "lexical"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"judge": "nobody"}, "names no judge: use 'lexical'"),
+        ({"judge": 3}, "judge is of type int: give an object"),
+        ({"record": "a text"}, r"a record is of type str: give RagRecord\("),
+    ],
+)
+def test_what_is_no_judge_or_no_record_is_refused_without_the_frames_of_a_loop(
+    wrong: dict[str, Any], message: str
+) -> None:
+    given: dict[str, Any] = {"record": RagRecord(query="q", response="r")} | wrong
+
+    with pytest.raises(ConfigError, match=message) as caught:
+        evaluate(**given)
+
+    assert len(traceback.extract_tb(caught.value.__traceback__)) <= 5
+    assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("max_claims", [0, -1])

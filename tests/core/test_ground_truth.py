@@ -423,7 +423,9 @@ def test_a_cell_of_a_csv_may_be_long(tmp_path: Path) -> None:
 def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "bad.jsonl", json.dumps({"query": "q", "answer": [PRIVATE]}))
 
-    with pytest.raises(GroundTruthError, match="line 1: answer is a list; write a text") as caught:
+    with pytest.raises(
+        GroundTruthError, match="line 1: answer is of type list; write a text"
+    ) as caught:
         GroundTruth(path)
 
     assert PRIVATE not in str(caught.value)
@@ -473,7 +475,9 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path, name: str, messag
 
 @pytest.mark.parametrize("source", [42, None, [{"query": PRIVATE}]])
 def test_a_source_of_another_type_is_named_by_its_type(source: object) -> None:
-    with pytest.raises(ConfigError, match=f"ground_truth is a {type(source).__name__}") as caught:
+    with pytest.raises(
+        ConfigError, match=f"ground_truth is of type {type(source).__name__}"
+    ) as caught:
         GroundTruth(source)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - the refusal is what is tested
 
     assert PRIVATE not in str(caught.value)

@@ -422,7 +422,7 @@ def test_another_way_to_treat_undefined_metrics_is_refused() -> None:
 
 
 def test_a_label_of_another_type_is_refused() -> None:
-    with pytest.raises(LabelError, match="a label is a int: give a Label, a str or None"):
+    with pytest.raises(LabelError, match="a label is of type int: give a Label, a str or None"):
         compute_metrics(response_vs_ground_truth=[1])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType] - the refusal is what is tested
 
 

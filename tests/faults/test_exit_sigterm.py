@@ -166,6 +166,23 @@ def test_uvicorn_ends_by_sigterm_with_everything_written(tmp_path: Path, how: st
     assert statuses_in(tmp_path) == {"evaluated": 5}
 
 
+def test_a_preloaded_application_in_uvicorns_workers_installs_the_handler_after_the_fork(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "gunicorn.conf.py").write_text(
+        "from claimspan_tracing import install_sigterm\n\n\n"
+        "def post_worker_init(worker):\n    install_sigterm()\n",
+        encoding="utf-8",
+    )
+    worker = "--preload --worker-class uvicorn.workers.UvicornWorker --workers"
+    command = GUNICORN.replace(":wsgi", ":asgi").replace("--workers", worker)
+
+    ended = serve(command, tmp_path, 10)
+
+    assert ended.code == 0
+    assert statuses_in(tmp_path) == {"evaluated": 10}
+
+
 @pytest.mark.parametrize("preload", ["", "--preload"])
 def test_the_workers_of_gunicorn_end_with_everything_written(tmp_path: Path, preload: str) -> None:
     command = GUNICORN.replace("--workers", f"{preload} --workers")

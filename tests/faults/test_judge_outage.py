@@ -364,7 +364,7 @@ def test_a_budget_in_dollars_for_a_model_without_a_price_is_refused_at_set_up() 
 
     with pytest.raises(ConfigError, match="the price of 'stub' is not known"):
         Monitor(judge=judge, budget=Budget(per_day=1.0))
-    with pytest.raises(ConfigError, match="budget is a float: give a Budget"):
+    with pytest.raises(ConfigError, match="budget is of type float: give a Budget"):
         Monitor(budget=5.0)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - for those who do not type-check
     Monitor(judge=judge, budget=Budget(calls_per_day=1))
     Monitor(judge=LexicalJudge(), budget=Budget(per_day=1.0))

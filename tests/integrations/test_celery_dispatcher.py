@@ -328,3 +328,12 @@ def test_the_worker_command_says_which_option_celery_refuses(option: str, value:
 
     assert isinstance(result.exception, ConfigError)
     assert repr(value).lower() in str(result.exception).lower()
+
+
+@pytest.mark.parametrize("url", ["nonsense://host", "nothing.installed://host"])
+def test_a_broker_that_celery_has_no_transport_for_is_refused_in_one_sentence(url: str) -> None:
+    result = invoke("worker", "--broker", url, "--judge", "lexical")
+
+    assert isinstance(result.exception, ConfigError)
+    assert f"Celery cannot use a broker at {url.partition(':')[0]}://" in str(result.exception)
+    assert "redis://localhost:6379/0" in str(result.exception)

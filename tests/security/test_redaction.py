@@ -323,7 +323,7 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"redact_for": {"export"}}, "without redact"),
     ({"redact": "pii", "redact_for": {"export"}, "dispatch": Elsewhere()}, "dispatch"),
     ({"redact": "names"}, "give 'pii'"),
-    ({"redact": 7}, "is a int"),
+    ({"redact": 7}, "is of type int"),
     ({"capture_content": "no"}, "True or False"),
 ]
 

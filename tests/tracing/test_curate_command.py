@@ -274,6 +274,16 @@ def test_a_record_with_a_ground_truth_is_not_picked(tmp_path: Path) -> None:
 # --- traces ---
 
 
+def test_where_every_record_has_a_ground_truth_that_is_said_and_no_file_is_written(
+    tmp_path: Path,
+) -> None:
+    file = write(tmp_path / "r.jsonl", [result(1, "q", entailed=0.5, truth="known")])
+    told = run("curate", str(file), "-o", str(tmp_path / "golden.jsonl"))
+
+    assert "every record of the files has a ground truth already" in told
+    assert not (tmp_path / "golden.jsonl").exists()
+
+
 def test_traces_of_a_pipeline_are_curated_and_their_labels_found_again(tmp_path: Path) -> None:
     traces, golden = tmp_path / "traces.jsonl", tmp_path / "golden.jsonl"
     ask(traces, ["alpha", "beta", "alpha"])

@@ -156,6 +156,19 @@ def test_a_disabled_sdk_makes_no_span_and_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_disabled_sdk_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    source = TracerSource(None)
+
+    for _ in range(3):
+        source.tracer().start_span("one").end()
+
+    said = [each for each in caplog.messages if "makes no spans and no scores" in each]
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "says"),
     [

@@ -303,8 +303,8 @@ def test_a_judge_that_calls_sys_exit_does_not_end_the_worker(
         ({"hold_seconds": 0}, "hold_seconds is 0"),
         ({"hold_seconds": "30"}, "hold_seconds is '30'"),
         ({"max_queue_records": -1}, "max_queue_records is -1"),
-        ({"judge": "gpt-4o"}, "judge is a str"),
-        ({"ground_truth": 7}, "ground_truth is a int"),
+        ({"judge": "gpt-4o"}, "the judge=.gpt-4o. names no judge"),
+        ({"ground_truth": 7}, "ground_truth is of type int"),
     ],
 )
 def test_bad_options_are_refused_at_set_up(options: dict[str, object], message: str) -> None:

@@ -331,9 +331,12 @@ def test_a_shutdown_that_was_interrupted_can_be_called_again(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sinks": [3]}, "sinks has a int: give objects with write"),
+        ({"sinks": [3]}, "sinks has a value of type int: give objects with write"),
         ({"sinks": None}, "sinks is a NoneType: give a list of sinks"),
-        ({"tracer_provider": 5}, "tracer_provider is a int: give an OpenTelemetry TracerProvider"),
+        (
+            {"tracer_provider": 5},
+            "tracer_provider is of type int: give an OpenTelemetry TracerProvider",
+        ),
     ],
 )
 def test_what_cannot_be_written_to_is_refused_at_set_up(

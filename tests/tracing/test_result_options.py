@@ -36,12 +36,12 @@ def generator(finished: object) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"on_result": "print"}, "on_result is a str: give a function"),
+        ({"on_result": "print"}, "on_result is of type str: give a function"),
         ({"on_result": generator}, "use no yield"),
         ({"on_alert": print}, "without alerts"),
-        ({"alerts": [Alert("f1", below=0.5)], "on_alert": 3}, "on_alert is a int"),
-        ({"alerts": Alert("f1", below=0.5)}, "alerts is a Alert: give a list"),
-        ({"alerts": ["f1"]}, "alerts has a str"),
+        ({"alerts": [Alert("f1", below=0.5)], "on_alert": 3}, "on_alert is of type int"),
+        ({"alerts": Alert("f1", below=0.5)}, "alerts is of type Alert: give a list"),
+        ({"alerts": ["f1"]}, "alerts has a value of type str"),
         ({"alerts": [Alert("f1", below=0.5), Alert("f1", below=0.5)]}, "two alerts are called"),
         ({"on_result": print, "dispatch": Elsewhere()}, "cannot go with dispatch"),
         ({"alerts": [Alert("f1", below=0.5)], "dispatch": Elsewhere()}, "cannot go with dispatch"),

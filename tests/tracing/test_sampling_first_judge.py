@@ -327,7 +327,7 @@ def test_a_first_judge_that_is_none_is_refused_at_set_up() -> None:
     sampler = Undecided()
     sampler.first_judge = object()  # type: ignore[assignment] # pyright: ignore[reportAttributeAccessIssue] - wrong on purpose
 
-    with pytest.raises(ConfigError, match="first_judge is a object"):
+    with pytest.raises(ConfigError, match="first_judge is of type object"):
         Monitor(sample=sampler)
 
 

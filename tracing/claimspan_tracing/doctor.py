@@ -56,7 +56,7 @@ def doctor(
 def _given(spec: str) -> Monitor:
     found = load_object(spec)
     if not isinstance(found, Monitor):
-        raise ConfigError(f"{spec!r} is a {type(found).__name__}: name a Monitor")
+        raise ConfigError(f"{spec!r} is of type {type(found).__name__}: name a Monitor")
     return found
 
 

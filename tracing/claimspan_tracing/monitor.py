@@ -7,10 +7,12 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Self
 
 from opentelemetry.trace import SpanContext, TracerProvider
 
 from claimspan.cost.budget import Budget
+from claimspan.errors import ClaimspanError
 from claimspan.judges import Judge
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
@@ -37,6 +39,7 @@ from claimspan_tracing.observed import ObservedReader, ObservedRecord, open_reco
 from claimspan_tracing.options import (
     GroundTruthLike,
     MonitorOptions,
+    check_names,
     checked_alerts,
     checked_budget,
     checked_capture,
@@ -50,6 +53,7 @@ from claimspan_tracing.options import (
     checked_provider,
     checked_redaction,
     checked_sampler,
+    checked_serverless,
     checked_sinks,
     checked_spool,
 )
@@ -125,7 +129,13 @@ class Monitor:
         GroundTruthError: The ground-truth file cannot be read.
     """
 
-    def __init__(
+    def __new__(cls, *_given: object, **options: object) -> Self:
+        """Refuse options that there are none of, with the name that was meant."""
+        if cls is Monitor:
+            check_names(options)
+        return super().__new__(cls)
+
+    def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes more, to refuse it
         self,
         judge: Judge | str | None = None,
         *,
@@ -150,31 +160,35 @@ class Monitor:
         worker: WorkerKind | None = None,
         max_cpu_share: float = MAX_CPU_SHARE,
     ) -> None:
-        self._settings = Settings(
-            judge=(checked := checked_judge(judge, dispatch)),
-            ground_truth=checked_ground_truth(ground_truth),
-            sampler=(sampler := checked_sampler(sample)),
-            tells_cost=sample is None and budget is None,
-            hold_seconds=checked_positive("hold_seconds", hold_seconds),
-            max_records=int(checked_positive("max_queue_records", max_queue_records)),
-            max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
-            source=TracerSource(checked_provider(tracer_provider)),
-            sinks=(own_sinks := checked_sinks(sinks)),
-            whole_values=wants_whole_values(own_sinks),
-            keeps_unasked=any(getattr(sink, "wants_unasked", False) is True for sink in own_sinks),
-            on_result=checked_on_result(on_result, dispatch),
-            alerts=checked_alerts(alerts, dispatch),
-            on_alert=checked_on_alert(on_alert, alerts, dispatch),
-            redaction=checked_redaction(redact, redact_for, dispatch),
-            capture_content=checked_capture(capture_content),
-            budget=checked_budget(budget, checked, first_judge_of(sampler)),
-            spool=checked_spool(spool),
-            dispatcher=checked_dispatch(dispatch, sampler, budget),
-            serverless=serverless,
-            exit_timeout=checked_positive("exit_timeout", exit_timeout),
-            judge_specs=checked_worker(worker, judge, sampler, dispatch),
-            max_cpu_share=checked_cpu_share(max_cpu_share),
-        )
+        try:
+            self._settings = Settings(
+                judge=(checked := checked_judge(judge, dispatch)),
+                ground_truth=checked_ground_truth(ground_truth),
+                sampler=(sampler := checked_sampler(sample)),
+                tells_cost=sample is None and budget is None,
+                hold_seconds=checked_positive("hold_seconds", hold_seconds),
+                max_records=int(checked_positive("max_queue_records", max_queue_records)),
+                max_bytes=int(checked_positive("max_queue_bytes", max_queue_bytes)),
+                source=TracerSource(checked_provider(tracer_provider)),
+                sinks=(own_sinks := checked_sinks(sinks)),
+                whole_values=wants_whole_values(own_sinks),
+                keeps_unasked=any(getattr(s, "wants_unasked", False) is True for s in own_sinks),
+                on_result=checked_on_result(on_result, dispatch),
+                alerts=checked_alerts(alerts, dispatch),
+                on_alert=checked_on_alert(on_alert, alerts, dispatch),
+                redaction=checked_redaction(redact, redact_for, dispatch),
+                capture_content=checked_capture(capture_content),
+                budget=checked_budget(budget, checked, first_judge_of(sampler)),
+                spool=checked_spool(spool),
+                dispatcher=checked_dispatch(dispatch, sampler, budget),
+                serverless=checked_serverless(serverless),
+                exit_timeout=checked_positive("exit_timeout", exit_timeout),
+                judge_specs=checked_worker(worker, judge, sampler, dispatch),
+                max_cpu_share=checked_cpu_share(max_cpu_share),
+            )
+        except ClaimspanError as error:
+            # Without the frames of our checks: who reads the traceback looks for the call.
+            raise error.with_traceback(None) from None
         # A plain attribute, since every hook of an adapter reads it.
         self.engine = self._new_engine()
         """What runs the records of this process; for adapters, not for applications."""

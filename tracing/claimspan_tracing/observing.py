@@ -77,7 +77,9 @@ def observe(
 
     def decorate(function: _Function) -> _Function:
         if not callable(function) or inspect.isclass(function):
-            raise ConfigError(f"observe is given a {type(function).__name__}: give a function")
+            raise ConfigError(
+                f"observe is given a value of type {type(function).__name__}: give a function"
+            )
         return _wrapped(function, _Calls(function, name, capture, evaluates, metadata))
 
     return decorate if function is None else decorate(function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, TypedDict, TypeVar
 
@@ -12,7 +13,7 @@ from opentelemetry.trace import TracerProvider
 
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge, default_judge
 from claimspan.judges.protocol import BudgetedJudge
@@ -31,6 +32,7 @@ from claimspan_tracing.write.sinks import Sink
 __all__ = [
     "GroundTruthLike",
     "MonitorOptions",
+    "check_names",
     "checked_alerts",
     "checked_budget",
     "checked_capture",
@@ -45,6 +47,7 @@ __all__ = [
     "checked_provider",
     "checked_redaction",
     "checked_sampler",
+    "checked_serverless",
     "checked_sinks",
     "checked_spool",
 ]
@@ -77,6 +80,21 @@ class MonitorOptions(TypedDict, total=False):
     exit_timeout: float
     worker: WorkerKind | None
     max_cpu_share: float
+
+
+def check_names(options: Collection[str]) -> None:
+    """Refuse what is no option of a monitor.
+
+    Raises:
+        ConfigError: One of the names is none; the message has the name that was meant, if it is
+            like one.
+    """
+    known = MonitorOptions.__annotations__
+    for name in options:
+        if name not in known:
+            meant = get_close_matches(name, known, n=1)
+            told = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(known)}"
+            raise ConfigError(f"a monitor has no option {name!r}: {told}")
 
 
 def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
@@ -135,7 +153,8 @@ def _redactor(redact: Redactor | str) -> Redactor:
         raise ConfigError(f"redact is {redact!r}: give 'pii', or a callable from text to text")
     if not callable(redact):
         raise ConfigError(
-            f"redact is a {type(redact).__name__}: give 'pii', or a callable from text to text"
+            f"redact is of type {type(redact).__name__}:"
+            " give 'pii', or a callable from text to text"
         )
     return redact
 
@@ -158,6 +177,17 @@ def checked_capture(capture_content: bool) -> bool:
     return capture_content and os.environ.get(CAPTURE_VARIABLE, "").lower() not in _NO_CONTENT
 
 
+def checked_serverless(serverless: bool) -> bool:
+    """Return whether each record is evaluated before the pipeline's call returns.
+
+    Raises:
+        ConfigError: The option is no bool.
+    """
+    if not isinstance(serverless, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"serverless is {serverless!r}: give True or False")
+    return serverless
+
+
 def checked_dispatch(
     dispatch: Dispatcher | None, sampler: Sampler, budget: Budget | None
 ) -> Dispatcher | None:
@@ -169,7 +199,7 @@ def checked_dispatch(
     if dispatch is None:
         return None
     if not isinstance(dispatch, Dispatcher):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"dispatch is a {type(dispatch).__name__}: give a dispatcher")
+        raise ConfigError(f"dispatch is of type {type(dispatch).__name__}: give a dispatcher")
     if first_judge_of(sampler) is not None:
         raise ConfigError(
             "a sampler with a first judge cannot go with dispatch: the first judge works in this "
@@ -213,10 +243,11 @@ def checked_judge(judge: Judge | str | None, dispatch: Dispatcher | None = None)
     if judge is None:
         return default_judge()
     if isinstance(judge, str):
-        return _named_judge(judge)
+        return default_judge(judge)
     if not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
         raise ConfigError(
-            f"judge is a {type(judge).__name__}: give an object with name, extract_claims and check"
+            f"judge is of type {type(judge).__name__}:"
+            " give an object with name, extract_claims and check"
         )
     return judge
 
@@ -230,7 +261,7 @@ def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | Non
     if budget is None:
         return None
     if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"budget is a {type(budget).__name__}: give a Budget")
+        raise ConfigError(f"budget is of type {type(budget).__name__}: give a Budget")
     for judge in judges:
         if isinstance(judge, BudgetedJudge):
             judge.check_budget(budget)
@@ -246,18 +277,10 @@ def checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
     # By its method: providers of other packages need not inherit from the API's class.
     if provider is not None and not callable(getattr(provider, "get_tracer", None)):
         raise ConfigError(
-            f"tracer_provider is a {type(provider).__name__}: give an OpenTelemetry TracerProvider"
+            f"tracer_provider is of type {type(provider).__name__}:"
+            " give an OpenTelemetry TracerProvider"
         )
     return provider
-
-
-def _named_judge(name: str) -> Judge:
-    try:
-        return default_judge(name)
-    except MissingExtraError:
-        raise
-    except ConfigError as error:
-        raise ConfigError(f"judge is a str that cannot be used: {error}") from None
 
 
 def checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
@@ -267,11 +290,12 @@ def checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
         ConfigError: One of them is none.
     """
     if not isinstance(sinks, list | tuple):
-        raise ConfigError(f"sinks is a {type(sinks).__name__}: give a list of sinks")
+        raise ConfigError(f"sinks is of type {type(sinks).__name__}: give a list of sinks")
     for sink in sinks:
         if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(
-                f"sinks has a {type(sink).__name__}: give objects with write(finished)"
+                f"sinks has a value of type {type(sink).__name__}:"
+                " give objects with write(finished)"
             )
     return tuple(sinks)
 
@@ -305,10 +329,10 @@ def checked_alerts(alerts: Sequence[Alert], dispatch: Dispatcher | None) -> tupl
         ConfigError: One of them is none, two have the same name, or no scores would come here.
     """
     if not isinstance(alerts, list | tuple):
-        raise ConfigError(f"alerts is a {type(alerts).__name__}: give a list of Alert")
+        raise ConfigError(f"alerts is of type {type(alerts).__name__}: give a list of Alert")
     for alert in alerts:
         if not isinstance(alert, Alert):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(f"alerts has a {type(alert).__name__}: give Alert(...)")
+            raise ConfigError(f"alerts has a value of type {type(alert).__name__}: give Alert(...)")
     names = [alert.name for alert in alerts]
     for name in names:
         if names.count(name) > 1:
@@ -325,7 +349,7 @@ def _checked_call(name: str, call: _Call | None, dispatch: Dispatcher | None) ->
     if call is None:
         return None
     if not callable(call):  # pyright: ignore[reportUnnecessaryComparison] - checked for those who do not type-check
-        raise ConfigError(f"{name} is a {type(call).__name__}: give a function")
+        raise ConfigError(f"{name} is of type {type(call).__name__}: give a function")
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         raise ConfigError(f"{name} is a generator, whose body nobody would run: use no yield in it")
     _refuse_dispatch(name, dispatch)

@@ -59,7 +59,7 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
         # the first query would fail, and not the set-up.
         if not isinstance(monitor, Monitor):  # pyright: ignore[reportUnnecessaryIsInstance] - see above
             raise ConfigError(
-                f"monitor is a {type(monitor).__name__}: give a Monitor, such as "
+                f"monitor is of type {type(monitor).__name__}: give a Monitor, such as "
                 "Monitor(sample=0.05), or its options by name"
             )
         if options:

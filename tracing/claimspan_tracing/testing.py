@@ -82,7 +82,7 @@ class InMemoryMonitor(Monitor):
     As a context manager it shuts itself down at the end of the block.
     """
 
-    def __init__(self, **options: Unpack[MonitorOptions]) -> None:
+    def __init__(self, **options: Unpack[MonitorOptions]) -> None:  # pyright: ignore[reportInconsistentConstructor] - as for Monitor
         """Make a monitor that evaluates every query.
 
         Args:

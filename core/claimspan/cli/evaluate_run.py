@@ -19,7 +19,7 @@ from claimspan.evaluation.result import Evaluation
 from claimspan.files.account import Account
 from claimspan.files.private import replaced_private
 from claimspan.files.raw_rows import SkippedRow
-from claimspan.files.record_files import RecordFile
+from claimspan.files.record_files import WRITE_RECORDS, RecordFile
 from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
 from claimspan.judges.protocol import Judge
@@ -202,8 +202,8 @@ class EvaluationRun:
                 "were written: see `claimspan report` and `claimspan stats`"
             )
         raise ConfigError(
-            f"{str(self.file.path)!r} contains no records{self.account.told}{self._hint()}: write "
-            "one JSON record with query and response a line, a JSON list, or CSV with a header"
+            f"{str(self.file.path)!r} contains no records{self.account.told}{self._hint()}: "
+            f"{WRITE_RECORDS}"
         )
 
     def _hint(self) -> str:

@@ -21,7 +21,7 @@ from claimspan.cli.judge_tables import (
 from claimspan.cost.pricing import Price
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, aestimate
-from claimspan.files.record_files import read_usable_records
+from claimspan.files.record_files import WRITE_RECORDS, read_usable_records
 from claimspan.judges import Judge, default_judge
 from claimspan.judges.llm.extraction import Extraction
 from claimspan.judges.llm.judge import OpenAIJudge
@@ -82,7 +82,7 @@ def estimate_command(
     """
     records, account = read_usable_records(file)
     if not records:
-        raise ConfigError(f"{str(file)!r} contains no records{account.told}")
+        raise ConfigError(f"{str(file)!r} contains no records{account.told}: {WRITE_RECORDS}")
     if account.skipped:
         typer.echo(f"{account.skipped} of {account.rows} rows are no records: left out", err=True)
     price = _price(input_price, output_price)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -104,8 +105,7 @@ def build_app(name: str | None = None) -> Typer:
     """
     commands = _installed()
     if name is not None and name not in commands:
-        called = name.replace(".", " ")
-        raise ConfigError(f"there is no command {called!r}: `claimspan --help` lists all commands")
+        raise _unknown(name, commands)
     if name is not None and not _is_present(commands[name]):
         # Before typer is looked for: to install that for a command that is not there helps nobody.
         raise ConfigError("the demo is not in the installed package: run `make demo` in the source")
@@ -120,13 +120,28 @@ def build_app(name: str | None = None) -> Typer:
     return app
 
 
-def overview() -> str:
-    """Write the text of `claimspan --help`: every installed command with its summary."""
+def _unknown(name: str, commands: Iterable[str]) -> ConfigError:
+    meant = get_close_matches(name, commands, n=1, cutoff=0.8)
+    told = f"did you mean `claimspan {meant[0].replace('.', ' ')}`? " if meant else ""
+    called = name.replace(".", " ")
+    return ConfigError(
+        f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
+    )
+
+
+def overview(group: str = "") -> str:
+    """Write the text of `claimspan --help`: every installed command with its summary.
+
+    Args:
+        group: The first word of the commands to list, such as `bench`; all where it is empty.
+    """
     commands = {name: entry for name, entry in _installed().items() if _is_present(entry)}
+    if group:
+        commands = {n: entry for n, entry in commands.items() if n.startswith(f"{group}.")}
     width = max(map(len, commands), default=0)
     return "\n".join(
         (
-            "Usage: claimspan COMMAND [OPTIONS] [ARGUMENTS]",
+            f"Usage: claimspan {f'{group} ' if group else ''}COMMAND [OPTIONS] [ARGUMENTS]",
             "",
             "Claim-level evaluation of RAG pipelines, written onto their own traces.",
             "",
@@ -145,16 +160,18 @@ def overview() -> str:
 
 def _run(arguments: Sequence[str]) -> None:
     name, *rest = arguments or ["--help"]
+    groups = {each.partition(".")[0] for each in _installed() if "." in each}
     if name == "--help":
         print(overview())
     elif name == "--version":
         print(version("claimspan"))
+    elif name in groups and (not rest or rest[0] == "--help"):
+        print(overview(name))
     else:
-        groups = {each.partition(".")[0] for each in _installed() if "." in each}
-        if name in groups and rest:
+        if name in groups:
             name, *rest = f"{name}.{rest[0]}", *rest[1:]
         build_app(name)(rest, prog_name=f"claimspan {name.replace('.', ' ')}")
-    if not arguments:
+    if not arguments or (name in groups and not rest):
         sys.exit(BAD_INPUT)
 
 

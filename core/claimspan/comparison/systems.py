@@ -125,7 +125,7 @@ def read_system(path: Path, *, name: str | None = None) -> System:
         with path.open("rb") as file:
             found = _system(name, _lines(file, path))
     except OSError as error:
-        raise unreadable(path, error, wanted=_WANTED) from error
+        raise unreadable(path, error, wanted=_WANTED) from None
     # RAGChecker's results, or none at all, of which ``read_scores`` says what is wrong.
     return found or _rag_results(read_scores(path, name=name), path)
 
@@ -140,7 +140,7 @@ def holds_results(path: Path) -> bool:
         with path.open("rb") as file:
             return next(_lines(file, path), None) is not None
     except OSError as error:
-        raise unreadable(path, error, wanted="file of records or of results") from error
+        raise unreadable(path, error, wanted="file of records or of results") from None
 
 
 def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:

@@ -1,14 +1,15 @@
 """Says in words where an answer falls short, and whether retriever or generator is why.
 
 An answer falls short where it lacks a fact of the ground truth, where the chunks contradict it,
-where nothing supports it, or where it repeats noise. Each sentence counts decided verdicts alone:
-what is undecided blames nobody.
+where nothing supports it, or where it repeats what the ground truth contradicts. Each sentence
+counts decided verdicts alone: what is undecided blames nobody. Where only close calls blame a part,
+or verdicts contradict each other, the diagnosis says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from claimspan.metrics.truths import Truth
@@ -51,6 +52,9 @@ class Fact:
     answered: Truth
     """Whether the response entails it."""
 
+    is_close: bool = False
+    """Whether that verdict is a close call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -62,11 +66,17 @@ class Statement:
     correct: Truth = None
     """Whether the ground truth entails it; None without one as well."""
 
+    is_denied: bool = False
+    """Whether the ground truth contradicts it."""
+
     contradicted_by: Sequence[int] = ()
     """Numbers of the chunks that contradict it, from 1; empty where it is not known which."""
 
     in_relevant: Truth = None
     """Whether a chunk that also holds a fact entails it; None where that is not known."""
+
+    is_close: bool = False
+    """Whether its label is a close call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,9 @@ class Diagnosis:
     sentences: tuple[str, ...] = ()
     """What was counted, the reason of the part first."""
 
+    is_sure: bool = True
+    """Whether firm verdicts blame the part, and none of them contradict each other."""
+
 
 def diagnose(findings: Findings) -> Diagnosis:
     """Tell the responsible part, and what shows it.
@@ -108,21 +121,48 @@ def diagnose(findings: Findings) -> Diagnosis:
     """
     found = list(_shortcomings(findings))
     sentences = [sentence for _, sentence in found]
-    blamed = {part for part, _ in found if part in (Part.RETRIEVER, Part.GENERATOR)}
-    if len(blamed) == 2:
-        part = Part.BOTH
-    elif blamed:
-        part = blamed.pop()
-    else:
+    part = _blamed(found)
+    doubts: list[str] = []
+    if part is None:
         part = Part.NONE if _all_decided(findings) else Part.UNKNOWN
         sentences += _nothing_found(findings, part)
+    else:
+        doubts += _doubts(findings, part)
+    sentences += doubts
     if not findings.complete:
         sentences.append("Only the claims that the trace has room for are counted.")
-    return Diagnosis(part, tuple(sentences))
+    return Diagnosis(part, tuple(sentences), is_sure=not doubts)
 
 
 _Shortcoming = tuple[Part, str]
 """The part to blame, NONE for a sentence that blames nobody, and the sentence."""
+
+
+def _blamed(found: Iterable[_Shortcoming]) -> Part | None:
+    blamed = {part for part, _ in found if part in (Part.RETRIEVER, Part.GENERATOR)}
+    return Part.BOTH if len(blamed) == 2 else blamed.pop() if blamed else None
+
+
+def _doubts(findings: Findings, part: Part) -> Iterator[str]:
+    """Why the part that is blamed may be the wrong one."""
+    firm = replace(
+        findings,
+        statements=[each for each in findings.statements if not each.is_close],
+        facts=[replace(f, answered=None) if f.is_close else f for f in findings.facts],
+    )
+    left = _blamed(_shortcomings(firm))
+    if left is None:
+        yield "Only close calls of the judge show this: read the claims first."
+    elif left is not part:
+        yield f"Without the judge's close calls it is the {left} alone: read the claims first."
+    # What follows from facts that all stand in chunks stands there as well.
+    if findings.complete and findings.facts and all(f.retrieved for f in findings.facts):
+        n = sum(s.label is Label.NEUTRAL and s.correct is True for s in findings.statements)
+        if n:
+            yield (
+                f"The verdicts on {_count(n, 'claim')} contradict each other: "
+                "the ground truth says the same, and all of its facts stand in chunks."
+            )
 
 
 def _shortcomings(findings: Findings) -> Iterator[_Shortcoming]:
@@ -138,14 +178,15 @@ def _missed(facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
     missed = [fact for fact in facts if fact.retrieved is False]
     if not missed:
         return
-    told = f"The retriever missed {_of(len(missed), len(facts), 'fact')} of the ground truth"
+    # The judge's finding, and no assertion: a fact in other words is overlooked now and then.
+    told = f"The judge finds {_of(len(missed), len(facts), 'fact')} of the ground truth in no chunk"
     lacking = sum(fact.answered is False for fact in missed)
     stated = sum(fact.answered is True for fact in missed)
     if lacking:
         rest = f"so the generator could not read {'it' if len(missed) == 1 else 'them'}"
         if stated:
             rest += f"; the answer states {stated} of them nevertheless"
-        yield Part.RETRIEVER, f"{told}, {rest}."
+        yield Part.RETRIEVER, f"{told}, {rest}: look at the retriever."
     elif stated == len(missed):
         yield Part.NONE, f"{told}, but the answer states {'it' if stated == 1 else 'them'}."
     else:
@@ -215,19 +256,29 @@ def _right(found: Sequence[Statement]) -> str:
 
 
 def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
-    """What the answer repeats from the chunks that is not right: noise sensitivity, in counts."""
-    # Wrong by RAGChecker's definition: the ground truth does not entail it, whatever is true.
-    wrong = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
+    """What the answer repeats from the chunks that the ground truth does not say."""
+    beyond = [each for each in statements if each.label is Label.ENTAILED and each.correct is False]
+    denied = [each for each in beyond if each.is_denied]
     for is_relevant, source in (
         (False, "irrelevant chunks"),
         (True, "relevant chunks"),
         (None, "the chunks"),
     ):
-        n = sum(each.in_relevant is is_relevant for each in wrong)
+        n = sum(each.in_relevant is is_relevant for each in denied)
         if n:
-            claims = f"{_count(n, 'claim')} that the ground truth does not hold"
+            claims = f"{_count(n, 'claim')} that the ground truth contradicts"
             verb = "comes" if n == 1 else "come"
             yield Part.GENERATOR, f"Noise: {claims} {verb} from {source}."
+    # RAGChecker counts these as noise as well. A ground truth is often short, and what it does not
+    # mention blames nobody.
+    n = len(beyond) - len(denied)
+    if n:
+        stand = "stands" if n == 1 else "stand"
+        yield (
+            Part.NONE,
+            f"{_count(n, 'claim')} {stand} in the chunks, and the ground truth does not mention "
+            f"{'it' if n == 1 else 'them'}.",
+        )
 
 
 def _all_decided(findings: Findings) -> bool:

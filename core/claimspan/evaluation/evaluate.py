@@ -20,11 +20,12 @@ from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.abstention import has_abstained
+from claimspan.evaluation.arguments import check_options, check_records, judge_of
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.protocol import ClaimLimitedJudge, Judge
-from claimspan.metrics.compute import METRICS, Undefined, check_undefined, measure
+from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.injection import suspects_injection
@@ -67,7 +68,7 @@ class _Claims(NamedTuple):
 async def aevaluate(
     record: RagRecord,
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -75,13 +76,13 @@ async def aevaluate(
 ) -> Evaluation:
     """Evaluate one record.
 
-    A record may have 100 judge calls and 1,000,000 tokens, or what ``budget`` allows a record.
-    Verdicts beyond that are undecided, with the reason in ``undecided``.
+    It may have 100 judge calls and 1,000,000 tokens, or what ``budget`` allows a record. Verdicts
+    beyond that are undecided, with the reason in ``undecided``.
 
     Args:
         record: The record. Without a ground truth only ``faithfulness`` and
             ``contradicted_by_chunks`` are defined.
-        judge: The judge; None takes ``default_judge()``.
+        judge: The judge, or its name as in ``CLAIMSPAN_JUDGE``; None takes ``default_judge()``.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
@@ -95,13 +96,13 @@ async def aevaluate(
     Raises:
         BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
-        ConfigError: ``max_claims`` or ``deadline_seconds`` is not positive, or ``undefined`` is
-            neither ``"omit"`` nor ``"zero"``.
+        ConfigError: An argument cannot work, or the record or the judge is none.
     """
-    _check_options(undefined, max_claims)
+    check_options(undefined, max_claims)
+    check_records([record])
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = judge or _default_judge(), record.encodable
+    judge, record = judge_of(judge), record.encodable
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
@@ -129,7 +130,7 @@ async def aevaluate(
 def evaluate(
     record: RagRecord,
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -139,10 +140,13 @@ def evaluate(
 
     Arguments, result and errors are those of ``aevaluate``.
     """
+    # Here as well: what is wrong with an argument is told without the frames of an event loop.
+    check_records([record])
+    chosen = judge_of(judge)
     return run_to_end(
         lambda: aevaluate(
             record,
-            judge=judge,
+            judge=chosen,
             undefined=undefined,
             max_claims=max_claims,
             deadline_seconds=deadline_seconds,
@@ -154,7 +158,7 @@ def evaluate(
 async def aevaluate_many(
     records: Sequence[RagRecord],
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -165,7 +169,7 @@ async def aevaluate_many(
 
     Args:
         records: The records.
-        judge: The judge; None takes ``default_judge()``.
+        judge: As in ``aevaluate``.
         undefined: As in ``aevaluate``.
         max_claims: As in ``aevaluate``.
         concurrency: Records under evaluation at once.
@@ -177,14 +181,15 @@ async def aevaluate_many(
         ``error`` says why. ``table()`` and ``to_pandas()`` have all of them as a table.
 
     Raises:
-        ConfigError: ``concurrency`` or ``max_claims`` is not positive, or ``undefined`` is neither
-            ``"omit"`` nor ``"zero"``.
+        ConfigError: ``concurrency`` or ``max_claims`` is not positive, ``undefined`` is neither
+            ``"omit"`` nor ``"zero"``, or a record or the judge is none.
         MissingExtraError: ``progress=True`` without rich.
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
-    _check_options(undefined, max_claims)
-    judge = judge or _default_judge()
+    check_options(undefined, max_claims)
+    check_records(records)
+    judge = judge_of(judge)
     gate = asyncio.Semaphore(concurrency)
     with progress_bar("evaluating", total=len(records), show=progress) as advance:
 
@@ -202,7 +207,7 @@ async def aevaluate_many(
 def evaluate_many(
     records: Sequence[RagRecord],
     *,
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -213,10 +218,12 @@ def evaluate_many(
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
+    check_records(records)
+    chosen = judge_of(judge)
     return run_to_end(
         lambda: aevaluate_many(
             records,
-            judge=judge,
+            judge=chosen,
             undefined=undefined,
             max_claims=max_claims,
             concurrency=concurrency,
@@ -244,12 +251,6 @@ async def _evaluation_or_error(
                 usage=meter.usage + Usage(seconds=time.perf_counter() - started),
                 error=str(error),
             )
-
-
-def _check_options(undefined: Undefined, max_claims: int) -> None:
-    check_undefined(undefined)
-    if max_claims < 1:
-        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
@@ -293,12 +294,6 @@ def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
     texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
     texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
     return tuple(name for name, text in texts.items() if suspects_injection(text))
-
-
-def _default_judge() -> Judge:
-    from claimspan.judges import default_judge  # keeps the judges out of the import of the records
-
-    return default_judge()
 
 
 def _version(judge: Judge) -> str:
@@ -355,6 +350,14 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
 
 
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
@@ -370,9 +373,7 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     Raises:
         BaseException: What it raised, or what interrupted the caller.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_loop():
         return asyncio.run(start())
     cancel: Future[Callable[[], object]] = Future()
 

@@ -120,7 +120,8 @@ class GroundTruth:
             self._index(list(_entries(source)))
         else:
             raise ConfigError(
-                f"ground_truth is a {type(source).__name__}: give a path, a mapping from query to "
+                f"ground_truth is of type {type(source).__name__}:"
+                " give a path, a mapping from query to "
                 "ground truth, a callable(query, metadata), or a GroundTruth"
             )
         self._embeds = embed is not None

@@ -39,7 +39,7 @@ TEXT_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "referen
 WAITING_KEY: Final = TEXT_KEYS[0]
 """The field that is empty in a line which waits to be filled in."""
 
-_WANTED: Final = "JSON-lines or CSV file of ground truths"
+_WANTED: Final = "JSON-lines or CSV file of questions and ground truths"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
                 if isinstance(row, RawRow):
                     yield row.place, cast("Mapping[str, object]", row.value)
     except OSError as cause:
-        raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from cause
+        raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from None
 
 
 def _waits(row: Mapping[str, object], place: str) -> bool:
@@ -133,6 +133,8 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
             continue
         text = scalar_text(value)
         if not isinstance(text, str):
-            raise GroundTruthError(f"{place}: {key} is a {type(value).__name__}; write a text")
+            raise GroundTruthError(
+                f"{place}: {key} is of type {type(value).__name__}; write a text"
+            )
         return text
     return None

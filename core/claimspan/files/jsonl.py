@@ -30,7 +30,7 @@ def read_text(path: Path, *, wanted: str, error: type[FileError] = FileError) ->
         with path.open(encoding="utf-8-sig", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as cause:
-        raise unreadable(path, cause, wanted=wanted, error=error) from cause
+        raise unreadable(path, cause, wanted=wanted, error=error) from None
 
 
 def unreadable(

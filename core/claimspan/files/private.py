@@ -17,6 +17,7 @@ from claimspan.errors import ConfigError
 __all__ = [
     "OWNER_ONLY",
     "cannot_write",
+    "check_replaceable",
     "create_private",
     "create_private_database",
     "is_same_file",
@@ -77,7 +78,7 @@ def create_private(path: Path, *, what: str) -> None:
     try:
         os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     except OSError as error:
-        raise cannot_write(path, error, what=what) from error
+        raise cannot_write(path, error, what=what) from None
 
 
 def create_private_database(path: Path, *, what: str) -> None:
@@ -99,7 +100,25 @@ def create_private_database(path: Path, *, what: str) -> None:
         except FileExistsError:
             _check_and_tighten(os.lstat(path), str(path), path)
     except OSError as error:
-        raise cannot_write(path, error, what=what) from error
+        raise cannot_write(path, error, what=what) from None
+
+
+def check_replaceable(path: Path, *, what: str) -> None:
+    """Refuse a place that ``write_private`` could not write to, before long work for it begins.
+
+    Args:
+        path: The file.
+        what: What it is to hold, for the message.
+
+    Raises:
+        ConfigError: It cannot be written; says what to do.
+    """
+    try:
+        refuse_special(path)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise cannot_write(path, error, what=what) from None
 
 
 def write_private(path: Path, text: str, *, what: str) -> None:
@@ -164,7 +183,7 @@ def _replaced(path: Path, *, what: str) -> Generator[int]:
                 os.unlink(name)
             raise
     except OSError as error:
-        raise cannot_write(path, error, what=what) from error
+        raise cannot_write(path, error, what=what) from None
 
 
 def cannot_write(path: str | Path, error: OSError, *, what: str) -> ConfigError:

@@ -22,7 +22,12 @@ from claimspan.files.raw_rows import NoRow, RawRow, SkippedRow, json_rows, lines
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.records import RagRecord
 
-__all__ = ["RecordFile", "read_records", "read_usable_records"]
+__all__ = ["WRITE_RECORDS", "RecordFile", "read_records", "read_usable_records"]
+
+WRITE_RECORDS: Final = (
+    "write one JSON record with query and response a line, a JSON list, or CSV with a header"
+)
+"""What a message says to do about a file without records."""
 
 _WANTED: Final = "JSON, JSON-lines or CSV file of records"
 
@@ -60,7 +65,7 @@ class RecordFile:
             if not self._is_csv:
                 self._document = self._find_document()
         except OSError as error:
-            raise unreadable(self.path, error, wanted=_WANTED) from error
+            raise unreadable(self.path, error, wanted=_WANTED) from None
 
     @property
     def document(self) -> Document | None:
@@ -133,7 +138,7 @@ class RecordFile:
             with self._open() as file:
                 yield from csv_rows(file) if self._is_csv else json_rows(file)
         except OSError as error:
-            raise unreadable(self.path, error, wanted=_WANTED) from error
+            raise unreadable(self.path, error, wanted=_WANTED) from None
 
     def _find_document(self) -> Document | None:
         """The file as one JSON value; None where it holds JSON lines, so as not to parse all."""

@@ -13,6 +13,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from claimspan.cost.budget import Budget
+from claimspan.errors import ConfigError
 from claimspan.judges.protocol import (
     BudgetedJudge,
     Cell,
@@ -92,7 +93,16 @@ class CascadeJudge:
             thresholds: When the cheap judge is sure. The default is calibrated for
                 ``LexicalJudge`` and saves a fifth of the verdicts; ``claimspan calibrate`` finds
                 the thresholds of other judges.
+
+        Raises:
+            ConfigError: One of the two is no judge.
         """
+        for name, judge in (("cheap", cheap), ("strong", strong)):
+            if not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+                raise ConfigError(
+                    f"{name} is of type {type(judge).__name__}: give a judge, such as "
+                    "LexicalJudge() or OpenAIJudge(...)"
+                )
         self.cheap: Final = cheap
         self.strong: Final = strong
         self.thresholds: Final = thresholds

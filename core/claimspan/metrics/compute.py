@@ -195,5 +195,5 @@ def _verdict(label: object) -> Verdict | None:
     if label is None:
         return None
     if not isinstance(label, str):
-        raise LabelError(f"a label is a {type(label).__name__}: give a Label, a str or None")
+        raise LabelError(f"a label is of type {type(label).__name__}: give a Label, a str or None")
     return _BARE[Label.parse(label)]

@@ -45,8 +45,10 @@ def _findings(entry: ReportEntry) -> Findings:
             Statement(
                 label=claim.label,
                 correct=_is_entailed(claim.ground_truth_label),
+                is_denied=claim.ground_truth_label is Label.CONTRADICTED,
                 contradicted_by=[places[i] for i in claim.contradicted_by if i in places],
                 in_relevant=_in_relevant(claim, relevant & places.keys(), known=relevance_known),
+                is_close=claim.is_close_call,
             )
             for claim in entry.response_claims
         ],
@@ -54,6 +56,7 @@ def _findings(entry: ReportEntry) -> Findings:
             Fact(
                 retrieved=bool(fact.supported_by) or (False if retrieval_known else None),
                 answered=_is_entailed(fact.label),
+                is_close=fact.is_close_call,
             )
             for fact in facts
         ],

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from claimspan.records import Chunk
 from claimspan.verdicts import Claim, Label
 
-__all__ = ["ReportClaim", "ReportEntry", "ReportSystem"]
+__all__ = ["CLOSE_CALL", "ReportClaim", "ReportEntry", "ReportSystem"]
+
+
+CLOSE_CALL: Final = 0.6
+"""A label that is less probable than this is a close call: the next one is nearly as probable."""
 
 
 class ReportClaim(Claim):
@@ -47,6 +52,11 @@ class ReportClaim(Claim):
 
     contradicted_by: tuple[str, ...] = ()
     """Ids of the chunks that contradict the claim."""
+
+    @property
+    def is_close_call(self) -> bool:
+        """Whether the judge is so unsure of the label that a person should look."""
+        return self.confidence is not None and self.confidence < CLOSE_CALL
 
 
 class ReportEntry(BaseModel):

@@ -107,7 +107,8 @@ def _told(answer: AnswerOutline) -> str:
     name = f"{_plain(answer.system)}: " if answer.system else ""
     scores = [f"{n} {answer.scores[n]:.2f}" for n in ("faithfulness", "f1") if n in answer.scores]
     figures = f" ({_plain(', '.join(scores))})" if scores else f" ({_plain(answer.status)})"
-    told = f"{name}{_plain(answer.response)}{figures} *{answer.part}*: {' '.join(answer.diagnosis)}"
+    part = f"*{'' if answer.sure else 'perhaps '}{answer.part}*"
+    told = f"{name}{_plain(answer.response)}{figures} {part}: {' '.join(answer.diagnosis)}"
     return f"{told}{_linked(answer.trace_url)}"
 
 

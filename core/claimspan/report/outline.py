@@ -64,6 +64,9 @@ class AnswerOutline(BaseModel):
     part: Part
     """The part of the pipeline that is responsible."""
 
+    sure: bool
+    """Whether firm verdicts blame that part, and none of them contradict each other."""
+
     diagnosis: tuple[str, ...]
     """Why, a sentence each."""
 
@@ -198,5 +201,6 @@ def _answer(system: str, entry: ReportEntry, links: TraceLinks | None) -> Answer
         scores=entry.scores,
         status=entry.status,
         part=diagnosis.part,
+        sure=diagnosis.is_sure,
         diagnosis=diagnosis.sentences,
     )

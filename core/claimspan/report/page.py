@@ -327,6 +327,7 @@ def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
     counts = Counter(diagnosis.part for diagnosis in found)
     return {
         "n_bad": sum(diagnosis.part.is_bad for diagnosis in found),
+        "n_unsure": sum(not diagnosis.is_sure for diagnosis in found),
         "bad_parts": _buttons(counts, lambda part: part.is_bad),
         "other_parts": _buttons(counts, lambda part: not part.is_bad),
     }

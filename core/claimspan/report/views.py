@@ -22,7 +22,6 @@ from claimspan.report.trace_links import TraceLinks
 from claimspan.verdicts import Label
 
 __all__ = [
-    "CLOSE_CALL",
     "CONFLICTING",
     "UNDECIDED",
     "AnswerView",
@@ -39,9 +38,6 @@ __all__ = [
     "view_score",
     "view_tile",
 ]
-
-CLOSE_CALL: Final = 0.6
-"""A label that is less probable than this is a close call: the next one is nearly as probable."""
 
 UNDECIDED: Final = "undecided"
 """The word that the page shows for a label that is None."""
@@ -128,8 +124,7 @@ class ClaimView:
     @property
     def is_close_call(self) -> bool:
         """Whether the judge is so unsure of the label that a person should look."""
-        confidence = self.claim.confidence
-        return confidence is not None and confidence < CLOSE_CALL
+        return self.claim.is_close_call
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ def curate(
     golden = GoldenFile(output)
     candidates = read_candidates(files)
     picks = pick(candidates, n, reasons, known=golden.queries, seed=seed)
-    golden.add(picks)
+    if picks:
+        golden.add(picks)
     counts = Counter(each.reason for each in picks)
     result = {
         "output": str(output),
@@ -55,4 +56,6 @@ def curate(
         return
     listed = ", ".join(f"{counts[reason]} {reason}" for reason in reasons)
     typer.echo(visible(f"{output}: {len(picks)} picked of {len(candidates)} ({listed})"))
+    if not candidates:
+        typer.echo("every record of the files has a ground truth already: nothing is left to label")
     typer.echo(f"{golden.unfilled} of {len(golden)} lines wait for a ground truth")

@@ -37,7 +37,8 @@ class Rule:
         """
         if not callable(self.when):
             raise ConfigError(
-                f"Rule.when is a {type(self.when).__name__}: give a condition such as failed(), or "
+                f"Rule.when is of type {type(self.when).__name__}:"
+                " give a condition such as failed(), or "
                 "a function of the facts"
             )
         if not is_share(self.rate):
@@ -104,7 +105,9 @@ class RuleSampler:
         """
         for rule in rules:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-                raise ConfigError(f"rules has a {type(rule).__name__}: give Rule(condition, rate)")
+                raise ConfigError(
+                    f"rules has a value of type {type(rule).__name__}: give Rule(condition, rate)"
+                )
         if not is_share(default):
             raise ConfigError(f"default is {default!r}: give a share between 0.0 and 1.0")
         self.rules: Final = tuple(rules)
@@ -159,7 +162,8 @@ def _checked_judge(judge: Judge | str | None) -> Judge | None:
         return default_judge(judge)
     if judge is not None and not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
         raise ConfigError(
-            f"first_judge is a {type(judge).__name__}: give an object with name, extract_claims "
+            f"first_judge is of type {type(judge).__name__}:"
+            " give an object with name, extract_claims "
             "and check"
         )
     return judge

@@ -150,7 +150,8 @@ def first_judge_of(sampler: Sampler) -> Judge | None:
     judge: object = getattr(sampler, "first_judge", None)
     if judge is not None and not isinstance(judge, Judge):
         raise ConfigError(
-            f"first_judge is a {type(judge).__name__}: give an object with name, extract_claims "
+            f"first_judge is of type {type(judge).__name__}:"
+            " give an object with name, extract_claims "
             "and check"
         )
     return judge

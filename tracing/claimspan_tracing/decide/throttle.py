@@ -67,7 +67,7 @@ class Throttle:
             ConfigError: The limit is no whole number of at least 1, or there is no sampler.
         """
         if not isinstance(sampler, Sampler):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(f"sampler is a {type(sampler).__name__}: give a sampler")
+            raise ConfigError(f"sampler is of type {type(sampler).__name__}: give a sampler")
         if isinstance(per_minute, bool) or not isinstance(per_minute, int) or per_minute < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(f"per_minute is {per_minute!r}: give a whole number of at least 1")
         self.sampler: Final = sampler

@@ -93,11 +93,16 @@ def report(
     if as_json:
         typer.echo(json.dumps({"report": str(output), **_figures(inputs, systems)}))
     else:
-        counts = [f"{len(s.entries)} records of {s.name}" for s in systems]
-        told = ", ".join(counts) if len(counts) > 1 else f"{len(systems[0].entries)} records"
+        counts = [f"{_records(system)} of {system.name}" for system in systems]
+        told = ", ".join(counts) if len(counts) > 1 else _records(systems[0])
         typer.echo(visible(f"{output}: {told}"))
     if show:
         typer.launch(output.resolve().as_uri())
+
+
+def _records(system: ReportSystem) -> str:
+    n = len(system.entries)
+    return f"{n} record{'' if n == 1 else 's'}"
 
 
 def _rendered(

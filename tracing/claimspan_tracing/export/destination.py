@@ -15,6 +15,7 @@ __all__ = [
     "named_exporters",
     "protocol",
     "sends_spans",
+    "without_scheme",
 ]
 
 DEFAULT_FILE: Final = "claimspan-traces.jsonl"
@@ -66,6 +67,22 @@ def protocol() -> str:
     """Return the protocol that spans are sent by."""
     given = (os.environ.get(name, "").strip() for name in PROTOCOL_VARIABLES)
     return next(filter(None, given), DEFAULT_PROTOCOL)
+
+
+def without_scheme(endpoint: str | None) -> str | None:
+    """Return which address of OTLP over HTTP begins with neither http nor https; None if none.
+
+    Args:
+        endpoint: One that is given in code; without it the environment's counts.
+    """
+    given = (
+        {"the endpoint": endpoint}
+        if endpoint
+        else {n: os.environ.get(n) for n in ENDPOINT_VARIABLES}
+    )
+    where, address = next(((n, a) for n, a in given.items() if a), ("", ""))
+    is_address = address.strip().lower().startswith(("http://", "https://"))
+    return where if where and not is_address else None
 
 
 def described_destination() -> str:

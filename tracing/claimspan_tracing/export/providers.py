@@ -18,7 +18,11 @@ from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_tracing import lifecycle, semconv
-from claimspan_tracing.export.destination import ENDPOINT_VARIABLES, described_destination
+from claimspan_tracing.export.destination import (
+    ENDPOINT_VARIABLES,
+    described_destination,
+    is_switched_off,
+)
 from claimspan_tracing.export.exporting import exports, warn_of_no_exporter
 from claimspan_tracing.export.whole_values import goes_to_whole_values
 
@@ -91,6 +95,11 @@ def _configure_or_warn() -> tuple[TracerProvider, str]:
 
     It is not tried again with every query. Records are still evaluated, for metrics and sinks.
     """
+    if is_switched_off():
+        _logger.warning(
+            "claimspan makes no spans and no scores: OTEL_SDK_DISABLED switches OpenTelemetry off. "
+            "Unset it where you want scores"
+        )
     try:
         return configure(), ""
     except (ClaimspanError, OSError) as error:

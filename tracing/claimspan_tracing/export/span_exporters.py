@@ -23,6 +23,7 @@ from claimspan_tracing.export.destination import (
     is_switched_off,
     named_exporters,
     protocol,
+    without_scheme,
 )
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 
@@ -78,6 +79,8 @@ def _otlp_exporter(endpoint: str | None) -> SpanExporter:
         raise ConfigError(
             f"OTEL_EXPORTER_OTLP_PROTOCOL is {name!r}: give {' or '.join(map(repr, _OTLP))}"
         )
+    if name == "http/protobuf" and (where := without_scheme(endpoint)):
+        raise ConfigError(f"{where} has no scheme: write it like http://localhost:4318")
     module, extra = _OTLP[name]
     try:
         exporter_class = importlib.import_module(module).OTLPSpanExporter

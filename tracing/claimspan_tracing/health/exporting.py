@@ -17,7 +17,7 @@ from opentelemetry.trace import format_span_id, format_trace_id
 
 from claimspan_tracing import semconv
 from claimspan_tracing.export.confirmation import Confirmations
-from claimspan_tracing.export.destination import ENDPOINT_VARIABLES
+from claimspan_tracing.export.destination import ENDPOINT_VARIABLES, is_switched_off
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.health.findings import Finding
@@ -58,8 +58,8 @@ def check_export(source: TracerSource, timeout: float) -> Iterator[Finding]:
         source: Gives the tracer.
         timeout: Seconds to wait for the exporters.
     """
-    if source.failure:
-        return  # The check of the provider has said so: without an exporter nothing is sent.
+    if source.failure or is_switched_off():
+        return  # Another check has said so: without an exporter or spans nothing is sent.
     sent = Event()
     confirmations = Confirmations(source.sdk_provider, sent.set, Guard())
     span = source.tracer().start_span(semconv.SPAN_DOCTOR)

@@ -197,7 +197,8 @@ def _document(chunk: object) -> Document:
     document = document_of(chunk)
     if document is None:
         raise ConfigError(
-            f"a chunk is a {type(chunk).__name__} without text: return texts, or mappings with "
+            f"a chunk is of type {type(chunk).__name__} without text:"
+            " return texts, or mappings with "
             "text, id and score"
         )
     return document

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from claimspan.files.private import write_private
+from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import Judge, LexicalJudge, default_judge
 from claimspan.loading import load_object
 from claimspan.progress import progress_bar
@@ -70,6 +70,8 @@ class Session:
         self._settings = settings
         # By its name here, so that a wrong one is noticed before the first question.
         self._judge: Judge = default_judge(settings.judge) if settings.evaluate else LexicalJudge()
+        if settings.report is not None:
+            check_replaceable(settings.report, what="the report")
         self._provider = _provider(settings.traces)
         self._results = None
         if settings.output is not None:

@@ -120,7 +120,8 @@ def read_graded(paths: Iterable[Path]) -> list[GradedAnswer]:
     """
     answers = [each for path in paths for file in _files(path) for each in _answers(file)]
     if not answers:
-        raise FileError(f"no graded answers were found: give a {_WANTED}")
+        given = ", ".join(repr(str(path)) for path in paths)
+        raise FileError(f"no graded answers were found in {given}: give a {_WANTED}")
     return answers
 
 

@@ -121,7 +121,7 @@ class VerdictCache:
                 query = f"SELECT key, value FROM cache WHERE key IN ({marks})"  # noqa: S608 - marks only
                 found.update((str(key), str(value)) for key, value in file.execute(query, some))
         except sqlite3.Error as error:
-            self._give_up(error)
+            self._give_up(file, error)
         return found
 
     def _write(self, file: sqlite3.Connection, rows: Iterable[tuple[str, str]]) -> None:
@@ -129,10 +129,11 @@ class VerdictCache:
             with file:
                 file.executemany("INSERT OR REPLACE INTO cache VALUES (?, ?)", rows)
         except sqlite3.Error as error:
-            self._give_up(error)
+            self._give_up(file, error)
 
-    def _give_up(self, error: sqlite3.Error) -> None:
+    def _give_up(self, file: sqlite3.Connection, error: sqlite3.Error) -> None:
         self._file = None
+        file.close()
         warnings.warn(
             f"the file of the verdict cache failed ({type(error).__name__}): it goes on in memory",
             RuntimeWarning,
@@ -152,6 +153,7 @@ def _open(path: Path) -> sqlite3.Connection:
         # Before SQLite does it, with a mode that lets others read claims; its journal files take
         # the mode of this one.
         create_private_database(path, what="a verdict cache")
+    file: sqlite3.Connection | None = None
     try:
         file = sqlite3.connect(path, check_same_thread=False, timeout=5.0)
         file.execute("PRAGMA journal_mode=WAL")
@@ -159,6 +161,9 @@ def _open(path: Path) -> sqlite3.Connection:
         file.execute("CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
         file.commit()
     except sqlite3.Error as error:
+        # Python 3.13 warns of a connection that is only dropped.
+        if file is not None:
+            file.close()
         raise ConfigError(
             f"cannot use {str(path)!r} as a verdict cache ({type(error).__name__}): "
             "give the path of an SQLite file, or of one to create"
