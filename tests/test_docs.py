@@ -18,7 +18,7 @@ from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
 from claimspan.metrics import METRICS as METRIC_NAMES
 from claimspan.report import ReportEntry
 from claimspan.report.trace_links import TraceLinks
-from claimspan_tracing import Monitor, Status, semconv
+from claimspan_tracing import Status, semconv
 from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX_TREE_RUNS
 from claimspan_tracing.decide.status import DROPPED
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
@@ -39,10 +39,9 @@ RELIABILITY: Final = ROOT / "docs" / "reliability.md"
 QUICKSTART: Final = ROOT / "docs" / "quickstart.md"
 EVALUATION: Final = ROOT / "docs" / "evaluation.md"
 TROUBLESHOOTING: Final = ROOT / "docs" / "troubleshooting.md"
-SAMPLING: Final = ROOT / "docs" / "sampling.md"
 PAGES: Final = (
     PRODUCTION,
-    SAMPLING,
+    ROOT / "docs" / "sampling.md",
     BACKENDS,
     RELIABILITY,
     EVALUATION,
@@ -297,20 +296,6 @@ def test_a_template_of_the_guide_is_taken_and_gets_the_ids(template: str) -> Non
     assert [json.loads(each)["t"]["queries"][0]["query"] for each in panes] == ["a" * 32] * len(
         panes
     )
-
-
-# --- docs/sampling.md ---
-
-
-def test_the_block_of_the_page_on_sampling_makes_a_monitor_as_it_stands() -> None:
-    (block,) = [text for language, text in texts_of(SAMPLING) if language == "python"]
-    names: dict[str, object] = {}
-    # The text is our own guide, and this test exists to run it.
-    exec(compile(block, "sampling.md", "exec"), names)  # noqa: S102 - see above
-    monitor = names["monitor"]
-
-    assert isinstance(monitor, Monitor)
-    assert monitor.shutdown(5)
 
 
 # --- docs/reliability.md ---

@@ -475,9 +475,7 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path, name: str, messag
 
 @pytest.mark.parametrize("source", [42, None, [{"query": PRIVATE}]])
 def test_a_source_of_another_type_is_named_by_its_type(source: object) -> None:
-    with pytest.raises(
-        ConfigError, match=f"ground_truth is of type {type(source).__name__}"
-    ) as caught:
+    with pytest.raises(ConfigError, match=f"is of type {type(source).__name__}") as caught:
         GroundTruth(source)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - the refusal is what is tested
 
     assert PRIVATE not in str(caught.value)

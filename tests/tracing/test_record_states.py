@@ -332,7 +332,7 @@ def test_a_shutdown_that_was_interrupted_can_be_called_again(
     ("options", "message"),
     [
         ({"sinks": [3]}, "sinks has a value of type int: give objects with write"),
-        ({"sinks": None}, "sinks is a NoneType: give a list of sinks"),
+        ({"sinks": None}, "sinks is of type NoneType: give a list of sinks"),
         (
             {"tracer_provider": 5},
             "tracer_provider is of type int: give an OpenTelemetry TracerProvider",

@@ -23,6 +23,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import (
     Condition,
     Facts,
+    Monitor,
     Rule,
     RuleSampler,
     Sampler,
@@ -210,13 +211,15 @@ def test_a_lambda_is_a_condition_under_the_name_that_it_is_given() -> None:
 def test_the_rules_of_the_documentation_work() -> None:
     page = (Path(__file__).parents[2] / "docs" / "sampling.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    names = dict(vars(claimspan_tracing))
+    names: dict[str, object] = {}
 
     # The text is our own page, and this test exists to run it.
-    exec(compile(f"sampler = {block}", "sampling.md", "exec"), names)  # noqa: S102 - see above
+    exec(compile(block, "sampling.md", "exec"), names)  # noqa: S102 - see above
 
-    sampler = names["sampler"]
+    sampler, monitor = names["rules"], names["monitor"]
     assert isinstance(sampler, RuleSampler)
+    assert isinstance(monitor, Monitor)
+    assert monitor.shutdown(5)
     decision = sampler.decide(facts_of(had_error=True, attributes={"tenant": "acme-1"}))
     assert (decision.reason, decision.rate) == ("rule:failed|low_retrieval<0.3", 1.0)
     assert sampler.decide(facts_of(latency_seconds=6)).reason == "rule:slow"
