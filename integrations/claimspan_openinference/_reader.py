@@ -11,6 +11,11 @@ from typing import Final, cast
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from claimspan_openinference._components import (
+    answers_of_components,
+    is_of_components,
+    only_text,
+)
 from claimspan_openinference._documents import (
     attached,
     reranked,
@@ -31,6 +36,7 @@ from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
 from claimspan_openinference._questions import answers_in, goes_on, question_in
 from claimspan_openinference._reasoning import calls_in_text, final_answer
+from claimspan_openinference._shown import shown_beginning
 from claimspan_openinference._structures import STATE_KEY, structured_below
 from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
@@ -53,6 +59,9 @@ NOTE_OF_STRUCTURE: Final = "Returning structured response: "
 
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
+
+MIN_SEEN: Final = 20
+"""Characters of what a model has said by which it is found in what a workflow has returned."""
 
 _NO_TEXT: Final = re.compile(r"|null|None|\d{1,12}")
 """What a span has where a function returned nothing, or a number."""
@@ -100,13 +109,28 @@ class SpanReader:
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
             return structured_text(answered(attributes) or _last_answer(root))
-        given = answers_in(attributes.get(semconv.OUTPUT_VALUE), self._response_key)
+        beginning = shown_beginning(attributes.get(semconv.OUTPUT_VALUE))
+        if beginning and self._response_key is None:
+            return structured_text(_whole_result(root, beginning))
+        given = self._answers_of(root)
         found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
         if str(found).startswith(NOTE_OF_STRUCTURE):
             found = _structured_answer(root) or found
         return found or structured_text(_last_answer(root))
+
+    def _answers_of(self, root: Run) -> list[object]:
+        """What may be the answer, in the output of the root."""
+        attributes = attributes_of(root)
+        values = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
+        if self._response_key is not None or not is_of_components(*values):
+            return answers_in(values[1], self._response_key)
+        found, reply = answers_of_components(*values), _last_answer(root)
+        text = "" if found else only_text(*values)
+        # A word by itself, such as a status, is not what was answered, unless a model said it.
+        is_answer = bool(text) and (not reply or " " in text.strip() or text in reply)
+        return [text] if is_answer else found
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -275,6 +299,19 @@ def _said_last(root: Run, given: Sequence[object]) -> object:
         if found is not None and first not in prompted(attributes_of(run)):
             return found
     return given[0]
+
+
+def _whole_result(root: Run, beginning: str) -> str:
+    """The text that a workflow has returned, by its beginning; empty where no run has it.
+
+    A model may have said but the end of what is seen: the workflow has put words before it.
+    """
+    said = [answered(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]]
+    outputs = [attributes_of(run).get(semconv.OUTPUT_VALUE) for run in root.tree.runs[:0:-1]]
+    texts = [*said, *(each for each in outputs if isinstance(each, str))]
+    whole = next((text for text in texts if text.startswith(beginning)), "")
+    parts = (text for text in said if text[:MIN_SEEN] in beginning and len(text) >= MIN_SEEN)
+    return whole or next(parts, "")
 
 
 def _structured_answer(root: Run) -> str:
