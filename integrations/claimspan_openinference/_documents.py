@@ -11,7 +11,15 @@ from claimspan_openinference._messages import TOOL, messages_of, parsed, text_of
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Document, acknowledges, is_list, is_mapping
 
-__all__ = ["attached", "reranked", "reranker_given", "retrieved", "told", "told_to_model"]
+__all__ = [
+    "attached",
+    "documents_given",
+    "reranked",
+    "reranker_given",
+    "retrieved",
+    "told",
+    "told_to_model",
+]
 
 TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "snippet", "body")
 """Names under which stores and frameworks write the text of a document."""
@@ -37,6 +45,11 @@ def reranked(attributes: Attributes) -> list[Document]:
 def reranker_given(attributes: Attributes) -> list[Document]:
     """The documents that a reranker was given; nothing where they were not recorded."""
     return _flattened(attributes, semconv.reranker_input)
+
+
+def documents_given(attributes: Attributes) -> list[Document]:
+    """The documents that a span was given, in a form that LangChain writes."""
+    return _items(parsed(attributes.get(semconv.INPUT_VALUE)))
 
 
 def attached(attributes: Attributes) -> list[Document]:

@@ -18,12 +18,14 @@ from claimspan_openinference._components import (
 )
 from claimspan_openinference._documents import (
     attached,
+    documents_given,
     reranked,
     reranker_given,
     retrieved,
     told,
     told_to_model,
 )
+from claimspan_openinference._endings import is_interrupted
 from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._given import (
     holds_nodes,
@@ -59,6 +61,9 @@ NOTE_OF_STRUCTURE: Final = "Returning structured response: "
 
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
+
+NOTHING: Final = "null"
+"""Output of a function that returned nothing: what a model said in it was not the answer."""
 
 MIN_SEEN: Final = 20
 """Characters of what a model has said by which it is found in what a workflow has returned."""
@@ -112,6 +117,8 @@ class SpanReader:
         beginning = shown_beginning(attributes.get(semconv.OUTPUT_VALUE))
         if beginning and self._response_key is None:
             return structured_text(_whole_result(root, beginning))
+        if attributes.get(semconv.OUTPUT_VALUE) == NOTHING and self._response_key is None:
+            return ""
         given = self._answers_of(root)
         found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
@@ -178,7 +185,9 @@ class SpanReader:
             # A synthesizer within another one gets texts that this one has joined.
             is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
             return () if is_inner else nodes_in(attributes, _found_in(run), _said_in(run))
-        return windows_in(attributes) if holds_windows(attributes) else reranked(attributes)
+        if holds_windows(attributes):
+            return windows_in(attributes)
+        return reranked(attributes) or _kept_in_state(run)
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return nothing: only retriever spans have documents."""
@@ -228,8 +237,8 @@ class SpanReader:
         )
 
     def interrupted(self, root: Run) -> bool:
-        """Return False: a span does not tell."""
-        return False
+        """Whether a graph waits for a person; a cancelled task is known by its error."""
+        return is_interrupted(root, lambda: str(self.response(root)))
 
     @staticmethod
     def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
@@ -266,6 +275,13 @@ def _asked_before(root: Run) -> str:
     states = [attributes_of(root).get(semconv.OUTPUT_VALUE), *inputs]
     kept = [state for state in states if is_mapping(parsed(state)) and not goes_on(state)]
     return next((str(said) for state in kept if (said := question_in(state))), "")
+
+
+def _kept_in_state(run: Run) -> Sequence[Document]:
+    """The documents that a graph was kept with, which goes on after an interrupt."""
+    if run is run.tree.root or not goes_on(attributes_of(run.tree.root).get(semconv.INPUT_VALUE)):
+        return ()
+    return documents_given(attributes_of(run))
 
 
 def _asked(attributes: Attributes) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
+from claimspan_openinference._endings import error_of, was_left
 from claimspan_openinference._groups import Group
 from claimspan_openinference._kinds import APART, ENCLOSING, kind_of, kind_of_span
 from claimspan_openinference._reader import SpanReader, attributes_of
@@ -39,6 +40,8 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         root.inputs = root.outputs = {}
         tree.size = sys.maxsize
         return tree
+    if was_left(group):
+        root.error = GeneratorExit
     tree.size += group.size
     members = [span for span in group.spans if group.joined_below is not None or span is not top]
     made = [(span, _run(span, tree)) for span in members]
@@ -115,8 +118,7 @@ def _run(span: ReadableSpan, tree: RunTree) -> Run:
         metadata={},
         end=span.end_time,
         outputs=attributes,
-        # The exception itself is gone; only that the run failed is still known.
-        error=None if span.status.is_ok else RuntimeError,
+        error=error_of(span),
         span_id=_id(span),
     )
 
