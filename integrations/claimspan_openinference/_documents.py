@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from claimspan_openinference._evidence import MIN_TOOL_TEXT
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import TOOL, messages_of, parsed, text_of_parts
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import Document, acknowledges, is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Document,
+    acknowledges,
+    is_list,
+    is_mapping,
+    names_evidence,
+)
 
 __all__ = [
     "attached",
     "documents_given",
+    "named_texts",
     "reranked",
     "reranker_given",
     "retrieved",
@@ -26,6 +34,9 @@ TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "sni
 
 LIST_KEYS: Final = ("documents", "results", "chunks", "nodes", "docs", "matches", "hits")
 """Names under which they write the list of them."""
+
+MAX_FIELDS: Final = 100
+"""Fields of an input that are looked at."""
 
 
 def retrieved(attributes: Attributes) -> list[Document]:
@@ -59,6 +70,13 @@ def attached(attributes: Attributes) -> list[Document]:
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
     artifact = inside.get("artifact") if is_mapping(inside) else None
     return _items(artifact) or _items(inside)
+
+
+def named_texts(value: object) -> list[str]:
+    """The texts in an input under names such as ``context``."""
+    found = parsed(value)
+    named = islice(found.items(), MAX_FIELDS) if is_mapping(found) else ()
+    return [text for name, text in named if isinstance(text, str) and names_evidence(name)]
 
 
 def told(attributes: Attributes) -> list[Document]:

@@ -19,6 +19,7 @@ from claimspan_openinference._components import (
 from claimspan_openinference._documents import (
     attached,
     documents_given,
+    named_texts,
     reranked,
     reranker_given,
     retrieved,
@@ -190,8 +191,11 @@ class SpanReader:
         return reranked(attributes) or _kept_in_state(run)
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return nothing: only retriever spans have documents."""
-        return ()
+        """Return what a builder of a prompt was given under a name such as ``context``."""
+        attributes = attributes_of(run)
+        if kind_of(attributes) != semconv.KIND_PROMPT:
+            return ()
+        return named_texts(attributes.get(semconv.INPUT_VALUE))
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return what the rerankers let through, with what none of them was given.

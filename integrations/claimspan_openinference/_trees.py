@@ -12,6 +12,7 @@ from claimspan_openinference._endings import error_of, was_left
 from claimspan_openinference._groups import Group
 from claimspan_openinference._kinds import APART, ENCLOSING, kind_of, kind_of_span
 from claimspan_openinference._reader import SpanReader, attributes_of
+from claimspan_openinference._retries import reject_attempts
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Run, RunKind, RunTree, request_context
 
@@ -51,6 +52,7 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         run.parent = _above(span, runs, group.links) or root
     for run in tree.runs[1:]:
         _set_apart(run)
+    reject_attempts(tree.runs[1:])
     return tree
 
 
