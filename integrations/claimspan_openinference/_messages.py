@@ -155,8 +155,7 @@ def _failed_in(value: object) -> Iterator[str]:
     found = parsed(value)
     prompts = found.get("messages") if is_mapping(found) else None
     for message in prompts[0] if is_list(prompts) and prompts and is_list(prompts[0]) else ():
-        inside = inside_of(message) if is_mapping(message) else {}
-        if inside.get("status") == "error":
+        if is_mapping(message) and (inside := inside_of(message)).get("status") == "error":
             yield text_of_parts(inside.get("content"))
 
 

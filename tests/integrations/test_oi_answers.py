@@ -80,7 +80,7 @@ class Citing:
         return {"with_sources": f"{replies[0].text}\n\nSources: 2"}
 
 
-def pipeline_to(last: object) -> Pipeline:
+def pipeline_to(last: Any) -> Pipeline:
     """A RAG pipeline whose reply goes to a last component, which gives the answer."""
     pipeline = Pipeline()
     pipeline.add_component("retriever", ShelfRetriever())
@@ -95,7 +95,7 @@ def pipeline_to(last: object) -> Pipeline:
 
 def graded_pipeline() -> Pipeline:
     """A pipeline in which a model checks what was found, and a router answers where it is none."""
-    routes = [
+    routes: Any = [
         {
             "condition": "{{ replies[0].text == 'no' }}",
             "output": SORRY,
