@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
 from claimspan_openinference._groups import Group
-from claimspan_openinference._kinds import ENCLOSING, Attributes, kind_of
+from claimspan_openinference._kinds import ENCLOSING, kind_of
 from claimspan_openinference._messages import answered, inside_of, parsed, text_of_parts
+from claimspan_openinference._said import attributes_of
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
 
@@ -81,7 +82,7 @@ def is_interrupted(root: Run, response: Callable[[], str]) -> bool:
         root: A root.
         response: Returns what the user may see of it; only few records go so far.
     """
-    output = parsed(_attributes(root).get(semconv.OUTPUT_VALUE))
+    output = parsed(attributes_of(root).get(semconv.OUTPUT_VALUE))
     if _is_waiting(root, output):
         return not _has_answered(root, output)
     return _has_stopped(root) and not response().strip()
@@ -89,8 +90,8 @@ def is_interrupted(root: Run, response: Callable[[], str]) -> bool:
 
 def _exception_of(span: ReadableSpan) -> str:
     """The name of the class of the last exception that a span tells of."""
-    told = [each.attributes or {} for each in span.events if each.name == semconv.EXCEPTION_EVENT]
-    named = str(told[-1].get(semconv.EXCEPTION_TYPE, "")) if told else ""
+    told = [each.attributes or {} for each in span.events if each.name == semconv.EVENT_EXCEPTION]
+    named = str(told[-1].get(semconv.EVENT_EXCEPTION_TYPE, "")) if told else ""
     described = _DESCRIBED.match(span.status.description or "")
     return named.rpartition(".")[2] or (described.group(1) if described else "")
 
@@ -115,13 +116,13 @@ def _has_answered(root: Run, output: object) -> bool:
         return False
     said = text_of_parts(inside_of(last).get("content")).strip()
     models = root.tree.of_kind(RunKind.GENERATOR)
-    is_said_now = bool(said) and said in {answered(_attributes(run)).strip() for run in models}
+    is_said_now = bool(said) and said in {answered(attributes_of(run)).strip() for run in models}
     return is_said_now and not any(_REVIEW.search(str(run.name)) for run in _waiting(root))
 
 
 def _has_stopped(root: Run) -> bool:
     """Whether a graph with a memory has ended before a model answered: by ``interrupt_before``."""
-    kept = parsed(_attributes(root).get(semconv.METADATA))
+    kept = parsed(attributes_of(root).get(semconv.METADATA))
     if root.error is not None or not is_mapping(kept) or THREAD_KEY not in kept:
         return False
     retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
@@ -136,8 +137,4 @@ def _calls_tools(root: Run) -> bool:
     last = models[-1]
     ended = last.end or last.start
     is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
-    return is_last and semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in _attributes(last)
-
-
-def _attributes(run: Run) -> Attributes:
-    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
+    return is_last and semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes_of(last)

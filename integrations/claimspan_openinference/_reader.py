@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -38,9 +38,16 @@ from claimspan_openinference._given import (
 from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
 from claimspan_openinference._questions import answers_in, goes_on, question_in
-from claimspan_openinference._reasoning import calls_in_text, final_answer
+from claimspan_openinference._reasoning import calls_in_text
+from claimspan_openinference._said import (
+    NOTE_OF_STRUCTURE,
+    attributes_of,
+    last_answer,
+    said_last,
+    structured_answer,
+    whole_result,
+)
 from claimspan_openinference._shown import shown_beginning
-from claimspan_openinference._structures import STATE_KEY, structured_below
 from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -57,17 +64,11 @@ from claimspan_tracing.adapters import (
 
 __all__ = ["SpanReader", "attributes_of"]
 
-NOTE_OF_STRUCTURE: Final = "Returning structured response: "
-"""How the message begins that an agent of LangChain's writes in place of its structured answer."""
-
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
 
 NOTHING: Final = "null"
 """Output of a function that returned nothing: what a model said in it was not the answer."""
-
-MIN_SEEN: Final = 20
-"""Characters of what a model has said by which it is found in what a workflow has returned."""
 
 _NO_TEXT: Final = re.compile(r"|null|None|\d{1,12}")
 """What a span has where a function returned nothing, or a number."""
@@ -114,19 +115,19 @@ class SpanReader:
         """Return the answer in the root's output, or the last completion."""
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
-            return structured_text(answered(attributes) or _last_answer(root))
+            return structured_text(answered(attributes) or last_answer(root))
         beginning = shown_beginning(attributes.get(semconv.OUTPUT_VALUE))
         if beginning and self._response_key is None:
-            return structured_text(_whole_result(root, beginning))
+            return structured_text(whole_result(root, beginning))
         if attributes.get(semconv.OUTPUT_VALUE) == NOTHING and self._response_key is None:
             return ""
         given = self._answers_of(root)
-        found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
+        found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
         if str(found).startswith(NOTE_OF_STRUCTURE):
-            found = _structured_answer(root) or found
-        return found or structured_text(_last_answer(root))
+            found = structured_answer(root) or found
+        return found or structured_text(last_answer(root))
 
     def _answers_of(self, root: Run) -> list[object]:
         """What may be the answer, in the output of the root."""
@@ -134,7 +135,7 @@ class SpanReader:
         values = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
         if self._response_key is not None or not is_of_components(*values):
             return answers_in(values[1], self._response_key)
-        found, reply = answers_of_components(*values), _last_answer(root)
+        found, reply = answers_of_components(*values), last_answer(root)
         text = "" if found else only_text(*values)
         # A word by itself, such as a status, is not what was answered, unless a model said it.
         is_answer = bool(text) and (not reply or " " in text.strip() or text in reply)
@@ -255,11 +256,6 @@ class SpanReader:
         return named | {key: attributes[key] for key in ATTACHED if key in attributes}
 
 
-def attributes_of(run: Run) -> Attributes:
-    """The attributes of the span that a run stands for."""
-    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
-
-
 def _asked_of_root(root: Run) -> str:
     """What the user said last in the conversation that the root was given."""
     attributes = attributes_of(root)
@@ -305,48 +301,6 @@ def _asked_of_agent(root: Run) -> str:
             said_back = answered(attributes)
             return "" if said_back and not calls_in_text(said_back) else said
     return ""
-
-
-def _said_last(root: Run, given: Sequence[object]) -> object:
-    """Of several answers the one that was said last, since those before it were thrown away.
-
-    What a model made of the first one, such as a title, is none.
-    """
-    first = str(given[0])
-    for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]:
-        said = answered(attributes_of(run))
-        found = next((each for each in given if said and str(each) == said), None)
-        if found is not None and first not in prompted(attributes_of(run)):
-            return found
-    return given[0]
-
-
-def _whole_result(root: Run, beginning: str) -> str:
-    """The text that a workflow has returned, by its beginning; empty where no run has it.
-
-    A model may have said but the end of what is seen: the workflow has put words before it.
-    """
-    said = [answered(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]]
-    outputs = [attributes_of(run).get(semconv.OUTPUT_VALUE) for run in root.tree.runs[:0:-1]]
-    texts = [*said, *(each for each in outputs if isinstance(each, str))]
-    whole = next((text for text in texts if text.startswith(beginning)), "")
-    parts = (text for text in said if text[:MIN_SEEN] in beginning and len(text) >= MIN_SEEN)
-    return whole or next(parts, "")
-
-
-def _structured_answer(root: Run) -> str:
-    """The structured answer that an agent keeps in its state, and returns beside its messages."""
-    outputs = (attributes_of(run).get(semconv.OUTPUT_VALUE) for run in reversed(root.tree.runs))
-    kept = (each for each in outputs if isinstance(each, str) and STATE_KEY in each)
-    return next((text for each in kept if (text := structured_below(each))), "")
-
-
-def _last_answer(root: Run) -> str:
-    """What the last model said that answered, and that did not rewrite the query."""
-    runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
-    answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
-    found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
-    return final_answer(found)
 
 
 def _may_retrieve(attributes: Attributes) -> bool:

@@ -283,7 +283,7 @@ def _ended_ai_above(node: _Node) -> _Node | None:
 
 def _is_of_langchain(node: _Node) -> bool:
     scope = node.span.instrumentation_scope if isinstance(node.span, ReadableSpan) else None
-    return scope is not None and scope.name == semconv.LANGCHAIN_SCOPE
+    return scope is not None and scope.name in semconv.NESTED_SCOPES
 
 
 def _is_awaited(node: _Node) -> bool:

@@ -123,11 +123,11 @@ DOCUMENT_PREFIX: Final = "retrieval.documents."
 LATE_SCOPES: Final = ("openinference.instrumentation", "opentelemetry.util.genai")
 """How the instrumentation scopes begin whose spans are all those of an AI application, but have
 attributes that say so only when they end."""
-EXCEPTION_EVENT: Final = "exception"
-EXCEPTION_TYPE: Final = "exception.type"
+EVENT_EXCEPTION: Final = "exception"
+EVENT_EXCEPTION_TYPE: Final = "exception.type"
 """Event by which a span tells of an exception, and where that has its class."""
-LANGCHAIN_SCOPE: Final = "openinference.instrumentation.langchain"
-"""Scope of the spans of which one that ends after the one above shows that a stream was left."""
+NESTED_SCOPES: Final = ("openinference.instrumentation.langchain",)
+"""Scopes of spans that end from within: one that is open below shows that a stream was left."""
 BUFFERED_ATTRIBUTES: Final = "_self_important_attributes"
 """Attribute of OpenInference's wrapper of a span, which keeps the span's kind until its end."""
 
