@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
@@ -13,7 +12,7 @@ from pydantic import BaseModel
 
 from claimspan_langchain._messages import as_said, text_of
 from claimspan_langchain._structures import Structure
-from claimspan_tracing.adapters import Document, is_echo, is_list, is_mapping
+from claimspan_tracing.adapters import Document, is_echo, is_list, is_mapping, names_evidence
 
 __all__ = [
     "Texts",
@@ -30,13 +29,6 @@ __all__ = [
 SCORE_KEYS: Final = ("relevance_score", "score")
 """Metadata keys in which retrievers and rerankers keep a score. A LangChain ``Document`` has no
 field for it."""
-
-EVIDENCE_NAME: Final = re.compile(
-    r"context|docs?\b|document|passage|chunk|snippet|source|evidence|knowledge|facts?\b|search|"
-    r"results?\b|retriev|reference|excerpt|article|information|background",
-    re.IGNORECASE,
-)
-"""Names of inputs under which pipelines pass a text that the model is to answer from."""
 
 STEPS_KEY: Final = "intermediate_steps"
 """Where an agent of LangChain before graphs keeps its calls of tools: pairs of call and result."""
@@ -230,7 +222,7 @@ def evidence_in(inputs: object, outputs: object) -> Iterator[str]:
     if not is_mapping(inputs):
         return
     for name, value in islice(inputs.items(), MAX_ITEMS):
-        if isinstance(value, str) and EVIDENCE_NAME.search(str(name)):
+        if isinstance(value, str) and names_evidence(name):
             yield value
     steps = inputs.get(STEPS_KEY)
     for step in steps if is_list(steps) else ():
@@ -248,7 +240,7 @@ def listed_texts(inputs: object) -> Iterator[Document]:
     for name, value in islice(inputs.items(), MAX_ITEMS):
         # In this order, as few inputs have such a list.
         is_listed = is_list(value) and value and isinstance(value[0], str | dict)
-        if is_list(value) and is_listed and EVIDENCE_NAME.search(str(name)):
+        if is_list(value) and is_listed and names_evidence(name):
             yield from filter(None, map(_listed, value[:MAX_ITEMS]))
 
 

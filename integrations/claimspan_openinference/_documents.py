@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from claimspan_openinference._evidence import MIN_TOOL_TEXT
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import TOOL, messages_of, parsed, text_of_parts
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import Document, acknowledges, is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Document,
+    acknowledges,
+    is_list,
+    is_mapping,
+    names_evidence,
+)
 
-__all__ = ["attached", "reranked", "reranker_given", "retrieved", "told", "told_to_model"]
+__all__ = [
+    "attached",
+    "documents_given",
+    "named_texts",
+    "reranked",
+    "reranker_given",
+    "retrieved",
+    "told",
+    "told_to_model",
+]
 
 TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "snippet", "body")
 """Names under which stores and frameworks write the text of a document."""
 
 LIST_KEYS: Final = ("documents", "results", "chunks", "nodes", "docs", "matches", "hits")
 """Names under which they write the list of them."""
+
+MAX_FIELDS: Final = 100
+"""Fields of an input that are looked at."""
 
 
 def retrieved(attributes: Attributes) -> list[Document]:
@@ -39,6 +58,11 @@ def reranker_given(attributes: Attributes) -> list[Document]:
     return _flattened(attributes, semconv.reranker_input)
 
 
+def documents_given(attributes: Attributes) -> list[Document]:
+    """The documents that a span was given, in a form that LangChain writes."""
+    return _items(parsed(attributes.get(semconv.INPUT_VALUE)))
+
+
 def attached(attributes: Attributes) -> list[Document]:
     """The documents in what a tool has returned; nothing where that is a text."""
     found = parsed(_result(attributes))
@@ -46,6 +70,13 @@ def attached(attributes: Attributes) -> list[Document]:
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
     artifact = inside.get("artifact") if is_mapping(inside) else None
     return _items(artifact) or _items(inside)
+
+
+def named_texts(value: object) -> list[str]:
+    """The texts in an input under names such as ``context``."""
+    found = parsed(value)
+    named = islice(found.items(), MAX_FIELDS) if is_mapping(found) else ()
+    return [text for name, text in named if isinstance(text, str) and names_evidence(name)]
 
 
 def told(attributes: Attributes) -> list[Document]:

@@ -80,6 +80,9 @@ class Group:
     has_moved: bool = False
     """Whether the span below which it ended has ended, and it waits for one further up."""
 
+    is_running: bool = False
+    """Whether the top has ended while a part of it ran on that hands on what a model says."""
+
     joined_below: str | None = None
     """Name of the span that its parts stood side by side below; None where the top encloses all."""
 

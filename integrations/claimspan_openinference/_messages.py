@@ -70,6 +70,9 @@ _NOTE: Final = re.compile(
 """What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping, and
 that a tool has failed."""
 
+_FAILED: Final = '"status": "error"'
+"""How a message of LangChain's is written whose tool has failed."""
+
 _SHOWN_FIRST: Final = '{"messages": ["ChatMessage(_role='
 
 Said = list[tuple[object, object]]
@@ -136,9 +139,24 @@ def is_told_evidence(attributes: Attributes) -> bool:
 
 
 def tool_results(attributes: Attributes) -> list[str]:
-    """What tools have told a model, without the notes that frameworks write in their place."""
+    """What tools have told a model, without the notes that frameworks write in their place.
+
+    What stands in place of the result of a tool that has failed is none either.
+    """
     results = (str(text) for role, text in messages_of(attributes) if role == TOOL)
-    return [text for text in results if not _NOTE.match(text)]
+    failed = {*_failed_in(attributes.get(semconv.INPUT_VALUE))}
+    return [text for text in results if text not in failed and not _NOTE.match(text)]
+
+
+def _failed_in(value: object) -> Iterator[str]:
+    """The messages of a model of LangChain's whose tool has failed: only the input tells that."""
+    if not isinstance(value, str) or _FAILED not in value:
+        return
+    found = parsed(value)
+    prompts = found.get("messages") if is_mapping(found) else None
+    for message in prompts[0] if is_list(prompts) and prompts and is_list(prompts[0]) else ():
+        if is_mapping(message) and (inside := inside_of(message)).get("status") == "error":
+            yield text_of_parts(inside.get("content"))
 
 
 def is_told_to_grade(attributes: Attributes) -> bool:

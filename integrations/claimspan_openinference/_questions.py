@@ -6,11 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from claimspan_openinference._messages import inside_of, parsed, text_of_parts
-from claimspan_openinference._shown import is_shown, shown_text
+from claimspan_openinference._shown import is_shown, shown_result, shown_text
 from claimspan_openinference._turns import is_conversation, last_turn
 from claimspan_tracing.adapters import Key, is_list, is_mapping, structured_text, value_at
 
-__all__ = ["answer_in", "answers_in", "goes_on", "has_answer", "question_in"]
+__all__ = [
+    "DEEP_RESPONSE_KEYS",
+    "answer_in",
+    "answers_in",
+    "goes_on",
+    "has_answer",
+    "question_in",
+    "said_under",
+]
 
 QUERY_KEYS: Final = (
     "question",
@@ -89,6 +97,11 @@ def answers_in(value: object, key: Key | None = None) -> list[object]:
     return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _said)
 
 
+def said_under(part: Part, name: str) -> str:
+    """Return what a component of a pipeline has said under a name; empty where it has not."""
+    return _said(_named(part, name))
+
+
 def goes_on(value: object) -> bool:
     """Whether an input asks nothing, and has a graph of LangGraph's go on from a state it keeps."""
     given = parsed(value)
@@ -112,6 +125,7 @@ def _found(
     given = parsed(value)
     if key is not None:
         return [value_at(given, key)]
+    given = shown_result(given)
     if not is_mapping(given):
         return [text_of(given)]
     names, deeper = named

@@ -7,18 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from claimspan_openinference._components import (
+    answers_of_components,
+    is_of_components,
+    only_text,
+)
 from claimspan_openinference._documents import (
     attached,
+    documents_given,
+    named_texts,
     reranked,
     reranker_given,
     retrieved,
     told,
     told_to_model,
 )
+from claimspan_openinference._endings import is_interrupted
 from claimspan_openinference._evidence import holds_documents
 from claimspan_openinference._given import (
     holds_nodes,
@@ -30,8 +38,16 @@ from claimspan_openinference._given import (
 from claimspan_openinference._kinds import Attributes, kind_of
 from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
 from claimspan_openinference._questions import answers_in, goes_on, question_in
-from claimspan_openinference._reasoning import calls_in_text, final_answer
-from claimspan_openinference._structures import STATE_KEY, structured_below
+from claimspan_openinference._reasoning import calls_in_text
+from claimspan_openinference._said import (
+    NOTE_OF_STRUCTURE,
+    attributes_of,
+    last_answer,
+    said_last,
+    structured_answer,
+    whole_result,
+)
+from claimspan_openinference._shown import shown_beginning
 from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -48,11 +64,11 @@ from claimspan_tracing.adapters import (
 
 __all__ = ["SpanReader", "attributes_of"]
 
-NOTE_OF_STRUCTURE: Final = "Returning structured response: "
-"""How the message begins that an agent of LangChain's writes in place of its structured answer."""
-
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
+
+NOTHING: Final = "null"
+"""Output of a function that returned nothing: what a model said in it was not the answer."""
 
 _NO_TEXT: Final = re.compile(r"|null|None|\d{1,12}")
 """What a span has where a function returned nothing, or a number."""
@@ -99,14 +115,31 @@ class SpanReader:
         """Return the answer in the root's output, or the last completion."""
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
-            return structured_text(answered(attributes) or _last_answer(root))
-        given = answers_in(attributes.get(semconv.OUTPUT_VALUE), self._response_key)
-        found = _said_last(root, given) if len(given) > 1 else next(iter(given), "")
+            return structured_text(answered(attributes) or last_answer(root))
+        beginning = shown_beginning(attributes.get(semconv.OUTPUT_VALUE))
+        if beginning and self._response_key is None:
+            return structured_text(whole_result(root, beginning))
+        if attributes.get(semconv.OUTPUT_VALUE) == NOTHING and self._response_key is None:
+            return ""
+        given = self._answers_of(root)
+        found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
         if str(found).startswith(NOTE_OF_STRUCTURE):
-            found = _structured_answer(root) or found
-        return found or structured_text(_last_answer(root))
+            found = structured_answer(root) or found
+        return found or structured_text(last_answer(root))
+
+    def _answers_of(self, root: Run) -> list[object]:
+        """What may be the answer, in the output of the root."""
+        attributes = attributes_of(root)
+        values = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
+        if self._response_key is not None or not is_of_components(*values):
+            return answers_in(values[1], self._response_key)
+        found, reply = answers_of_components(*values), last_answer(root)
+        text = "" if found else only_text(*values)
+        # A word by itself, such as a status, is not what was answered, unless a model said it.
+        is_answer = bool(text) and (not reply or " " in text.strip() or text in reply)
+        return [text] if is_answer else found
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -156,11 +189,16 @@ class SpanReader:
             # A synthesizer within another one gets texts that this one has joined.
             is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
             return () if is_inner else nodes_in(attributes, _found_in(run), _said_in(run))
-        return windows_in(attributes) if holds_windows(attributes) else reranked(attributes)
+        if holds_windows(attributes):
+            return windows_in(attributes)
+        return reranked(attributes) or _kept_in_state(run)
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return nothing: only retriever spans have documents."""
-        return ()
+        """Return what a builder of a prompt was given under a name such as ``context``."""
+        attributes = attributes_of(run)
+        if kind_of(attributes) != semconv.KIND_PROMPT:
+            return ()
+        return named_texts(attributes.get(semconv.INPUT_VALUE))
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return what the rerankers let through, with what none of them was given.
@@ -206,8 +244,8 @@ class SpanReader:
         )
 
     def interrupted(self, root: Run) -> bool:
-        """Return False: a span does not tell."""
-        return False
+        """Whether a graph waits for a person; a cancelled task is known by its error."""
+        return is_interrupted(root, lambda: str(self.response(root)))
 
     @staticmethod
     def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
@@ -218,11 +256,6 @@ class SpanReader:
         found = parsed(attributes.get(semconv.METADATA))
         named = {str(key): value for key, value in found.items()} if is_mapping(found) else {}
         return named | {key: attributes[key] for key in ATTACHED if key in attributes}
-
-
-def attributes_of(run: Run) -> Attributes:
-    """The attributes of the span that a run stands for."""
-    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
 
 
 def _asked_of_root(root: Run) -> str:
@@ -246,6 +279,13 @@ def _asked_before(root: Run) -> str:
     return next((str(said) for state in kept if (said := question_in(state))), "")
 
 
+def _kept_in_state(run: Run) -> Sequence[Document]:
+    """The documents that a graph was kept with, which goes on after an interrupt."""
+    if run is run.tree.root or not goes_on(attributes_of(run.tree.root).get(semconv.INPUT_VALUE)):
+        return ()
+    return documents_given(attributes_of(run))
+
+
 def _asked(attributes: Attributes) -> str:
     """What the user of a model or an agent said last; empty where no messages were recorded."""
     return next(iter(_user_turns(attributes)[-1:]), "")
@@ -263,35 +303,6 @@ def _asked_of_agent(root: Run) -> str:
             said_back = answered(attributes)
             return "" if said_back and not calls_in_text(said_back) else said
     return ""
-
-
-def _said_last(root: Run, given: Sequence[object]) -> object:
-    """Of several answers the one that was said last, since those before it were thrown away.
-
-    What a model made of the first one, such as a title, is none.
-    """
-    first = str(given[0])
-    for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]:
-        said = answered(attributes_of(run))
-        found = next((each for each in given if said and str(each) == said), None)
-        if found is not None and first not in prompted(attributes_of(run)):
-            return found
-    return given[0]
-
-
-def _structured_answer(root: Run) -> str:
-    """The structured answer that an agent keeps in its state, and returns beside its messages."""
-    outputs = (attributes_of(run).get(semconv.OUTPUT_VALUE) for run in reversed(root.tree.runs))
-    kept = (each for each in outputs if isinstance(each, str) and STATE_KEY in each)
-    return next((text for each in kept if (text := structured_below(each))), "")
-
-
-def _last_answer(root: Run) -> str:
-    """What the last model said that answered, and that did not rewrite the query."""
-    runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
-    answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
-    found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
-    return final_answer(found)
 
 
 def _may_retrieve(attributes: Attributes) -> bool:

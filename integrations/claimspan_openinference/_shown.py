@@ -7,7 +7,7 @@ import re
 from itertools import islice
 from typing import Final
 
-__all__ = ["is_shown", "shown_role", "shown_text"]
+__all__ = ["is_shown", "shown_beginning", "shown_result", "shown_role", "shown_text"]
 
 _LITERAL: Final = r"""( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
 
@@ -19,6 +19,16 @@ _TEXT: Final = re.compile(
 """The text in what messages and answers are shown as."""
 
 _ROLE: Final = re.compile(r"ChatMessage\(_?role=<\w+\.\w+: '(\w+)'>")
+
+_RESULT: Final = "StopEvent(result="
+"""How the end of a workflow of LlamaIndex's is shown, with what the workflow returns."""
+
+SHOWN_CHARACTERS: Final = 50
+"""Characters that LlamaIndex shows of a text that a workflow returns; then come three dots."""
+
+CUT: Final = "..."
+
+_RESPONSE: Final = re.compile(r"Response\(response=" + _LITERAL, re.VERBOSE)
 
 _ANSWERS: Final = ("GeneratedAnswer(", "ExtractedAnswer(")
 _CLASSES: Final = ("ChatMessage(", *_ANSWERS)
@@ -45,3 +55,25 @@ def shown_text(value: str) -> str:
     except (ValueError, SyntaxError):  # it was cut, or is no message after all
         return value
     return "\n".join(texts)
+
+
+def shown_beginning(value: object) -> str:
+    """Return how the text begins that a workflow returned, where the rest of it was cut off."""
+    found = shown_result(value)
+    if found is value or not isinstance(found, str):
+        return ""
+    is_cut = len(found) == SHOWN_CHARACTERS + len(CUT) and found.endswith(CUT)
+    return found.removesuffix(CUT) if is_cut else ""
+
+
+def shown_result(value: object) -> object:
+    """Return what a workflow of LlamaIndex's returned; the value itself where that is not seen."""
+    if not isinstance(value, str) or not value.startswith(_RESULT):
+        return value
+    shown = value.removeprefix(_RESULT).removesuffix(")")
+    response = _RESPONSE.match(shown)
+    try:
+        found: object = ast.literal_eval(response.group(1) if response else shown)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):  # it was cut, or is an object
+        return value
+    return value if found is None else found

@@ -15,6 +15,7 @@ from opentelemetry.trace import SpanContext, SpanKind
 from claimspan_openinference._groups import Group, group_of
 from claimspan_openinference._kinds import is_ai, is_marked
 from claimspan_openinference._siblings import join
+from claimspan_tracing import semconv
 
 __all__ = ["MAX_SPANS", "OpenTrace"]
 
@@ -134,6 +135,8 @@ class OpenTrace:
         if not ended:
             return []
         is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
+        if node.was_ai:
+            ended[0].is_running = self._runs_on(node)
         complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
         left = [each for each in ended if each not in complete]
         if not node.was_ai:
@@ -241,6 +244,13 @@ class OpenTrace:
             return True
         return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
 
+    def _runs_on(self, node: _Node) -> bool:
+        """Whether a span of LangChain's is open below one: such spans end from within."""
+        return any(_is_of_langchain(each) and _is_below(each, node) for each in self._open())
+
+    def _open(self) -> list[_Node]:
+        return [each for each in self._nodes.values() if each.is_started]
+
     def _release(self, groups: list[Group]) -> None:
         """Count groups as gone."""
         self.size -= sum(each.size for each in groups)
@@ -269,6 +279,11 @@ def _ended_ai_above(node: _Node) -> _Node | None:
         found = above if above.was_ai else found
         above = above.parent
     return found
+
+
+def _is_of_langchain(node: _Node) -> bool:
+    scope = node.span.instrumentation_scope if isinstance(node.span, ReadableSpan) else None
+    return scope is not None and scope.name in semconv.NESTED_SCOPES
 
 
 def _is_awaited(node: _Node) -> bool:

@@ -8,9 +8,11 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
+from claimspan_openinference._endings import error_of, was_left
 from claimspan_openinference._groups import Group
 from claimspan_openinference._kinds import APART, ENCLOSING, kind_of, kind_of_span
 from claimspan_openinference._reader import SpanReader, attributes_of
+from claimspan_openinference._retries import reject_attempts
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Run, RunKind, RunTree, request_context
 
@@ -39,6 +41,8 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         root.inputs = root.outputs = {}
         tree.size = sys.maxsize
         return tree
+    if was_left(group):
+        root.error = GeneratorExit
     tree.size += group.size
     members = [span for span in group.spans if group.joined_below is not None or span is not top]
     made = [(span, _run(span, tree)) for span in members]
@@ -48,6 +52,7 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         run.parent = _above(span, runs, group.links) or root
     for run in tree.runs[1:]:
         _set_apart(run)
+    reject_attempts(tree.runs[1:])
     return tree
 
 
@@ -115,8 +120,7 @@ def _run(span: ReadableSpan, tree: RunTree) -> Run:
         metadata={},
         end=span.end_time,
         outputs=attributes,
-        # The exception itself is gone; only that the run failed is still known.
-        error=None if span.status.is_ok else RuntimeError,
+        error=error_of(span),
         span_id=_id(span),
     )
 

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 # pyright: reportUntypedFunctionDecorator=false, reportMissingTypeArgument=false
+# pyright: reportMissingTypeStubs=false, reportUnknownLambdaType=false
 # The frameworks leave some of their generics and decorators open.
 
 import asyncio
@@ -34,7 +35,7 @@ SORRY = "Sorry, the handbook says nothing of that building."
 GRADE = "Do these texts answer the question? Say yes or no.\n{texts}\n{question}"
 
 
-class Talk(TypedDict, total=False):
+class Talk(TypedDict):
     question: str
     documents: list[Any]
     generation: str
@@ -44,19 +45,19 @@ def corrective(verdict: str) -> Any:
     """The graph of the tutorial on corrective RAG, with a refusal where nothing is left."""
     grader, writer = Script(lines=[verdict]), Script(lines=[HIGH])
 
-    def retrieve(state: Talk) -> Talk:
+    def retrieve(state: Talk) -> dict[str, Any]:
         return {"documents": Shelf(documents=documents(*FACTS)).invoke(state["question"])}
 
-    def grade(state: Talk) -> Talk:
+    def grade(state: Talk) -> dict[str, Any]:
         asked = GRADE.format(texts=joined(state["documents"]), question=state["question"])
         is_kept = grader.invoke(asked).content == "yes"
         return {"documents": state["documents"] if is_kept else []}
 
-    def generate(state: Talk) -> Talk:
+    def generate(state: Talk) -> dict[str, Any]:
         asked = f"Use this:\n{joined(state['documents'])}\n\nQ: {state['question']}"
         return {"generation": str(writer.invoke(asked).content)}
 
-    def refuse(state: Talk) -> Talk:
+    def refuse(state: Talk) -> dict[str, Any]:
         return {"generation": SORRY}
 
     graph = StateGraph(Talk)

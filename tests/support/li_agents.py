@@ -24,11 +24,12 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.tools import AsyncBaseTool, QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
-from li_pipelines import memory_of
+from li_pipelines import Echo, memory_of
 
 __all__ = [
     "agents_look_around",
     "ask_agent",
+    "ask_graded",
     "ask_workflow",
     "cancel_workflow",
     "stream_workflow",
@@ -83,6 +84,21 @@ async def ask_workflow(engine: BaseQueryEngine, question: str) -> str:
             return StopEvent(result=str(await engine.aquery(event.topic)))
 
     return str(await Asking().run(topic=question))
+
+
+async def ask_graded(shelf: BaseRetriever, question: str, sorry: str) -> str:
+    """Run a workflow in which a model finds all nodes to be of no use, and which says so."""
+    grader = Echo(said="no")
+
+    class Grading(Workflow):
+        @step
+        async def grade(self, event: StartEvent) -> StopEvent:
+            found = await shelf.aretrieve(event.topic)
+            asked = (f"Does it answer {event.topic} yes or no\n{each.text}" for each in found)
+            grades = [(await grader.acomplete(each)).text for each in asked]
+            return StopEvent(result=" ".join(grades) if "yes" in grades else sorry)
+
+    return str(await Grading().run(topic=question))
 
 
 async def stream_workflow(engine: BaseQueryEngine, question: str) -> AsyncStreamingResponse:

@@ -20,7 +20,7 @@ from captured import attached, read
 from li_pipelines import Script, Shelf, engine_of, nodes_of, text_of, word_counter
 from pipelines import Passage
 
-__all__ = ["Turns", "ask", "facts", "monitored", "rag", "seen"]
+__all__ = ["Turns", "ask", "facts", "monitored", "offline", "rag", "seen"]
 
 
 def facts(*numbers: int) -> list[NodeWithScore]:
@@ -51,18 +51,24 @@ async def ask(engine: BaseQueryEngine, how: str) -> str:
 
 
 @contextmanager
-def monitored(said: str = HIGH) -> Generator[InMemoryMonitor]:
-    """Attach a monitor that keeps its records.
+def offline(said: str = HIGH) -> Generator[None]:
+    """Have LlamaIndex's defaults ask nothing of the network.
 
     Args:
-        said: What the model says that LlamaIndex takes where it is given none. Its own model,
-            embedding and tokenizers would ask the network.
+        said: What the model says that LlamaIndex takes where it is given none.
     """
-    with pytest.MonkeyPatch.context() as patch, attached(claimspan_llama_index.instrument) as made:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Settings, "_llm", Script(said=said))
         patch.setattr(Settings, "_embed_model", MockEmbedding(embed_dim=2))
         patch.setattr(Settings, "_prompt_helper", word_counter())
         patch.setattr(Settings, "_node_parser", TokenTextSplitter(tokenizer=str.split))
+        yield
+
+
+@contextmanager
+def monitored(said: str = HIGH) -> Generator[InMemoryMonitor]:
+    """Attach a monitor that keeps its records; for ``said`` see ``offline``."""
+    with offline(said), attached(claimspan_llama_index.instrument) as made:
         yield made
 
 

@@ -36,6 +36,7 @@ from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.echoes import is_echo
 from claimspan_tracing.read.handwritten import written_evidence
+from claimspan_tracing.read.named_evidence import names_evidence
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -102,6 +103,7 @@ __all__ = [
     "is_suppressed_by_us",
     "join_bounded",
     "leave_out",
+    "names_evidence",
     "open_capture",
     "processors_of",
     "request_context",

@@ -123,6 +123,11 @@ DOCUMENT_PREFIX: Final = "retrieval.documents."
 LATE_SCOPES: Final = ("openinference.instrumentation", "opentelemetry.util.genai")
 """How the instrumentation scopes begin whose spans are all those of an AI application, but have
 attributes that say so only when they end."""
+EVENT_EXCEPTION: Final = "exception"
+EVENT_EXCEPTION_TYPE: Final = "exception.type"
+"""Event by which a span tells of an exception, and where that has its class."""
+NESTED_SCOPES: Final = ("openinference.instrumentation.langchain",)
+"""Scopes of spans that end from within: one that is open below shows that a stream was left."""
 BUFFERED_ATTRIBUTES: Final = "_self_important_attributes"
 """Attribute of OpenInference's wrapper of a span, which keeps the span's kind until its end."""
 
@@ -155,6 +160,7 @@ def completion_choice(index: int) -> str:
 
 MESSAGE_ROLE: Final = "role"
 MESSAGE_CONTENT: Final = "content"
+MESSAGE_TOOL_CALL: Final = "tool_calls.0.tool_call.function.name"
 INPUT_MESSAGE_PREFIX: Final = "llm.input_messages."
 OUTPUT_MESSAGE_PREFIX: Final = "llm.output_messages."
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
 
-from claimspan_tracing.capture.reader import Reader
+from claimspan_tracing.capture.reader import Generation, Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import is_handed_on, is_no_answer
@@ -214,11 +214,30 @@ def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) ->
         # The outermost one that has no part in another answer.
         query = next((each for each in reversed(own) if shares[id(each)] == 1), run)
         asked = _asked(query, tree, guard)
-        if query is not run and asked.strip() and _retrieves(query, tree, guard):
+        has_own = _retrieves(query, tree) or _is_told_by_tools(query, tree, guard)
+        if query is not run and asked.strip() and has_own:
             # Of two models that answer one question side by side, a text shows but one.
             of = text if is_list(tree.root.outputs) or is_mapping(tree.root.outputs) else ""
             found.setdefault((" ".join(asked.split()), of), query)
-    return [*found.values()]
+    return [*found.values()] if _are_whole(found, tree) else []
+
+
+def _are_whole(found: Mapping[tuple[str, str], Run], tree: RunTree) -> bool:
+    """Whether queries are questions each, and not agents that hand one question to one another."""
+    are_found = all(_retrieves(query, tree) for query in found.values())
+    return are_found or len({asked for asked, _ in found}) == len(found)
+
+
+def _is_told_by_tools(query: Run, tree: RunTree, guard: Guard) -> bool:
+    """Whether a model in a run was told what tools have returned: an agent searches with those."""
+    below = (run for run in tree.of_kind(RunKind.GENERATOR) if query in _ancestors(run))
+    found = (try_read(guard, reader_of(run).generation, run, None) for run in below)
+    return any(each is not None and _has_results(each) for each in found)
+
+
+def _has_results(generation: Generation) -> bool:
+    roles = [role for role, _ in generation.messages]
+    return bool(generation.tool_results) or (generation.tool_results is None and "tool" in roles)
 
 
 def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
@@ -259,13 +278,8 @@ def _ancestors(run: Run) -> list[Run]:
     return found
 
 
-def _retrieves(query: Run, tree: RunTree, guard: Guard) -> bool:
-    """Whether something was looked up for a query, also by a search that is no retriever."""
-    below = [run for run in tree.runs if query in _ancestors(run)]
-    if any(run.kind is RunKind.RETRIEVER for run in below):
-        return True
-    found = (try_read(guard, reader_of(run).unreported_retrieval, run, None) for run in below)
-    return any(each is not None for each in found)
+def _retrieves(query: Run, tree: RunTree) -> bool:
+    return any(query in _ancestors(run) for run in tree.of_kind(RunKind.RETRIEVER))
 
 
 def _are_all(

@@ -1,0 +1,157 @@
+"""What OpenInference's spans show of the pipeline's output is the answer, and no model's words."""
+
+# No postponed annotations: OpenInference's Haystack instrumentor takes the types as they stand.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
+# pyright: reportUntypedFunctionDecorator=false
+# The frameworks leave some of their generics open.
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from haystack import Pipeline, component
+from haystack.components.builders import ChatPromptBuilder
+from haystack.components.routers import ConditionalRouter
+from haystack.dataclasses import ChatMessage
+from openinference.instrumentation.haystack import HaystackInstrumentor
+from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+
+from claimspan_tracing.decide.status import Status
+from claimspan_tracing.testing import InMemoryMonitor
+
+from hs_pipelines import Shelf as HaystackShelf
+from hs_pipelines import prompt
+from li_agents import ask_graded
+from li_pipelines import Shelf
+from oi_spans import monitored, traced
+
+# LlamaIndex and its instrumentor look at every attribute of an object, deprecated ones too.
+pytestmark = pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecationWarning")
+
+QUESTION = "How long is the Drava?"
+SORRY = "Sorry, the handbook says nothing of that river."
+DRAFT = "The Drava is 900 kilometres long."
+
+
+@pytest.fixture
+def monitor() -> Iterator[InMemoryMonitor]:
+    with (
+        monitored() as made,
+        traced(made, HaystackInstrumentor(), LlamaIndexInstrumentor()),
+    ):
+        yield made
+
+
+@component
+class ShelfRetriever(HaystackShelf):
+    """OpenInference takes a component for a retriever by its name."""
+
+
+@component
+class GradingChatGenerator:
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
+        return {"replies": [ChatMessage.from_assistant("no")]}
+
+
+@component
+class DraftingChatGenerator:
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
+        return {"replies": [ChatMessage.from_assistant(DRAFT)]}
+
+
+@component
+class Withholding:
+    """Returns a sentence in place of a reply, under a name of its own."""
+
+    @component.output_types(answer=str)
+    def run(self, replies: list[ChatMessage]) -> dict[str, Any]:
+        return {"answer": SORRY}
+
+
+@component
+class Citing:
+    """Adds the number of sources to a reply, under a name that nobody knows."""
+
+    @component.output_types(with_sources=str)
+    def run(self, replies: list[ChatMessage]) -> dict[str, Any]:
+        return {"with_sources": f"{replies[0].text}\n\nSources: 2"}
+
+
+def pipeline_to(last: Any) -> Pipeline:
+    """A RAG pipeline whose reply goes to a last component, which gives the answer."""
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", ShelfRetriever())
+    pipeline.add_component("prompt_builder", prompt())
+    pipeline.add_component("llm", DraftingChatGenerator())
+    pipeline.add_component("last", last)
+    pipeline.connect("retriever.documents", "prompt_builder.documents")
+    pipeline.connect("prompt_builder.prompt", "llm.messages")
+    pipeline.connect("llm.replies", "last.replies")
+    return pipeline
+
+
+def graded_pipeline() -> Pipeline:
+    """A pipeline in which a model checks what was found, and a router answers where it is none."""
+    routes: Any = [
+        {
+            "condition": "{{ replies[0].text == 'no' }}",
+            "output": SORRY,
+            "output_name": "answer",
+            "output_type": str,
+        },
+        {
+            "condition": "{{ replies[0].text != 'no' }}",
+            "output": "{{ replies }}",
+            "output_name": "passed",
+            "output_type": list[ChatMessage],
+        },
+    ]
+    check = "Do these answer it? yes or no\n{% for d in documents %}{{ d.content }}\n{% endfor %}"
+    asked = ChatMessage.from_user(check + "{{ question }}")
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", ShelfRetriever())
+    pipeline.add_component("prompt_builder", ChatPromptBuilder([asked], required_variables="*"))
+    pipeline.add_component("grader", GradingChatGenerator())
+    pipeline.add_component("router", ConditionalRouter(routes))
+    pipeline.connect("retriever.documents", "prompt_builder.documents")
+    pipeline.connect("prompt_builder.prompt", "grader.messages")
+    pipeline.connect("grader.replies", "router.replies")
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "answer"),
+    [
+        (lambda: pipeline_to(Withholding()), SORRY),
+        (lambda: pipeline_to(Citing()), f"{DRAFT}\n\nSources: 2"),
+        (graded_pipeline, SORRY),
+    ],
+    ids=["withheld", "unknown-name", "graded"],
+)
+def test_the_answer_of_haystack_is_what_its_last_component_returned(
+    pipeline: Any, answer: str, monitor: InMemoryMonitor
+) -> None:
+    asked = {"retriever": {"query": QUESTION}, "prompt_builder": {"question": QUESTION}}
+    pipeline().run(asked)
+
+    assert monitor.only_record().record.response == answer
+
+
+def test_the_answer_of_a_workflow_is_its_result_and_not_the_verdict_of_a_grader(
+    monitor: InMemoryMonitor,
+) -> None:
+    asyncio.run(ask_graded(Shelf(), QUESTION, SORRY))
+
+    assert monitor.only_record().record.response == SORRY
+
+
+def test_a_long_result_of_a_workflow_that_no_model_gave_is_not_judged_by_its_beginning(
+    monitor: InMemoryMonitor,
+) -> None:
+    asyncio.run(ask_graded(Shelf(), QUESTION, f"{SORRY} {SORRY} {SORRY}"))
+
+    record = monitor.only_record()
+    assert (record.record.response, record.status) == ("", Status.NO_ANSWER)
