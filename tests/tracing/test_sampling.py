@@ -95,15 +95,16 @@ def test_a_head_sampler_does_not_end_all_evaluations(spans: Spans) -> None:
     monitor = Monitor(judge=ScriptedJudge(), sample=0.5, tracer_provider=provider)
     handler = ClaimspanCallbackHandler(monitor)
 
+    model = RunnableLambda(lambda query: Echo().invoke(str(query)))
     for i in range(1500):
-        Shelf().invoke(f"q{i}", {"callbacks": [handler]})
+        model.invoke(f"q{i}", {"callbacks": [handler]})
     assert monitor.flush(60)
     monitor.shutdown()
 
     exported = len(spans.roots)  # 30 expected; the chance of fewer than 8 is below 1 in 10^6
     rates = [attributes(root)["claimspan.sample.weight"] for root in spans.roots]
     assert exported >= 8
-    # A retriever alone has no answer: what counts here is that some were chosen, some not.
+    # A model alone has no context: what counts here is that some were chosen, some not.
     assert {rate == 0.0 for rate in rates} == {True, False}
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "gave",
     "is_handed_on",
     "is_no_answer",
+    "may_have_given",
     "was_asked",
 ]
 

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from claimspan_tracing.capture.reader import Document, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.read.answering import is_no_answer
 
 __all__ = [
     "counts",
@@ -109,8 +110,8 @@ def last_given(
 def is_written_alone(tree: RunTree, response: str, guard: Guard) -> bool:
     """Whether code put the response together from nothing that was found, as a refusal is.
 
-    The run that did is the first one that returned it. It was given no evidence, and what it has
-    found itself it gave to a model, whose words are not in the response.
+    The run that did is the first one that returned it. It was given no evidence, and of what it has
+    found itself models have said no more than how good it is.
 
     Args:
         tree: The runs.
@@ -125,16 +126,23 @@ def is_written_alone(tree: RunTree, response: str, guard: Guard) -> bool:
         if str(try_read(guard, read.response, run, nothing)).strip() == said:
             given = [*try_read(guard, read.given_documents, run, NO_DOCUMENTS)]
             texts = [*try_read(guard, read.passages, run, NO_TEXTS)]
-            return not given and all(text.strip() == said for text in texts) and _has_graded(run)
+            return (
+                not given
+                and all(text.strip() == said for text in texts)
+                and _has_graded(run, guard)
+            )
     return False
 
 
-def _has_graded(run: Run) -> bool:
-    """Whether a model ran after the last retriever within a run, if there is any."""
+def _has_graded(run: Run, guard: Guard) -> bool:
+    """Whether models said grades alone of what a run has found itself, if it has found anything."""
     inner = [each for each in run.tree.runs if _is_within(each, run)]
-    found = [each.start for each in inner if each.kind is RunKind.RETRIEVER]
-    models = [each.start for each in inner if each.kind is RunKind.GENERATOR]
-    return not found or (bool(models) and max(models) >= max(found))
+    found = max((each.start for each in inner if each.kind is RunKind.RETRIEVER), default=None)
+    models = [each for each in inner if each.kind is RunKind.GENERATOR]
+    later = [each for each in models if found is None or each.start >= found]
+    said = [try_read(guard, reader_of(each).generation, each, None) for each in later]
+    grades = [is_no_answer(str(each.completion)) for each in said if each is not None]
+    return all(grades) and (found is None or bool(grades))
 
 
 def _is_within(inner: Run, outer: Run) -> bool:

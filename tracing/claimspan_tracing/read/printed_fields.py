@@ -51,7 +51,8 @@ _TURN: Final = re.compile(
 )
 """Where another turn begins in a conversation that is one text."""
 
-_NUMBERS: Final = (int, float)
+MAX_BITS: Final = 64
+"""Of a number that an answer speaks of. Python refuses to print those beyond 4,300 digits."""
 
 MAX_NUMBERS: Final = 20
 """Numbers of a response that are looked for."""
@@ -103,10 +104,19 @@ def _numbers_beside(
 def _may_tell(document: Document, response: str) -> bool:
     """Whether a field may have a value that the response has, told fast."""
     for _, value in _plain_items(document.metadata):
-        text = value if isinstance(value, str) else str(value) if type(value) in _NUMBERS else ""
+        text = _as_text(value)
         if len(text) >= MIN_VALUE and text in response:
             return True
     return False
+
+
+def _as_text(value: object) -> str:
+    """A text, or a number as it is printed; empty for any other value."""
+    if isinstance(value, str):
+        return value
+    if type(value) is int:
+        return str(value) if value.bit_length() <= MAX_BITS else ""
+    return str(value) if type(value) is float else ""
 
 
 def _plain_items(metadata: Mapping[str, object]) -> Iterable[tuple[str, object]]:
@@ -170,7 +180,7 @@ def _told(
 def _answered(document: Document, response: str) -> Iterator[tuple[str, str]]:
     """The fields whose value the response has."""
     for name, value in _plain_items(document.metadata):
-        text = value if isinstance(value, str) else str(value) if type(value) in _NUMBERS else ""
+        text = _as_text(value)
         # In this order, since it is done for each field.
         if MIN_VALUE <= len(text) <= MAX_VALUE and text in response:
             text = text.strip()
