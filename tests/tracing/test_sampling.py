@@ -95,7 +95,10 @@ def test_a_head_sampler_does_not_end_all_evaluations(spans: Spans) -> None:
     monitor = Monitor(judge=ScriptedJudge(), sample=0.5, tracer_provider=provider)
     handler = ClaimspanCallbackHandler(monitor)
 
-    model = RunnableLambda(lambda query: Echo().invoke(str(query)))
+    def ask(query: str) -> str:
+        return str(Echo().invoke(query).content)
+
+    model = RunnableLambda(ask)
     for i in range(1500):
         model.invoke(f"q{i}", {"callbacks": [handler]})
     assert monitor.flush(60)

@@ -126,11 +126,8 @@ def is_written_alone(tree: RunTree, response: str, guard: Guard) -> bool:
         if str(try_read(guard, read.response, run, nothing)).strip() == said:
             given = [*try_read(guard, read.given_documents, run, NO_DOCUMENTS)]
             texts = [*try_read(guard, read.passages, run, NO_TEXTS)]
-            return (
-                not given
-                and all(text.strip() == said for text in texts)
-                and _has_graded(run, guard)
-            )
+            is_given = bool(given) or any(text.strip() != said for text in texts)
+            return not is_given and _has_graded(run, guard)
     return False
 
 
