@@ -7,7 +7,6 @@ LangGraph reports of an interrupt by ``interrupt()`` only the node that it is in
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,7 +14,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from claimspan_langchain._messages import SPELLINGS, role_of, text_of
-from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
+from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping, is_review
 
 __all__ = ["MESSAGES_KEY", "is_interrupted"]
 
@@ -31,12 +30,6 @@ dependency of this package."""
 
 THREAD_KEY: Final = "thread_id"
 """Metadata key of a graph that keeps its state, and so may go on with it later."""
-
-_REVIEW: Final = re.compile(
-    r"review|approv|confirm|accept|edit|feedback|check|verif|valid|audit|moderat|correct|draft",
-    re.IGNORECASE,
-)
-"""Parts of the names of nodes that ask a person whether an answer is right, before it is one."""
 
 
 def is_interrupted(
@@ -79,7 +72,7 @@ def _has_answered(root: Run, completions: Sequence[str]) -> bool:
         return False
     said = text_of(messages[-1])
     is_said_now = bool(said.strip()) and said in completions
-    reviewed = any(_REVIEW.search(str(run.name)) for run in _waiting(root))
+    reviewed = any(is_review(run.name) for run in _waiting(root))
     return is_said_now and not reviewed and not _calls_tools(root)
 
 

@@ -14,7 +14,7 @@ from claimspan_openinference._kinds import ENCLOSING, kind_of
 from claimspan_openinference._messages import answered, inside_of, parsed, text_of_parts
 from claimspan_openinference._said import attributes_of
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
+from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping, is_review
 
 __all__ = ["WaitsForPersonError", "error_of", "is_interrupted", "was_left"]
 
@@ -26,12 +26,6 @@ INTERRUPT_KEY: Final = "__interrupt__"
 
 THREAD_KEY: Final = "thread_id"
 """Key in the metadata of a graph that keeps its state, and so may go on with it later."""
-
-_REVIEW: Final = re.compile(
-    r"review|approv|confirm|accept|edit|feedback|check|verif|valid|audit|moderat|correct|draft",
-    re.IGNORECASE,
-)
-"""Parts of the names of nodes that ask a person whether an answer is right, before it is one."""
 
 _DESCRIBED: Final = re.compile(r"(?:[\w.]+: )?(\w+)\b")
 """The class of an exception at the beginning of a span's description of its status."""
@@ -117,7 +111,7 @@ def _has_answered(root: Run, output: object) -> bool:
     said = text_of_parts(inside_of(last).get("content")).strip()
     models = root.tree.of_kind(RunKind.GENERATOR)
     is_said_now = bool(said) and said in {answered(attributes_of(run)).strip() for run in models}
-    return is_said_now and not any(_REVIEW.search(str(run.name)) for run in _waiting(root))
+    return is_said_now and not any(is_review(run.name) for run in _waiting(root))
 
 
 def _has_stopped(root: Run) -> bool:

@@ -44,7 +44,12 @@ from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.shared import default_monitor
 from claimspan_tracing.structured.answers import ANSWER_FIELDS, structured_text, texts_in
 from claimspan_tracing.structured.fields import fields_of
-from claimspan_tracing.structured.grades import begins_with_grade, is_grade, says_grade
+from claimspan_tracing.structured.grades import (
+    begins_with_grade,
+    is_grade,
+    is_review,
+    says_grade,
+)
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished
@@ -99,6 +104,7 @@ __all__ = [
     "is_grade",
     "is_list",
     "is_mapping",
+    "is_review",
     "is_suppressed",
     "is_suppressed_by_us",
     "join_bounded",

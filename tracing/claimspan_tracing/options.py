@@ -14,8 +14,9 @@ from opentelemetry.trace import TracerProvider
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError
+from claimspan.evaluation.arguments import judge_of
 from claimspan.files.ground_truth import Lookup
-from claimspan.judges import Judge, LexicalJudge, default_judge
+from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
@@ -238,18 +239,7 @@ def checked_judge(judge: Judge | str | None, dispatch: Dispatcher | None = None)
     Raises:
         ConfigError: It is no judge, or the name of none.
     """
-    if judge is None and dispatch is not None:
-        return LexicalJudge()
-    if judge is None:
-        return default_judge()
-    if isinstance(judge, str):
-        return default_judge(judge)
-    if not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(
-            f"judge is of type {type(judge).__name__}:"
-            " give an object with name, extract_claims and check"
-        )
-    return judge
+    return LexicalJudge() if judge is None and dispatch is not None else judge_of(judge)
 
 
 def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | None:

@@ -10,7 +10,7 @@ from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.structured.answers import BESIDE_FIELDS
 from claimspan_tracing.structured.fields import FieldsOf, by_words, fields_of, json_in
 
-__all__ = ["begins_with_grade", "is_grade", "says_grade"]
+__all__ = ["begins_with_grade", "is_grade", "is_review", "says_grade"]
 
 _GRADES: Final = frozenset(
     "yes no true false relevant irrelevant correct incorrect ambiguous supported unsupported "
@@ -28,8 +28,19 @@ _REASON_NAME: Final = re.compile(
 )
 """Parts of the names of the fields in which a grader says how good something is, and why."""
 
+_REVIEW_NAME: Final = re.compile(
+    r"review|approv|confirm|accept|edit|feedback|check|verif|valid|audit|moderat|correct|draft",
+    re.IGNORECASE,
+)
+"""Parts of the names of steps that ask a person whether an answer is right, before it is one."""
+
 _NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d+)?(?:/\d+|%)?")
 _FIRST_WORD: Final = re.compile(r"\W*(\w+)[\s*]*[,.:;-]")
+
+
+def is_review(name: object) -> bool:
+    """Whether a step is one that has a person say how good an answer is, by its name."""
+    return _REVIEW_NAME.search(str(name)) is not None
 
 
 def says_grade(text: str) -> bool:
