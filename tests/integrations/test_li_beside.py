@@ -19,6 +19,7 @@ from llama_index.core import (
     TreeIndex,
     VectorStoreIndex,
 )
+from llama_index.core import __version__ as VERSION  # noqa: N812 - compared as a constant
 from llama_index.core.agent.workflow.prompts import DEFAULT_HANDOFF_OUTPUT_PROMPT
 from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
@@ -238,7 +239,11 @@ def test_an_index_that_is_built_within_a_function_makes_no_record(
     no_record(monitor)
 
 
-@every_result
+# A workflow of llama-index-core 0.12 that returns nothing ends as one that was cancelled.
+RETURNED = ["index", "number", "sentence"] + ["nothing"] * (not VERSION.startswith("0.12."))
+
+
+@pytest.mark.parametrize("shows", RETURNED)
 async def test_an_index_that_is_built_within_a_workflow_makes_no_record(
     monitor: InMemoryMonitor, shows: str
 ) -> None:
