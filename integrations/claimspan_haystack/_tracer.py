@@ -286,7 +286,11 @@ class _Traced(AbstractContextManager[Span]):
 
     def __enter__(self) -> Span:
         span = self._inner.__enter__()
-        self._step = step = self._tracer.start(self._operation, self._tags, self._parent)
+        try:
+            self._step = step = self._tracer.start(self._operation, self._tags, self._parent)
+        except BaseException as error:  # Ctrl-C: the wrapped tracer's span ends all the same
+            self._inner.__exit__(type(error), error, error.__traceback__)
+            raise
         return span if step is None else ClaimspanSpan(span, step, self._tracer.capture)
 
     def __exit__(
@@ -295,8 +299,12 @@ class _Traced(AbstractContextManager[Span]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        if self._step is not None:
-            self._tracer.end(self._step, error)
+        try:
+            if self._step is not None:
+                self._tracer.end(self._step, error)
+        except BaseException as fault:  # as above
+            self._inner.__exit__(type(fault), fault, fault.__traceback__)
+            raise
         return self._inner.__exit__(kind, error, traceback)
 
 

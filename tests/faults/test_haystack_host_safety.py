@@ -13,6 +13,7 @@ from haystack.components.agents import Agent
 from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.tools import ComponentTool
 from haystack.tracing.tracer import (
+    NullSpan,
     NullTracer,
     Span,
     Tracer,
@@ -22,11 +23,12 @@ from haystack.tracing.tracer import (
 )
 
 import claimspan_haystack
+from claimspan_tracing import Monitor
 
 from hs_driver import HaystackDriver
 from hs_pipelines import Shelf, rag_pipeline
 from pipelines import Recipe, answer_to
-from support import MonitorFactory
+from support import MonitorFactory, ScriptedJudge
 
 QUERY = "the question"
 DATA = {"shelf": {"query": QUERY}, "prompt": {"question": QUERY}}
@@ -183,3 +185,38 @@ def test_what_is_meant_for_the_application_passes(
     assert isinstance(tracer.actual_tracer, NullTracer)
     assert monitor.flush()
     assert monitor.stats.produced == 1
+
+
+class Interrupting(dict[str, str]):
+    """Metadata that Ctrl-C hits while it is read."""
+
+    def get(self, key: str, default: object = None) -> NoReturn:  # pyright: ignore[reportIncompatibleMethodOverride] - it returns nothing
+        raise KeyboardInterrupt
+
+
+def test_a_span_of_the_wrapped_tracer_ends_where_ctrl_c_comes_within_our_hook() -> None:
+    ended: list[str] = []
+
+    class Theirs(NullTracer):
+        @contextlib.contextmanager
+        def trace(self, operation_name: str, *_: Any, **__: Any) -> Iterator[Any]:
+            try:
+                yield NullSpan()
+            finally:
+                ended.append(operation_name)
+
+    monitor = Monitor(judge=ScriptedJudge())
+    undo = claimspan_haystack.instrument(monitor)
+    enable_tracing(Theirs())
+    try:
+        operation = tracer.trace(
+            "haystack.pipeline.run", tags={"haystack.pipeline.metadata": Interrupting(name="x")}
+        )
+        with pytest.raises(KeyboardInterrupt), operation:
+            pass
+    finally:
+        disable_tracing()
+        undo()
+        monitor.shutdown()
+
+    assert ended == ["haystack.pipeline.run"]
