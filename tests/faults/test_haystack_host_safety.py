@@ -199,7 +199,7 @@ def test_a_span_of_the_wrapped_tracer_ends_where_ctrl_c_comes_within_our_hook() 
 
     class Theirs(NullTracer):
         @contextlib.contextmanager
-        def trace(self, operation_name: str, *_: Any, **__: Any) -> Iterator[Any]:
+        def trace(self, operation_name: str, *_: Any, **__: Any) -> Generator[Any]:
             try:
                 yield NullSpan()
             finally:
