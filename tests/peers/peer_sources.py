@@ -23,6 +23,10 @@ SECONDS: Final = 300.0
 INDEX: Final = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
 
 
+class SourceUnavailable(Exception):
+    """The source of a peer cannot be had now, so that its suite is not run."""
+
+
 class Peer(BaseModel):
     """A package of others, whose tests are run with us and without."""
 
@@ -101,14 +105,23 @@ def source(peer: Peer, into: Path) -> Path:
     Args:
         peer: Whose source.
         into: An own folder of the peer.
+
+    Raises:
+        SourceUnavailable: Its index or its repository does not give it.
     """
     stamp = f"{peer.version} {peer.commit}"
     folder, done = into / "source", into / "source.txt"
     if not done.exists() or done.read_text(encoding="utf-8") != stamp:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (_check_out if peer.repository else _unpack)(peer, folder)
+        try:
+            (_check_out if peer.repository else _unpack)(peer, folder)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SourceUnavailable(f"its source cannot be fetched: {error}") from error
         done.write_text(stamp, encoding="utf-8")
+    # Pytest looks upwards for settings where a suite has none, and would find those of this
+    # project, to which each warning is an error.
+    into.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     return folder / peer.folder
 
 

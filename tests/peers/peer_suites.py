@@ -20,7 +20,7 @@ from pathlib import Path
 
 from peer_locks import lock
 from peer_runs import Compared, as_json, compare
-from peer_sources import Peer, peers
+from peer_sources import Peer, SourceUnavailable, peers
 
 
 def main() -> int:
@@ -44,15 +44,21 @@ def main() -> int:
 
 def _run(wanted: list[Peer], file: Path | None) -> int:
     found: list[Compared] = []
+    left: list[str] = []
     for number, peer in enumerate(wanted, start=1):
         began = time.monotonic()
-        found.append(compare(peer, partial(_say, f"[{number}/{len(wanted)}]")))
+        try:
+            found.append(compare(peer, partial(_say, f"[{number}/{len(wanted)}]")))
+        except SourceUnavailable as error:  # the others are run all the same
+            left.append(f"{peer.name} {peer.version}: NOT RUN: {error}")
         _say(f"{peer.name}: {time.monotonic() - began:.0f} s")
         if file is not None:
             file.write_text(as_json(found), encoding="utf-8")
     for each in found:
         print(_shown(each))
-    return 1 if any(each.broken for each in found) else 0
+    for line in left:
+        print(line)
+    return 1 if left or any(each.broken for each in found) else 0
 
 
 def _shown(found: Compared) -> str:
