@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import Generated, answering
 from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.in_order import InOrder
 from claimspan_tracing.read.prompted import read_texts
 from claimspan_tracing.text import MAX_JOINED
 
@@ -83,6 +84,22 @@ def test_a_text_may_stand_there_as_python_writes_it() -> None:
     text = 'He said:\n"no", and it\'s\nold.\n"yes"'
 
     assert read_texts([f"[{text!r}] Q"], [text, OTHER]) == [text, None]
+
+
+@given(st.text("ab", max_size=30), st.lists(st.text("ab", max_size=6), max_size=8))
+def test_a_text_is_found_wherever_it_stands_whatever_was_looked_for_before(
+    around: str, texts: list[str]
+) -> None:
+    places = InOrder(around)
+
+    assert [places.has(text) for text in texts] == [text in around for text in texts]
+
+
+@given(st.permutations([LONG, OTHER, LONG[20:] + OTHER[:40], f"{LONG} {OTHER}"]))
+def test_the_order_of_texts_and_how_they_overlap_does_not_matter(texts: list[str]) -> None:
+    prompt = f"{LONG} {OTHER}\n{LONG[20:]}{OTHER[:40]}\nQ"
+
+    assert read_texts([prompt], texts) == texts
 
 
 @given(st.lists(st.text(), max_size=4), st.text())

@@ -61,7 +61,7 @@ _REFERS_ELSEWHERE: Final = re.compile(
 # Every sentence that ``phrases`` takes for an abstention or an apology denies something, and speaks
 # of the speaker or of a source; or it has a word of another language by which it is told. Most
 # responses are known by their words alone. Language and sentences would take ten times as long.
-_NO_WORD: Final = re.compile(r"[\W_]")
+_NO_WORD: Final = re.compile(r"[\W_]+")
 _WORDS: Final = {c: chr(c).lower() if chr(c).isalnum() else " " for c in range(0x80)}
 """Of each character of ASCII, what the words of a text are looked for in."""
 

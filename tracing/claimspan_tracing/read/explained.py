@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from claimspan_tracing.read.handwritten import MIN_EVIDENCE
+from claimspan_tracing.read.in_order import InOrder
 from claimspan_tracing.read.reworded import Row, rows_of
 
 __all__ = ["Explained"]
@@ -34,7 +35,8 @@ class Explained:
         """Return what no document explains of a text: all of it, or whole paragraphs."""
         # Not sought where no escape is: the text may be all documents in a row.
         text = _ESCAPED.sub(_unescaped, text) if _ESCAPE in text else text
-        inside = [len(each) for each in self._known if each in text]
+        places = InOrder(text)
+        inside = [len(each) for each in self._known if places.has(each)]
         if inside and len(text) - sum(inside) < MIN_EVIDENCE:
             return []
         if not inside and not self._explain(text):

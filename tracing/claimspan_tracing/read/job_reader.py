@@ -40,7 +40,7 @@ from claimspan_tracing.read.result import NOTHING_ASKED, Result, result_of
 from claimspan_tracing.read.run_reader import ReadRuns, error_type_of, read_runs
 from claimspan_tracing.read.splitting import Split
 from claimspan_tracing.read.values import Values
-from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, bounded, join_bounded
+from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, join_bounded
 
 __all__ = ["read_job"]
 
@@ -142,7 +142,7 @@ def _shown(kept: Sequence[ReadRun], tree: RunTree, result: Result) -> tuple[Read
 def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> _Found:
     """Find question, answer and chunks, and the state that they lead to."""
     query = of.text(try_read(of.guard, tree.reader.query, tree.root, None))
-    generated = _generated(read.generations)
+    generated = _generated(read.generations, of)
     with of.guard:
         query = labelled_question(query, generated)
     if several is None:
@@ -174,29 +174,30 @@ def _asked(
     return asked
 
 
-def _generated(generations: Sequence[tuple[Run, Generation]]) -> list[Generated]:
+def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> list[Generated]:
     """Those that may have given the answer: a retriever's own rewrite queries."""
     return [
         Generated(
-            bounded(each.prompt, MAX_PROMPT_BYTES),
-            bounded(each.completion, MAX_TEXT_BYTES),
-            _tool_results(each),
-            _texts_of(each, TOLD),
-            _texts_of(each, TOLD[:1]),
+            of.bounded(each.prompt, MAX_PROMPT_BYTES),
+            of.bounded(each.completion, MAX_TEXT_BYTES),
+            _tool_results(each, of),
+            _texts_of(each, TOLD, of),
+            _texts_of(each, TOLD[:1], of),
         )
         for run, each in generations
         if counts(run) and not run.has_ancestor(RunKind.RETRIEVER)
     ]
 
 
-def _tool_results(generation: Generation) -> tuple[str, ...]:
+def _tool_results(generation: Generation, of: Values) -> tuple[str, ...]:
     if generation.tool_results is None:
-        return _texts_of(generation, (TOOL,))
-    return tuple(bounded(text, MAX_TEXT_BYTES) for text in generation.tool_results)
+        return _texts_of(generation, (TOOL,), of)
+    return tuple([of.bounded(text, MAX_TEXT_BYTES) for text in generation.tool_results])
 
 
-def _texts_of(generation: Generation, roles: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(bounded(t, MAX_TEXT_BYTES) for role, t in generation.messages if role in roles)
+def _texts_of(generation: Generation, roles: tuple[str, ...], of: Values) -> tuple[str, ...]:
+    told = [text for role, text in generation.messages if role in roles]
+    return tuple([of.bounded(text, MAX_TEXT_BYTES) for text in told])
 
 
 def _context(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from claimspan_tracing.read.in_order import InOrder
 from claimspan_tracing.read.shortened import short_beginning, with_ending
 
 __all__ = ["read_texts"]
@@ -45,13 +46,17 @@ def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]
         cut, and prove nothing.
     """
     prompt = _TAKEN.join(prompts)
+    places = InOrder(prompt)
     times = Counter[str]()
     found: list[str | None] = []
     for text in texts:
         # A text that two stores hold, and that the prompt has once, was read once.
         times[text] += 1
         # Without the white space around it, which frameworks take off as they join texts.
-        found.append(text if _stands_in(prompt, text.strip(), times[text]) else None)
+        inner = text.strip()
+        is_plain = times[text] == 1 and len(inner) >= PIECE
+        is_there = places.has(inner) if is_plain else _stands_in(prompt, inner, times[text])
+        found.append(text if is_there else None)
     if None in found:
         _find_others(_normal(prompt), texts, found)
     return found

@@ -36,6 +36,10 @@ class Values:
     """What may be walked of metadata."""
 
     chunks: _Known = field(default_factory=dict[tuple[int, ...], tuple[Document, Chunk, str]])
+    """Chunks by what their documents consist of."""
+
+    clean: dict[int, str] = field(default_factory=dict[int, str])
+    """Texts that need no cleaning, by their identity: those of a prompt are met a few times."""
 
     def chunk(self, document: Document) -> tuple[Chunk, str]:
         """Return the chunk of a document, and where its id is from.
@@ -50,14 +54,25 @@ class Values:
             known = self.chunks[key] = (document, *_chunk(document, self))
         return known[1:]
 
+    def bounded(self, value: object, max_bytes: int) -> str:
+        """Return ``text.bounded`` of a value, which looks at each text once."""
+        known = self.clean.get(id(value))
+        if known is not None:
+            return cut(known, max_bytes)
+        text = bounded(value, max_bytes)
+        if text is value:
+            # The text itself is kept, so that its identity cannot become another's.
+            self.clean[id(text)] = text
+        return text
+
     def text(self, value: object) -> str:
         """Return a text, cleaned and bounded."""
-        return bounded(value, MAX_TEXT_BYTES + self.margin)
+        return self.bounded(value, MAX_TEXT_BYTES + self.margin)
 
     def message_text(self, value: object) -> str:
         """Return the text of a message, cleaned and bounded."""
         # A redactor sees it as any other text, and what is left of it is cut after that.
-        return self.text(value) if self.margin else bounded(value, MAX_MESSAGE_BYTES)
+        return self.text(value) if self.margin else cut(self.text(value), MAX_MESSAGE_BYTES)
 
     def json_object(self, metadata: Mapping[str, object]) -> dict[str, JsonValue]:
         """Return metadata as JSON."""
