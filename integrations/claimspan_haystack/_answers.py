@@ -117,7 +117,7 @@ def _earlier_turns(run: Run, replies: Replies) -> set[str]:
     """What the assistant had said before: it is in the prompts, and no model said it now."""
     told = [message for each in replies.answers for message in prompt_messages(each)]
     told += [m for part in nested_parts(run.inputs) for m in _messages(part)]
-    said_before = {said(message) for message in told if message.is_from(ChatRole.ASSISTANT)}
+    said_before = {said(message) for message in told if message.role == ChatRole.ASSISTANT}
     return said_before - replies.texts
 
 
@@ -136,7 +136,7 @@ def _result_that_ends(run: Run) -> str:
     """The result of the tool by which an agent ends, where the agent says that this is its end."""
     for part in parts(run.outputs):
         last = part.get("last_message")
-        if isinstance(last, ChatMessage) and last.is_from(ChatRole.TOOL):
+        if isinstance(last, ChatMessage) and last.role == ChatRole.TOOL:
             names = [result.origin.tool_name for result in last.tool_call_results]
             if part.get("exit_reason") in names:
                 return text_of(said(last), ChatRole.ASSISTANT)

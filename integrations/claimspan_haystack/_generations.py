@@ -102,7 +102,7 @@ def generation_of(run: Run) -> Generation:
 
 def _has_found(message: ChatMessage) -> bool:
     """Whether a message holds what a tool has found: no error, and not what the model told it."""
-    return message.is_from(ChatRole.TOOL) and any(
+    return message.role == ChatRole.TOOL and any(
         not each.error and not is_echo(str(each.result), each.origin.arguments.values())
         for each in message.tool_call_results
     )
@@ -185,7 +185,7 @@ def _completion(run: Run, role: ChatRole | None = None) -> str:
     """The first reply; as it was said, or the text of its fields for the role of the assistant."""
     replies = run.outputs.get(REPLIES_KEY) if is_mapping(run.outputs) else None
     first = replies[0] if is_list(replies) and replies else replies
-    if isinstance(first, ChatMessage) and not first.is_from(ChatRole.ASSISTANT):
+    if isinstance(first, ChatMessage) and first.role != ChatRole.ASSISTANT:
         return ""
     return text_of(first, role)
 

@@ -106,7 +106,7 @@ def text_of(value: object, role: ChatRole | None) -> str:
     if isinstance(value, str):
         return structured_text(value, fields_of) if answers else value
     if isinstance(value, ChatMessage):
-        text = said(value) if role is None or value.is_from(role) else ""
+        text = said(value) if role is None or value.role == role else ""
         return structured_text(text) if answers else text
     if isinstance(value, GeneratedAnswer | ExtractedAnswer):
         return text_of(value.data, role)

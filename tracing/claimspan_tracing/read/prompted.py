@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
@@ -47,15 +46,15 @@ def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]
     """
     prompt = _TAKEN.join(prompts)
     places = InOrder(prompt)
-    times = Counter[str]()
+    seen: dict[str, int] = {}
     found: list[str | None] = []
     for text in texts:
         # A text that two stores hold, and that the prompt has once, was read once.
-        times[text] += 1
+        times = seen[text] = seen.get(text, 0) + 1
         # Without the white space around it, which frameworks take off as they join texts.
         inner = text.strip()
-        is_plain = times[text] == 1 and len(inner) >= PIECE
-        is_there = places.has(inner) if is_plain else _stands_in(prompt, inner, times[text])
+        is_plain = times == 1 and len(inner) >= PIECE
+        is_there = places.has(inner) if is_plain else _stands_in(prompt, inner, times)
         found.append(text if is_there else None)
     if None in found:
         _find_others(_normal(prompt), texts, found)
