@@ -21,6 +21,7 @@ from claimspan.cost.budget import Budget
 from claimspan.errors import DeliveryError
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
+from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.together import DeliveringSinks
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
@@ -240,7 +241,7 @@ class _Evaluation:
         """Begin; on the judge's thread."""
         loop = asyncio.get_running_loop()
         # An empty context for each task: what one judge call sets, the next must not see.
-        self._task = loop.create_task(self._run(), context=Context())
+        self._task = loop.create_task(self._run(), context=free_context())
 
     def cancel(self) -> None:
         """Stop the judge; on its thread."""

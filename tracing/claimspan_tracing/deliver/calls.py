@@ -10,6 +10,7 @@ from contextvars import Context, copy_context
 from typing import Final, Generic, TypeVar
 
 from claimspan.errors import DeliveryError
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.guard import place_of
 from claimspan_tracing.suppression import run_suppressed
@@ -77,7 +78,8 @@ class Calls(Generic[_T]):
         result = self._call(item)
         if inspect.isawaitable(result):
             runner = self._runner()
-            runner.run(_within_time(result), context=copy_context())
+            with may_block():
+                runner.run(_within_time(result), context=copy_context())
 
     def _runner(self) -> asyncio.Runner:
         runner: asyncio.Runner | None = getattr(self._of_thread, "runner", None)

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError, DeliveryError, MissingExtraError
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.shapes import is_mapping
 
 if TYPE_CHECKING:
@@ -121,6 +122,10 @@ class Backend:
 
     def run(self, work: Callable[[Connection], Coroutine[object, object, _T]]) -> _T:
         """Call a coroutine function with a connection, on a loop of its own, on this thread."""
+        with may_block():  # the thread waits for nothing but this
+            return self._run(work)
+
+    def _run(self, work: Callable[[Connection], Coroutine[object, object, _T]]) -> _T:
         loop = asyncio.new_event_loop()
         loop.set_default_executor(_SameThread())
         try:

@@ -19,6 +19,7 @@ from claimspan import Evaluation, RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.cost.usage import Usage
 from claimspan.errors import BudgetExceededError, JudgeError, RecordLimitError
+from claimspan_tracing.blocking import free_context
 from claimspan_tracing.dispatch.frames import (
     LENGTH_BYTES,
     Answer,
@@ -123,7 +124,7 @@ class ChildProcess:
             self._socket = ours
             self._process = _started(theirs)
         _running.add(self)
-        self._reading = self.loop.create_task(self._read(set_up), context=Context())
+        self._reading = self.loop.create_task(self._read(set_up), context=free_context())
 
     # --- on the judge's loop ---
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextvars import Context
 from functools import partial
 from typing import Final
 
 from claimspan.concurrency import keep_pace
+from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
@@ -152,7 +152,7 @@ class JudgeThread:
             job, waited = taken
             # An empty context for each task: what one judge call sets, the next must not see.
             loop = asyncio.get_running_loop()
-            task = loop.create_task(self._run(job, waited), context=Context())
+            task = loop.create_task(self._run(job, waited), context=free_context())
             self._in_time[job.key] = (job, task)
 
     def _make_late(self, key: JobKey) -> None:

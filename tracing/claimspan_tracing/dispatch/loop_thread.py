@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from contextvars import Context
 from typing import Final, TypeVarTuple
 
+from claimspan_tracing.blocking import free_context, is_watched, may_block
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.guard import Guard
 
@@ -55,6 +57,9 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopped = False
+        # Entered on the thread, and left by nobody: all that runs there may block.
+        self._blocking = ExitStack()
+        self._may_block = False
         # Re-entrant: the garbage collector may end a user's stream, and so call us, at any time.
         self._lock = threading.RLock()
 
@@ -68,7 +73,10 @@ class LoopThread:
         self.start()
         if self._loop is None or self._stopped:
             raise RuntimeError(f"{self._name} is stopped")
-        self._loop.call_soon_threadsafe(callback, *args, context=Context())
+        if not self._may_block and is_watched():
+            self._may_block = True
+            self._loop.call_soon_threadsafe(self._blocking.enter_context, may_block())
+        self._loop.call_soon_threadsafe(callback, *args, context=free_context())
 
     def stop(self, timeout: float) -> None:
         """Cancel every task and end the thread, waiting at most ``timeout`` seconds."""

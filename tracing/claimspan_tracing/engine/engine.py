@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.trace import Span, SpanKind, TracerProvider
 
 from claimspan_tracing import semconv
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.capture.weight import weigh_tree
@@ -108,9 +109,11 @@ class Engine:
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
-        tracer = self._settings.source.tracer()
         if not self._is_ready:
-            self._get_ready()
+            with may_block():  # a file is opened, and threads are started
+                self._settings.source.tracer()
+                self._get_ready()
+        tracer = self._settings.source.tracer()
         # Langfuse's processor decides by the first attributes what the root of an application is.
         span = tracer.start_span(
             semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, attributes=BARE_ROOT, start_time=started
@@ -372,9 +375,10 @@ class Engine:
         """Get ready for the first record. Two threads may come here at once; it does no harm."""
         self._get_ready()
         self._had_record = True
-        self._parts.confirmations.watch()
-        self._parts.deliveries.start()
-        self._parts.evaluations.start()
+        with may_block():  # a spool is opened
+            self._parts.confirmations.watch()
+            self._parts.deliveries.start()
+            self._parts.evaluations.start()
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record without reading it, on the application's thread."""

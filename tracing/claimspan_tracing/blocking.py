@@ -1,0 +1,60 @@
+"""Lets work of ours block, where somebody watches event loops for calls that do.
+
+``langgraph dev`` watches with blockbuster: there a call that blocks a thread with a running event
+loop raises. The loops of our own threads serve no request, and may read a file or write into a
+database. On the application's own thread the first query alone does that, once.
+
+Blockbuster has no public way to say so. These are the names by which it passes over its own calls:
+of a thread since 1.5.29, of a context before. Where they have moved, it raises as it did.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from types import ModuleType
+from typing import Final
+
+__all__ = ["free_context", "is_watched", "may_block"]
+
+_WATCHER: Final = "blockbuster.blockbuster"
+
+
+def is_watched() -> bool:
+    """Whether blockbuster was loaded; it need not be at work."""
+    return _WATCHER in sys.modules
+
+
+@contextmanager
+def may_block() -> Iterator[None]:
+    """Let the calls of this thread block until the end of the block."""
+    watcher = sys.modules.get(_WATCHER)
+    of_thread: object = getattr(watcher, "_skip", None)
+    of_context = _of_context(watcher)
+    before: object = getattr(of_thread, "value", None)
+    token = None if of_context is None else of_context.set(True)
+    if before is not None:
+        setattr(of_thread, "value", True)  # noqa: B010 - an object of blockbuster's
+    try:
+        yield
+    finally:
+        if before is not None:
+            setattr(of_thread, "value", before)  # noqa: B010 - as above
+        if of_context is not None and token is not None:
+            of_context.reset(token)
+
+
+def free_context() -> Context:
+    """Return an empty context in which calls may block."""
+    context = Context()
+    of_context = _of_context(sys.modules.get(_WATCHER))
+    if of_context is not None:
+        context.run(of_context.set, True)
+    return context
+
+
+def _of_context(watcher: ModuleType | None) -> ContextVar[bool] | None:
+    found: object = getattr(watcher, "blockbuster_skip", None)
+    return found if isinstance(found, ContextVar) else None
