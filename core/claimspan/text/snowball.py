@@ -1,8 +1,8 @@
 """Loads Snowball's stemmer of one language, without those of all others.
 
-``import snowballstemmer`` loads the tables of 36 languages, which take 2.8 MiB and ten to 40 ms. One
-language takes a fortieth of both. A judge needs them in the middle of an application's work, as soon
-as a text is in another language than English, or seems to be: a grammar or a listing.
+``import snowballstemmer`` loads the tables of 36 languages, which take 2.8 MiB and ten to 40 ms.
+One language takes a fortieth of both. A judge needs them in the middle of an application's work, as
+soon as a text is in another language than English, or seems to be: a grammar or a listing.
 """
 
 from __future__ import annotations
