@@ -167,7 +167,7 @@ class RunTree:
                 run.inputs = run.outputs = ""
 
     def release(self) -> None:
-        """Let go of the runs and of everything that they have kept, after the last look at the tree.
+        """Let go of the runs and of all that they have kept, after the last look at the tree.
 
         A tree refers to its runs and they to it, so that without this texts, runs and root span
         would stay until the garbage collector comes round, which may take thousands of queries.
