@@ -48,7 +48,10 @@ HOW: Final = (
 HOW_MEMORY: Final = (
     "Resident memory of a process over {queries} queries by one caller without a pause, after as "
     "many as a tenth of them, in MiB: by how much it had grown after each quarter, the most that "
-    "it grew by, and what is left after a flush and a collection."
+    "it grew by, and what is left after a flush and a collection. Each is beside the memory at "
+    "rest after the warm-up, when no span waits for its export. Whether it goes on growing is seen "
+    "from the level: the median while queries run, in the second half of the warm-up and in each "
+    "quarter."
 )
 
 

@@ -194,14 +194,26 @@ def growth_table(title: str, measured: Mapping[str, Growth]) -> Table:
         [
             subject,
             f"{each.start:.0f}",
-            ", ".join(f"{grown:+.1f}" for grown in each.quarters),
+            _listed(each.quarters),
+            "; ".join((f"{each.levels[0]:+.1f}", _listed(each.levels[1:]))),
             f"{each.peak:+.1f}",
             f"{each.left:+.1f}",
         ]
         for subject, each in measured.items()
     ]
-    columns = ["subject", "after warm-up, MiB", "after each quarter", "peak, MiB", "left, MiB"]
+    columns = [
+        "subject",
+        "after warm-up, MiB",
+        "after each quarter",
+        "level in the warm-up; in each quarter",
+        "peak, MiB",
+        "left, MiB",
+    ]
     return Table(caption=f"{title}: resident memory", columns=columns, rows=rows)
+
+
+def _listed(grown: Sequence[float]) -> str:
+    return ", ".join(f"{each:+.1f}" for each in grown)
 
 
 def growth_bar(title: str, queries: int, measured: Mapping[str, Growth]) -> list[Bar]:

@@ -16,11 +16,12 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 from overhead_host import BARE, Attach, Host, Pipeline
@@ -94,6 +95,10 @@ class Growth(BaseModel):
     quarters: list[float]
     """By how much it had grown after each quarter of the queries: a leak goes on, a cache is full
     at some time."""
+    levels: list[float]
+    """Medians of all looks, less ``start``: in the second half of the warm-up, and in each quarter.
+    While queries run there is always a batch of spans that waits or is encoded, and at ``start``
+    there is none, so that growth is what the quarters have beyond the warm-up."""
     left: float
     """What is left after a flush and a collection."""
 
@@ -159,6 +164,13 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def _quarters(looks: Sequence[float]) -> list[Sequence[float]]:
+    """The looks of each quarter; of fewer than four looks, quarters share them."""
+    ends = [max(len(looks) * quarter // 4, 1) for quarter in (1, 2, 3, 4)]
+    begins = [0, *ends[:-1]]
+    return [looks[min(begin, end - 1) : end] for begin, end in zip(begins, ends, strict=True)]
+
+
 class Worker:
     """Drives a pipeline that is observed, and measures."""
 
@@ -204,21 +216,29 @@ class Worker:
 
     def _memory(self, order: Order) -> Growth:
         few = min(MEMORY_WARM_UP, order.queries)
-        start = self._warm(order.mode, max(few, order.queries // 10))
-        grown: list[float] = []
-        for _ in range(0, order.queries, MEMORY_STEP):
-            self._drive(order.mode, min(MEMORY_STEP, order.queries))
-            grown.append(_resident() - start)
-        quarters = [grown[len(grown) * quarter // 4 - 1] for quarter in (1, 2, 3, 4)]
+        warming = self._looks(order.mode, max(few, order.queries // 10))
+        self._settle()
+        start = _resident()
+        looks = self._looks(order.mode, order.queries)
         self._settle()
         left = _resident() - start
-        return Growth(start=start, peak=max(grown), quarters=quarters, left=left)
+        quarters = _quarters(looks)
+        levels = [median(each) - start for each in (warming[len(warming) // 2 :], *quarters)]
+        return Growth(
+            start=start,
+            peak=max(looks) - start,
+            quarters=[each[-1] - start for each in quarters],
+            levels=levels,
+            left=left,
+        )
 
-    def _warm(self, mode: str, queries: int) -> float:
-        """Memory once everything is loaded."""
-        self._drive(mode, queries)
-        self._settle()
-        return _resident()
+    def _looks(self, mode: str, queries: int) -> list[float]:
+        """Memory after each few hundred of some queries, without a pause."""
+        looks: list[float] = []
+        for asked in range(0, queries, MEMORY_STEP):
+            self._drive(mode, min(MEMORY_STEP, queries - asked))
+            looks.append(_resident())
+        return looks
 
     def _settle(self) -> None:
         self._host.flush()

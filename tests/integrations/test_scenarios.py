@@ -6,13 +6,17 @@ Each scenario is checked on the exported spans and on what the judge was given.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 from opentelemetry.trace import StatusCode
 
 from claimspan_tracing import Monitor
@@ -27,6 +31,20 @@ QUERY = "the question"
 RUNS = 1_000
 
 DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, LlamaIndexDriver, HaystackDriver]
+
+
+class StartedSpans(SpanProcessor):
+    """Knows which of the spans that were started are still there."""
+
+    def __init__(self) -> None:
+        self._seen: list[weakref.ref[Span]] = []
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        self._seen.append(weakref.ref(span))
+
+    def alive(self) -> list[Span]:
+        assert self._seen
+        return [span for seen in self._seen if (span := seen()) is not None]
 
 
 @pytest.fixture
@@ -82,6 +100,25 @@ async def test_a_plain_call(driver: Driver, monitor: Monitor, spans: Spans) -> N
     assert attributes(spans.root)["claimspan.score.faithfulness"] == 0.5
     check_chunks(spans)
     assert len(spans.of_kind("LLM")) == 1
+
+
+def test_a_query_that_was_written_is_gone_without_the_garbage_collector(
+    driver: Driver, monitor: Monitor, provider: TracerProvider
+) -> None:
+    started = StartedSpans()
+    provider.add_span_processor(started)
+    gc.disable()
+    try:
+        driver.build(Recipe()).run(QUERY)
+        assert monitor.flush()
+
+        # The worker's thread may still be about to let go of the last one.
+        deadline = time.monotonic() + 10.0
+        while started.alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert started.alive() == []
+    finally:
+        gc.enable()
 
 
 async def test_an_asynchronous_call(driver: Driver, monitor: Monitor, spans: Spans) -> None:

@@ -19,6 +19,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``inflections``: inflects English verbs, and finds the base form of irregular ones.
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
+- ``snowball``: loads Snowball's stemmer of one language alone.
 - ``memo``: remembers what was worked out for a word, since the words of texts repeat.
 - ``prefixes``: what is left of a word without a prefix that may deny it.
 - ``slovenian``: splits Slovenian text into words, each with the stem that its forms share.

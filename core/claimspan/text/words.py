@@ -12,13 +12,14 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple
 
 from claimspan.text import grammar_words
 from claimspan.text.grammar_words import NUMBER_WORDS, without_carons
 from claimspan.text.memo import MemoByLanguage
 from claimspan.text.prefixes import denied_bases
 from claimspan.text.slovenian import slovenian_stem
+from claimspan.text.snowball import stemmer
 
 __all__ = [
     "CARDINALS",
@@ -90,12 +91,6 @@ _NUMBERS: Final = CARDINALS | {
 
 
 _NONE: Final = frozenset[str]()
-
-
-class _Stemmer(Protocol):
-    """What snowballstemmer makes for a language."""
-
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
 
 
 class Token(NamedTuple):
@@ -282,16 +277,9 @@ def _stem_abroad(folded: str, language: str) -> str:
 
 @lru_cache(maxsize=64)
 def _stemmer(language: str) -> Callable[[str], str]:
-    # Texts in English need none of its tables, which take 40 ms to import.
-    import snowballstemmer  # type: ignore[import-untyped]  # pure Python, without annotations
-
-    name = _STEMMERS.get(language, "")
-    known = cast("Callable[[], Sequence[str]]", getattr(snowballstemmer, "algorithms"))  # noqa: B009 - untyped
-    if name not in known():
-        return lambda word: word[:_STEM_LENGTH]
-    # A stemmer keeps the word that it works on, so that each thread, and each word, has its own.
-    made = cast("Callable[[str], _Stemmer]", getattr(snowballstemmer, "stemmer"))  # noqa: B009 - untyped
-    return lambda word: made(name).stemWord(word)
+    name = _STEMMERS.get(language)
+    found = None if name is None else stemmer(name)
+    return found or (lambda word: word[:_STEM_LENGTH])
 
 
 def _strip_inflection(word: str) -> str:

@@ -268,12 +268,13 @@ class Capture:
         """
         with self._monitor.engine.guard:
             run = self._monitor.engine.table.get(run_id)
-            if run is None or run.tree.root.outputs is not outputs:
+            root = None if run is None else run.root
+            if root is None or root.outputs is not outputs:
                 return
             if error is None:
-                self.end(run.tree.root.id, outputs)
+                self.end(root.id, outputs)
             else:
-                self.fail(run.tree.root.id, error)
+                self.fail(root.id, error)
 
     def _tree_for(
         self, host: CaptureHost, run_id: Hashable, parent_id: Hashable | None, may_be_root: bool

@@ -76,6 +76,15 @@ class Run:
     reader: Reader | None = None
     """Reads the run, where its framework is not that of the tree's root."""
 
+    @property
+    def root(self) -> Run:
+        """The run above all that this one is part of; itself for a root."""
+        # Not the tree's: it lets go of its runs, and a hook may come in then on another thread.
+        run = self
+        while run.parent is not None:
+            run = run.parent
+        return run
+
     def failed_with(self, kind: type[BaseException]) -> bool:
         """Whether an exception of a type, or of one below it, ended the run."""
         return self.error is not None and issubclass(self.error, kind)
@@ -158,12 +167,14 @@ class RunTree:
                 run.inputs = run.outputs = ""
 
     def release(self) -> None:
-        """Let go of everything that the runs have kept, after the last look at the tree.
+        """Let go of the runs and of all that they have kept, after the last look at the tree.
 
-        A tree refers to its runs and they to it, so that without this its texts would stay until
-        the garbage collector comes round, which may take thousands of queries.
+        A tree refers to its runs and they to it, so that without this texts, runs and root span
+        would stay until the garbage collector comes round, which may take thousands of queries.
         """
-        for run in self.runs:
+        # Another list, as another thread may be going through this one.
+        runs, self.runs = self.runs, []
+        for run in runs:
             run.inputs = run.outputs = run.error = None
             run.metadata = {}
         self.weighed, self.unweighed = set(), []

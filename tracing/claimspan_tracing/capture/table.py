@@ -83,7 +83,7 @@ class RunTable:
         with self._lock:
             tree.dropped += 1
             # A tree that was closed meanwhile would keep the id for ever.
-            if tree.root.id in self._roots and len(tree.skipped) < MAX_SKIPPED_RUNS:
+            if not tree.closed and len(tree.skipped) < MAX_SKIPPED_RUNS:
                 tree.skipped.add(run_id)
                 self._skipped[run_id] = tree
 
@@ -127,7 +127,7 @@ class RunTable:
     def _leave_closed(self, run: Run) -> None:
         """Remove a run whose tree was closed after its parent had been looked up."""
         self.runs.pop(run.id, None)
-        if run.tree.root.id in self._given_up:
+        if run.root.id in self._given_up:
             self.give_up(run.id)
 
     def close(self, tree: RunTree) -> bool:
@@ -142,6 +142,8 @@ class RunTable:
 
     def _close_root(self, tree: RunTree) -> bool:
         with self._lock:
+            if tree.closed:  # and perhaps read, so that its runs are gone
+                return False
             # Before its runs are removed: whoever adds one later sees it, and removes that one.
             tree.closed = True
             for run_id in tree.skipped:
