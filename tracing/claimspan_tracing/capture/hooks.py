@@ -36,7 +36,7 @@ LONG_TEXT: Final = 64 * 1024
 _NO_METADATA: Final[Mapping[str, object]] = {}
 
 _COPIED: Final = frozenset({dict, list})
-"""Types whose values are copied. Only these exactly: copying a subclass may run the user's code."""
+"""Types whose values ``_shallow`` copies. Most values are others, and need no call of it."""
 
 
 class CaptureHost(Protocol):
@@ -378,6 +378,7 @@ def _two_deep(value: object) -> object:
 
 def _shallow(value: object) -> object:
     """Copy a dict or list one level deep, as the caller may change its own one afterwards."""
-    if type(value) in _COPIED:
+    # Only the exact types: copying a subclass may run code of the user's.
+    if type(value) is dict or type(value) is list:
         return value.copy()  # pyright: ignore[reportUnknownVariableType] - whatever it holds
     return value

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.trace import Span
 
     from claimspan_tracing.capture.reader import Reader
@@ -19,10 +21,10 @@ __all__ = ["Run", "RunKind", "RunTree"]
 
 
 # Not ``list[Run]`` itself as a factory, which takes three times the time to make a list.
-_NO_RUNS: Final[Callable[[], list[Run]]] = list
-_NO_VALUES: Final[Callable[[], list[object]]] = list
-_NO_NUMBERS: Final[Callable[[], set[int]]] = set
-_NO_IDS: Final[Callable[[], set[Hashable]]] = set
+_NO_RUNS: Final = cast("Callable[[], list[Run]]", list)
+_NO_VALUES: Final = cast("Callable[[], list[object]]", list)
+_NO_NUMBERS: Final = cast("Callable[[], set[int]]", set)
+_NO_IDS: Final = cast("Callable[[], set[Hashable]]", set)
 
 
 class RunKind(Enum):
