@@ -92,6 +92,8 @@ def as_returned(value: object) -> object:
 
     Messages, and the fields of a structured answer, are objects that the caller may change.
     """
+    if type(value) is str:  # first, as most are, and the classes below are slow to compare
+        return value
     if isinstance(value, BaseMessage):
         return as_said(value)
     if isinstance(value, BaseModel):

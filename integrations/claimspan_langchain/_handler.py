@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, Unpack, cast
 from uuid import UUID
@@ -91,10 +91,10 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """
         # Not ``inspect.currentframe``, which takes twice the time: LangChain asks at every event.
         caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - documented for CPython
+        if "on_llm_start" not in caller.f_code.co_qualname:
+            return True
         if caller.f_code.co_name == "<listcomp>":  # a frame of its own until Python 3.11
             caller = caller.f_back or caller
-        if caller.f_code.co_name != "on_llm_start":
-            return True
         # Beside a handler that is inline itself, such as LangSmith's, ours would be left out too.
         handlers = getattr(caller.f_locals.get("self"), "handlers", ())
         others = (each for each in handlers if not isinstance(each, ClaimspanCallbackHandler))
@@ -120,7 +120,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
             parent_run_id = _fallback_around(self._capture, inputs)
             if _is_event_stream():
                 attached = {**(attached or {}), EVENT_STREAM: True}
-        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, inputs, attached)
+        parent = _key(parent_run_id)
+        self._capture.start(_key(run_id), parent, RunKind.CHAIN, name, inputs, attached)
 
     def on_chain_end(
         self, outputs: object, *, run_id: UUID, inputs: object = None, **kwargs: Any
@@ -130,19 +131,19 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         # input while the stream runs, and passes it here.
         if kwargs.get("parent_run_id") is None:
             inputs = None if inputs is None else as_returned(inputs)
-            self._capture.end(run_id, as_returned(outputs), inputs=inputs)
+            self._capture.end(_key(run_id), as_returned(outputs), inputs=inputs)
         else:
-            self._capture.end(run_id, with_texts(outputs), inputs=inputs)
+            self._capture.end(_key(run_id), with_texts(outputs), inputs=inputs)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a chain."""
         if isinstance(error, asyncio.CancelledError):
-            run = self._capture.run(run_id)
+            run = self._capture.run(_key(run_id))
             # ``astream_events`` cancels its task where the reader leaves: that is an abandoned
             # stream. Told by its start, as LangChain reports the end from a task of its own.
             if run is not None and EVENT_STREAM in run.metadata:
                 error = GeneratorExit()
-        self._capture.fail(run_id, error, inputs=kwargs.get("inputs"))
+        self._capture.fail(_key(run_id), error, inputs=kwargs.get("inputs"))
 
     def on_tool_start(
         self,
@@ -159,15 +160,16 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
         # The arguments by their names where a tool has several: ``input_str`` is their repr.
         asked = kwargs.get("inputs") or input_str
-        self._capture.start(run_id, parent_run_id, RunKind.CHAIN, name, asked, attached)
+        parent = _key(parent_run_id)
+        self._capture.start(_key(run_id), parent, RunKind.CHAIN, name, asked, attached)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the end of a tool."""
-        self._capture.end(run_id, output)
+        self._capture.end(_key(run_id), output)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a tool."""
-        self._capture.fail(run_id, error)
+        self._capture.fail(_key(run_id), error)
 
     def on_retriever_start(
         self,
@@ -182,15 +184,16 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the start of a retriever."""
         name = kwargs.get("name")
         attached = metadata if parent_run_id else _with_tags(metadata, kwargs.get("tags"))
-        self._capture.start(run_id, parent_run_id, RunKind.RETRIEVER, name, query, attached)
+        parent = _key(parent_run_id)
+        self._capture.start(_key(run_id), parent, RunKind.RETRIEVER, name, query, attached)
 
     def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the documents that a retriever returned."""
-        self._capture.end(run_id, with_texts(documents))
+        self._capture.end(_key(run_id), with_texts(documents))
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a retriever."""
-        self._capture.fail(run_id, error)
+        self._capture.fail(_key(run_id), error)
 
     def on_llm_start(
         self,
@@ -204,7 +207,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     ) -> None:
         """Report the start of a completion model."""
         name = kwargs.get("name")
-        self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, prompts, metadata)
+        parent = _key(parent_run_id)
+        self._capture.start(_key(run_id), parent, RunKind.GENERATOR, name, prompts, metadata)
 
     def on_chat_model_start(
         self,
@@ -219,17 +223,26 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the start of a chat model."""
         name = kwargs.get("name")
         asked = [Asked(prompt) for prompt in messages]
-        self._capture.start(run_id, parent_run_id, RunKind.GENERATOR, name, asked, metadata)
+        parent = _key(parent_run_id)
+        self._capture.start(_key(run_id), parent, RunKind.GENERATOR, name, asked, metadata)
 
     # When a reader abandons a stream, LangChain ends the model after the root. The capture ignores
     # a run whose tree is closed, so the late call needs no case of its own.
     def on_llm_end(self, response: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report what a model answered."""
-        self._capture.end(run_id, response)
+        self._capture.end(_key(run_id), response)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the exception that ended a model call."""
-        self._capture.fail(run_id, error)
+        self._capture.fail(_key(run_id), error)
+
+
+def _key(run_id: UUID | None) -> Hashable:
+    """Return what a run is known by to the capture: its id, as a number.
+
+    The hash of a ``UUID`` is a method in Python, and a query asks for it dozens of times.
+    """
+    return getattr(run_id, "int", run_id)  # an application may name a run by something else
 
 
 def _fallback_around(capture: Capture, inputs: object) -> UUID | None:
@@ -241,7 +254,7 @@ def _fallback_around(capture: Capture, inputs: object) -> UUID | None:
     around = var_child_runnable_config.get()
     callbacks = around.get("callbacks") if around else None
     parent_id: UUID | None = getattr(callbacks, "parent_run_id", None)
-    parent = None if parent_id is None else capture.run(parent_id)
+    parent = None if parent_id is None else capture.run(_key(parent_id))
     if parent is None:
         return None
     is_attempt = False
@@ -260,10 +273,11 @@ def _has(passed: object, given: object) -> bool:
 
 def _is_event_stream() -> bool:
     """Whether this code runs in the task in which ``astream_events`` runs a chain."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # there is no event loop
+    # Most chains have no event loop, and ``asyncio.current_task`` raises without one.
+    loop = asyncio._get_running_loop()  # pyright: ignore[reportPrivateUsage] - documented, for code that asks often
+    if loop is None:
         return False
+    task = asyncio.current_task(loop)
     name: object = getattr(task and task.get_coro(), "__qualname__", "")
     return isinstance(name, str) and name.endswith(".consume_astream")
 

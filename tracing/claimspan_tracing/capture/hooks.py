@@ -35,6 +35,9 @@ LONG_TEXT: Final = 64 * 1024
 
 _NO_METADATA: Final[Mapping[str, object]] = {}
 
+_COPIED: Final = frozenset({dict, list})
+"""Types whose values ``_shallow`` copies. Most values are others, and need no call of it."""
+
 
 class CaptureHost(Protocol):
     """What a capture needs from the monitor's engine."""
@@ -116,35 +119,52 @@ class Capture:
                 noted only under a run that we have seen start.
         """
         host = self._monitor.engine
-        # Not ``with host.guard``: entering a block of ``try`` costs nothing.
+        # Not ``with host.guard``: entering a block of ``try`` costs nothing. As few calls as can
+        # be, here and in ``end``: between two hooks the framework's own code fills the processor's
+        # caches, so that each function takes several times of what it takes in a loop.
         try:
             table = host.table
             # Known already where two handlers report it, one in the config and one from
             # ``instrument``.
-            if run_id in table:
+            if run_id in table.runs or run_id in table.skipped:
                 return
             parent = table.runs.get(parent_id) or _record_around(table, parent_id)
             if parent is None:
-                if (tree := self._tree_for(host, run_id, parent_id, may_be_root)) is None:
-                    return
-                started = tree.started
-            else:
-                tree = parent.tree
-                if len(tree.runs) >= MAX_TREE_RUNS:
-                    table.skip(run_id, tree)
-                    return
-                started = monotonic_ns() + tree.clock_offset
-            kept = _shallow(inputs) if parent else _two_deep(inputs)
-            metadata = metadata or _NO_METADATA
-            run = Run(run_id, tree, parent, kind, name, started, kept, metadata)
+                if (tree := self._tree_for(host, run_id, parent_id, may_be_root)) is not None:
+                    self._start_root(host, tree, run_id, kind, name, inputs, metadata)
+                return
+            tree = parent.tree
+            if len(tree.runs) >= MAX_TREE_RUNS:
+                table.skip(run_id, tree)
+                return
+            started = monotonic_ns() + tree.clock_offset
+            if type(inputs) in _COPIED:
+                inputs = _shallow(inputs)
+            run = Run(run_id, tree, parent, kind, name, started, inputs, metadata or _NO_METADATA)
             if tree.reader is not self._reader:
                 run.reader = self._reader
-            # The table is bounded: a new root may push out the oldest, which ends as abandoned.
-            for lost in table.add(run):
-                host.submit(lost)
-            self._weigh(tree, kept if parent else (kept, metadata))
+            table.add(run)
+            self._weigh(tree, inputs)
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             host.guard.swallow(error)
+
+    def _start_root(
+        self,
+        host: CaptureHost,
+        tree: RunTree,
+        run_id: Hashable,
+        kind: RunKind,
+        name: object,
+        inputs: object,
+        metadata: Mapping[str, object] | None,
+    ) -> None:
+        metadata = metadata or _NO_METADATA
+        kept = _two_deep(inputs)
+        run = Run(run_id, tree, None, kind, name, tree.started, kept, metadata)
+        # The table is bounded: a new root may push out the oldest, which ends as abandoned.
+        for lost in host.table.add_root(run):
+            host.submit(lost)
+        self._weigh(tree, (kept, metadata))
 
     def run(self, run_id: Hashable) -> Run | None:
         """Return a run that is open and kept; None for any other."""
@@ -170,12 +190,16 @@ class Capture:
         """
         host = self._monitor.engine
         try:
-            run = _unfinished(host.table, run_id)
-            if run is None:
-                return
+            run = host.table.runs.get(run_id)
+            if run is None or run.end is not None:
+                run = _unfinished(host.table, run_id)
+                if run is None:
+                    return
             tree = run.tree
             run.end = monotonic_ns() + tree.clock_offset
-            run.outputs = outputs = _shallow(outputs) if run.parent else _two_deep(outputs)
+            if type(outputs) in _COPIED:
+                outputs = _shallow(outputs) if run.parent else _two_deep(outputs)
+            run.outputs = outputs
             if kind is not None:
                 run.kind = kind
             if inputs is not None:
@@ -281,11 +305,11 @@ class Capture:
     ) -> RunTree | None:
         """Begin a tree for a run whose parent is not open; None where the run is not kept."""
         table = host.table
-        if (tree := table.tree_of(parent_id)) is not None:
+        if parent_id is not None and (tree := table.tree_of(parent_id)) is not None:
             table.skip(run_id, tree)
         elif not may_be_root:
             pass
-        elif table.is_given_up(parent_id):
+        elif parent_id is not None and table.is_given_up(parent_id):
             table.give_up(run_id)
         # Asked for roots alone: what runs below a captured root belongs to the query.
         elif not is_suppressed():
@@ -298,9 +322,11 @@ class Capture:
         tree.max_bytes = host.table.max_tree_bytes
         # A span processor, a sampler or a provider may raise. Without a tree the runs below would
         # become roots themselves.
-        with host.guard:
+        try:
             tree.span = host.start_root(tree.started)
             tree.failed = False
+        except Exception as error:  # noqa: BLE001 - as above
+            host.guard.swallow(error)
         return tree
 
     def _weigh(self, tree: RunTree, value: object) -> None:

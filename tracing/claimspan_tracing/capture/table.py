@@ -49,18 +49,19 @@ class RunTable:
         """
         self.max_tree_bytes: Final = max_tree_bytes
         self._max_trees = max_trees
-        self._skipped: dict[Hashable, RunTree] = {}
         self._given_up: dict[Hashable, None] = {}
         self._max_age = int(max_age_seconds * 1e9)
         self.runs: Final[dict[Hashable, Run]] = {}
         """The open runs by id. The hooks look one up without a call: this is the caller's path."""
+        self.skipped: Final[dict[Hashable, RunTree]] = {}
+        """The trees of open runs that are not kept, by the id of the run."""
         self._roots: dict[Hashable, Run] = {}
         # Re-entrant: the garbage collector may close a user's stream, and so call a hook, while
         # this thread holds the lock.
         self._lock = threading.RLock()
 
     def __contains__(self, run_id: Hashable) -> bool:
-        return run_id in self.runs or run_id in self._skipped
+        return run_id in self.runs or run_id in self.skipped
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -76,7 +77,7 @@ class RunTable:
     def tree_of(self, run_id: Hashable | None) -> RunTree | None:
         """Return the tree of an open run, also of one that is not kept."""
         run = self.get(run_id)
-        return self._skipped.get(run_id) if run is None else run.tree
+        return self.skipped.get(run_id) if run is None else run.tree
 
     def skip(self, run_id: Hashable, tree: RunTree) -> None:
         """Count a run that has started and is not kept, because its tree has too many."""
@@ -85,13 +86,13 @@ class RunTable:
             # A tree that was closed meanwhile would keep the id for ever.
             if not tree.closed and len(tree.skipped) < MAX_SKIPPED_RUNS:
                 tree.skipped.add(run_id)
-                self._skipped[run_id] = tree
+                self.skipped[run_id] = tree
 
     def forget(self, run_id: Hashable) -> None:
         """Forget a run that was not kept, as it has ended; no effect for any other."""
-        if self._skipped and run_id in self._skipped:
+        if self.skipped and run_id in self.skipped:
             with self._lock:
-                tree = self._skipped.pop(run_id, None)
+                tree = self.skipped.pop(run_id, None)
                 if tree is not None:
                     tree.skipped.discard(run_id)
 
@@ -106,20 +107,24 @@ class RunTable:
             if len(self._given_up) > MAX_GIVEN_UP:
                 del self._given_up[next(iter(self._given_up))]
 
-    def add(self, run: Run) -> list[RunTree]:
-        """Add a run that has started.
+    def add(self, run: Run) -> None:
+        """Add a run that has started below another one."""
+        # Without the lock: appending to a list and setting a key are atomic, and this is the
+        # caller's path.
+        tree = run.tree
+        tree.runs.append(run)
+        self.runs[run.id] = run
+        if tree.closed:
+            self._leave_closed(run)
+
+    def add_root(self, run: Run) -> list[RunTree]:
+        """Add a root that has started.
 
         Returns:
             The trees that were given up to stay within the bounds.
         """
-        # Without the lock: appending to a list and setting a key are atomic, and this is the
-        # caller's path.
         run.tree.runs.append(run)
         self.runs[run.id] = run
-        if run.parent is not None:
-            if run.tree.closed:
-                self._leave_closed(run)
-            return []
         with self._lock:
             self._roots[run.id] = run
             return self._evict()
@@ -147,7 +152,7 @@ class RunTable:
             # Before its runs are removed: whoever adds one later sees it, and removes that one.
             tree.closed = True
             for run_id in tree.skipped:
-                self._skipped.pop(run_id, None)
+                self.skipped.pop(run_id, None)
             return self._roots.pop(tree.root.id, None) is not None
 
     def _forget_runs(self, tree: RunTree) -> None:

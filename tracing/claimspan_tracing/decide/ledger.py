@@ -76,7 +76,8 @@ class Ledger:
 
     def __init__(self) -> None:
         # Re-entrant: the garbage collector may end a user's stream while this thread counts.
-        self._changed = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._produced = 0
         self._finished: Counter[Status] = Counter()
         self._with_ground_truth = 0
@@ -89,7 +90,7 @@ class Ledger:
 
     def produced(self) -> None:
         """Count a record whose root has ended."""
-        with self._changed:
+        with self._lock:  # as ``_changed``, without its methods: this is the caller's path
             self._produced += 1
 
     def spooled(self) -> None:
