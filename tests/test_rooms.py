@@ -55,7 +55,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""
 
-SHARED: Final = frozenset({"guard", "semconv", "shapes", "suppression", "text"})
+SHARED: Final = frozenset({"blocking", "guard", "semconv", "shapes", "suppression", "text"})
 """The modules of tracing that every room may use."""
 
 TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
@@ -63,6 +63,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "semconv": frozenset(),
     "shapes": frozenset(),
     "suppression": frozenset(),
+    "blocking": frozenset(),
     "text": frozenset({"shapes"}),
     "structured": frozenset({"shapes", "text"}),
     "lifecycle": SHARED,

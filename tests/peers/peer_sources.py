@@ -23,7 +23,7 @@ SECONDS: Final = 300.0
 INDEX: Final = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
 
 
-class SourceUnavailable(Exception):
+class SourceUnavailableError(Exception):
     """The source of a peer cannot be had now, so that its suite is not run."""
 
 
@@ -107,7 +107,7 @@ def source(peer: Peer, into: Path) -> Path:
         into: An own folder of the peer.
 
     Raises:
-        SourceUnavailable: Its index or its repository does not give it.
+        SourceUnavailableError: Its index or its repository does not give it.
     """
     stamp = f"{peer.version} {peer.commit}"
     folder, done = into / "source", into / "source.txt"
@@ -117,7 +117,7 @@ def source(peer: Peer, into: Path) -> Path:
         try:
             (_check_out if peer.repository else _unpack)(peer, folder)
         except (OSError, subprocess.SubprocessError) as error:
-            raise SourceUnavailable(f"its source cannot be fetched: {error}") from error
+            raise SourceUnavailableError(f"its source cannot be fetched: {error}") from error
         done.write_text(stamp, encoding="utf-8")
     # Pytest looks upwards for settings where a suite has none, and would find those of this
     # project, to which each warning is an error.

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from peer_locks import lock
 from peer_runs import Compared, as_json, compare
-from peer_sources import Peer, SourceUnavailable, peers
+from peer_sources import Peer, SourceUnavailableError, peers
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def _run(wanted: list[Peer], file: Path | None) -> int:
         began = time.monotonic()
         try:
             found.append(compare(peer, partial(_say, f"[{number}/{len(wanted)}]")))
-        except SourceUnavailable as error:  # the others are run all the same
+        except SourceUnavailableError as error:  # the others are run all the same
             left.append(f"{peer.name} {peer.version}: NOT RUN: {error}")
         _say(f"{peer.name}: {time.monotonic() - began:.0f} s")
         if file is not None:

@@ -18,6 +18,7 @@ from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_tracing import lifecycle, semconv
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.export.destination import (
     ENDPOINT_VARIABLES,
     described_destination,
@@ -90,6 +91,7 @@ def configure(
     return provider
 
 
+@may_block()  # a file is opened, on the thread of the first query
 def _configure_or_warn() -> tuple[TracerProvider, str]:
     """Make the default provider, or one that exports nothing where that fails, and say why.
 
