@@ -55,14 +55,15 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""
 
-SHARED: Final = frozenset({"guard", "semconv", "shapes", "suppression", "text"})
+SHARED: Final = frozenset({"blocking", "guard", "semconv", "shapes", "suppression", "text"})
 """The modules of tracing that every room may use."""
 
 TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "guard": frozenset(),
     "semconv": frozenset(),
     "shapes": frozenset(),
-    "suppression": frozenset(),
+    "blocking": frozenset(),
+    "suppression": frozenset({"blocking"}),
     "text": frozenset({"shapes"}),
     "structured": frozenset({"shapes", "text"}),
     "lifecycle": SHARED,

@@ -109,11 +109,9 @@ class Engine:
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
-        if not self._is_ready:
-            with may_block():  # a file is opened, and threads are started
-                self._settings.source.tracer()
-                self._get_ready()
         tracer = self._settings.source.tracer()
+        if not self._is_ready:
+            self._get_ready()
         # Langfuse's processor decides by the first attributes what the root of an application is.
         span = tracer.start_span(
             semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, attributes=BARE_ROOT, start_time=started
@@ -371,14 +369,14 @@ class Engine:
         with suppress(RuntimeError):  # no thread can be started: spans are ended where we are
             exit_threads.reserve(_EXIT_THREADS)
 
+    @may_block()  # a spool is opened
     def _start(self) -> None:
         """Get ready for the first record. Two threads may come here at once; it does no harm."""
         self._get_ready()
         self._had_record = True
-        with may_block():  # a spool is opened
-            self._parts.confirmations.watch()
-            self._parts.deliveries.start()
-            self._parts.evaluations.start()
+        self._parts.confirmations.watch()
+        self._parts.deliveries.start()
+        self._parts.evaluations.start()
 
     def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
         """Finish a record without reading it, on the application's thread."""

@@ -18,6 +18,7 @@ from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_tracing import lifecycle, semconv
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.export.destination import (
     ENDPOINT_VARIABLES,
     described_destination,
@@ -245,7 +246,7 @@ class TracerSource:
         current = global_provider()
         if current is not None:
             return current
-        with self._lock:
+        with self._lock, may_block():  # its exporter opens a file
             if self._own is None:
                 self._own, self._failure = _configure_or_warn()
             return self._own
