@@ -7,9 +7,11 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from claimspan.report import ReportEntry
 from claimspan_tracing.export.trace_file import read_trace_file
@@ -67,8 +69,8 @@ def server(tmp_path: Path) -> Iterator[WebServer]:
 
 
 def ask(server: WebServer, question: str, how: str = "wait", **options: str) -> str:
-    body = {"assistant_id": "agent", "input": {"question": question}, **options}
-    return server.post(f"/runs/{how}", body)
+    body: dict[str, JsonValue] = {"assistant_id": "agent", "input": {"question": question}}
+    return server.post(f"/runs/{how}", body | options)
 
 
 def traced(server: WebServer) -> dict[str, ReportEntry]:
@@ -87,7 +89,7 @@ def test_every_run_has_its_scores_in_its_trace_however_the_server_is_ended(
 
     answers = [ask(server, "waited")]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers += pool.map(lambda query: ask(server, query), asked[1 : AT_ONCE + 1])
+        answers += pool.map(partial(ask, server), asked[1 : AT_ONCE + 1])
     answers += [ask(server, mode, "stream", stream_mode=mode) for mode in ("values", "messages")]
     server.stop(end)
 

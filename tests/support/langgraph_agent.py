@@ -1,5 +1,8 @@
 """A RAG graph, which LangGraph's development server loads: ``langgraph.json`` names it."""
 
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# LangGraph leaves some generics open.
+
 from __future__ import annotations
 
 import time
@@ -15,7 +18,7 @@ from lc_pipelines import Echo, Shelf
 __all__ = ["graph"]
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     """What the nodes hand on."""
 
     question: str
@@ -23,7 +26,7 @@ class State(TypedDict, total=False):
     answer: str
 
 
-async def retrieve(state: State) -> State:
+async def retrieve(state: State) -> dict[str, Any]:
     """Find passages; a question that says so is answered by a call that blocks the event loop."""
     if "blocks" in state["question"]:
         time.sleep(0.001)
@@ -31,7 +34,7 @@ async def retrieve(state: State) -> State:
     return {"context": [document.page_content for document in found]}
 
 
-async def generate(state: State) -> State:
+async def generate(state: State) -> dict[str, Any]:
     """Answer from the passages."""
     prompt = "\n".join([*state["context"], state["question"]])
     return {"answer": str((await Echo().ainvoke(prompt)).content)}

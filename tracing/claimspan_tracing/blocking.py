@@ -12,7 +12,7 @@ of a thread since 1.5.29, of a context before. Where they have moved, it raises 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from types import ModuleType
@@ -29,7 +29,7 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def may_block() -> Iterator[None]:
+def may_block() -> Generator[None]:
     """Let the calls of this thread block until the end of the block."""
     watcher = sys.modules.get(_WATCHER)
     of_thread: object = getattr(watcher, "_skip", None)
@@ -57,5 +57,6 @@ def free_context(request: Context | None = None) -> Context:
 
 
 def _of_context(watcher: ModuleType | None) -> ContextVar[bool] | None:
-    found: object = getattr(watcher, "blockbuster_skip", None)
+    # Of what type its value is, only blockbuster knows.
+    found: ContextVar[bool] | None = getattr(watcher, "blockbuster_skip", None)
     return found if isinstance(found, ContextVar) else None
