@@ -21,7 +21,8 @@ endif
 # the integrations use features that only the newest versions have.
 OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
 	tests/integrations/test_hs_*.py \
-	tests/integrations/test_li_*.py tests/faults/test_host_safety.py \
+	tests/integrations/test_li_*.py tests/integrations/test_blocking_calls.py \
+	tests/faults/test_host_safety.py \
 	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
 
 # The weights of the local judge are in this checkout, where the editable install finds them. Extras
@@ -91,6 +92,7 @@ lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) requirements/providers.in --output-file requirements/providers.txt
 	$(LOCK) requirements/bench.in --output-file requirements/bench.txt
 	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt
+	$(LOCK) requirements/langgraph.in --output-file requirements/langgraph.txt
 	$(LOCK) requirements/phoenix.in --output-file examples/claimspan_demo/phoenix.txt
 
 clean: ## Remove the virtual environments

@@ -2,7 +2,8 @@
 
 ``langgraph dev`` watches with blockbuster: there a call that blocks a thread with a running event
 loop raises. The loops of our own threads serve no request, and may read a file or write into a
-database. On the application's own thread the first query alone does that, once.
+database. On the application's own thread two things alone do that, once each: making a monitor, and
+the first query.
 
 Blockbuster has no public way to say so. These are the names by which it passes over its own calls:
 of a thread since 1.5.29, of a context before. Where they have moved, it raises as it did.
@@ -11,7 +12,7 @@ of a thread since 1.5.29, of a context before. Where they have moved, it raises 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from types import ModuleType
@@ -28,7 +29,7 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def may_block() -> Iterator[None]:
+def may_block() -> Generator[None]:
     """Let the calls of this thread block until the end of the block."""
     watcher = sys.modules.get(_WATCHER)
     of_thread: object = getattr(watcher, "_skip", None)
@@ -46,9 +47,9 @@ def may_block() -> Iterator[None]:
             of_context.reset(token)
 
 
-def free_context() -> Context:
-    """Return an empty context in which calls may block."""
-    context = Context()
+def free_context(request: Context | None = None) -> Context:
+    """Return a copy of the context of a request, or an empty one, in which calls may block."""
+    context = Context() if request is None else request.copy()
     of_context = _of_context(sys.modules.get(_WATCHER))
     if of_context is not None:
         context.run(of_context.set, True)
@@ -56,5 +57,6 @@ def free_context() -> Context:
 
 
 def _of_context(watcher: ModuleType | None) -> ContextVar[bool] | None:
-    found: object = getattr(watcher, "blockbuster_skip", None)
+    # Of what type its value is, only blockbuster knows.
+    found: ContextVar[bool] | None = getattr(watcher, "blockbuster_skip", None)
     return found if isinstance(found, ContextVar) else None

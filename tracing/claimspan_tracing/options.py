@@ -20,6 +20,7 @@ from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
 from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
@@ -98,6 +99,7 @@ def check_names(options: Collection[str]) -> None:
             raise ConfigError(f"a monitor has no option {name!r}: {told}")
 
 
+@may_block()
 def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
     """Return what the option ``ground_truth`` stands for.
 
@@ -216,6 +218,7 @@ def checked_path(value: str | Path | None) -> Path | None:
     return None if value is None else Path(value)
 
 
+@may_block()
 def checked_spool(value: str | Path | None) -> Path | None:
     """Return the path that the option ``spool`` stands for.
 
@@ -231,6 +234,7 @@ def checked_spool(value: str | Path | None) -> Path | None:
     return path
 
 
+@may_block()
 def checked_judge(judge: Judge | str | None, dispatch: Dispatcher | None = None) -> Judge:
     """Return the judge that the option ``judge`` stands for.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from claimspan.errors import ConfigError
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import Monitor, MonitorOptions
 from claimspan_tracing.shapes import is_list, is_mapping
@@ -67,8 +68,8 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
             raise ConfigError(f"monitor and {given} are both given: put the options on the monitor")
         return monitor
     key = frozenset((name, _key(value)) for name, value in options.items())
-    key |= {("read", _changed(options.get("ground_truth")))}
-    with _shared.lock:
+    with may_block(), _shared.lock:
+        key |= {("read", _changed(options.get("ground_truth")))}
         found = _shared.monitors.get(key)
         # One that was shut down takes no more records: whoever comes next needs another.
         if found is None or found[0].is_shut_down:

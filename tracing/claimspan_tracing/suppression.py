@@ -17,6 +17,8 @@ from opentelemetry.context import (
 )
 from opentelemetry.context import Context as OtelContext
 
+from claimspan_tracing.blocking import free_context
+
 __all__ = ["is_suppressed", "is_suppressed_by_us", "run_suppressed", "run_unsuppressed", "suppress"]
 
 _KEYS: Final = (_SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
@@ -64,7 +66,7 @@ def run_suppressed(function: Callable[[*_Ts], _T], *args: *_Ts) -> _T:
         otel_context.attach(_SUPPRESSED)
         return function(*args)
 
-    return Context().run(call)
+    return free_context().run(call)
 
 
 def run_unsuppressed(context: Context, function: Callable[[*_Ts], _T], *args: *_Ts) -> _T:
@@ -81,7 +83,7 @@ def run_unsuppressed(context: Context, function: Callable[[*_Ts], _T], *args: *_
         return function(*args)
 
     # A copy, since a context can be entered only once at a time.
-    return context.copy().run(call)
+    return free_context(context).run(call)
 
 
 def _set_all(value: bool) -> None:

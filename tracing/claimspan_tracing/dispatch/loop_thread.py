@@ -75,7 +75,9 @@ class LoopThread:
             raise RuntimeError(f"{self._name} is stopped")
         if not self._may_block and is_watched():
             self._may_block = True
-            self._loop.call_soon_threadsafe(self._blocking.enter_context, may_block())
+            enter = self._blocking.enter_context
+            # In an empty context: what is entered would keep that of the request for good.
+            self._loop.call_soon_threadsafe(enter, may_block(), context=Context())
         self._loop.call_soon_threadsafe(callback, *args, context=free_context())
 
     def stop(self, timeout: float) -> None:

@@ -91,7 +91,6 @@ def configure(
     return provider
 
 
-@may_block()  # a file is opened, on the thread of the first query
 def _configure_or_warn() -> tuple[TracerProvider, str]:
     """Make the default provider, or one that exports nothing where that fails, and say why.
 
@@ -247,7 +246,7 @@ class TracerSource:
         current = global_provider()
         if current is not None:
             return current
-        with self._lock:
+        with self._lock, may_block():  # its exporter opens a file
             if self._own is None:
                 self._own, self._failure = _configure_or_warn()
             return self._own

@@ -1,0 +1,9 @@
+"""The monitor of an application, apart from what LangGraph's server loads by its path."""
+
+from __future__ import annotations
+
+from claimspan_tracing import Monitor
+
+__all__ = ["monitor"]
+
+monitor = Monitor("lexical")
