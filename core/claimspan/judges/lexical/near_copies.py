@@ -84,6 +84,9 @@ def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
     if sum([stem in known for stem in claimed]) < required:
         return None
     given = [token.stem for token in sentence]
+    # What an alignment matches is in the same order in both, and to align takes ten times as long.
+    if _most_in_order(given, claimed) < required:
+        return None
     matcher = SequenceMatcher(None, given, claimed, autojunk=False)
     opcodes = matcher.get_opcodes()
     if sum(j2 - j1 for tag, _, _, j1, j2 in opcodes if tag == "equal") < required:
@@ -101,6 +104,22 @@ def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
 def _required(claim: Wording) -> float:
     """Returns how many tokens of a claim a sentence has that it copies."""
     return max(_MIN_COPIED * len(claim), _MIN_COPIED_TOKENS)
+
+
+def _most_in_order(one: Sequence[str], two: Sequence[str]) -> int:
+    """Returns the length of the longest list that two lists both have, with others between.
+
+    The places of ``one`` are the bits of a number (Hyyrö's algorithm), so that each word of ``two``
+    takes one step.
+    """
+    places: dict[str, int] = {}
+    for place, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << place
+    unmatched = every = (1 << len(one)) - 1
+    for word in two:
+        matched = unmatched & places.get(word, 0)
+        unmatched = (unmatched + matched | unmatched - matched) & every
+    return len(one) - unmatched.bit_count()
 
 
 def _alone(found: Sequence[Replacement], n_claimed: int) -> list[Replacement]:

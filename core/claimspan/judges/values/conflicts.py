@@ -78,6 +78,8 @@ def conflicts_of(claim: StatedValues, reference: StatedValues) -> Iterator[Value
     if not claim.items or reference.quotes(claim.text):
         return
     for part in claim.parts:
+        if not reference.may_share(part.words, _SAME_TOPIC) and not _may_lack(claim.text, part):
+            continue
         sentences = [(each.share_of(part.words), each) for each in reference.sentences]
         near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
         for each in part.values:
@@ -246,6 +248,18 @@ def _as_precise(one: Item, other: Item) -> bool:
     if not isinstance(one, Date) or not isinstance(other, Date):
         return False
     return [part is None for part in one[:5]] == [part is None for part in other[:5]]
+
+
+def _may_lack(claim: str, part: Sentence) -> bool:
+    """Tells whether a text may lack one of the values, where none of its sentences is about it.
+
+    What ``_missing`` finds there is a number without its unit, or a value that is exact.
+    """
+    return not part.is_negated and any(
+        _is_exact(claim, each)
+        or (isinstance(each, Amount) and bool(each.unit or each.scale is not None))
+        for each in part.values
+    )
 
 
 def _is_telling(claim: str, value: Item) -> bool:
