@@ -43,6 +43,9 @@ outputs, such as ``haystack.component.output`` and ``haystack.pipeline.output_da
 
 _NOTED_TAGS: Final = _INPUT_TAGS + _OUTPUT_TAGS
 
+_OWN: Final = "haystack"
+"""Beginning of the names of Haystack's own operations."""
+
 METADATA_TAG: Final = "haystack.pipeline.metadata"
 
 
@@ -213,9 +216,16 @@ class ClaimspanTracer(Tracer):
         return inner
 
     def start(self, operation: str, tags: dict[str, Any], parent_span: Span | None) -> Step | None:
-        """Report the start of an operation; None where that fails."""
+        """Report the start of an operation; None where that fails, or it is no run of Haystack's.
+
+        A server such as Hayhooks puts its own operations around the runs of pipelines. It says
+        nothing of what they return, and there may be several runs in one.
+        """
         try:
-            step = Step(operation, tags, self._parent(parent_span))
+            parent = self._parent(parent_span)
+            if parent is None and not operation.startswith(_OWN):
+                return None
+            step = Step(operation, tags, parent)
             if not step.is_suppressed:
                 self._report_start(step, tags)
             if operation not in PIPELINE_RUNS:
