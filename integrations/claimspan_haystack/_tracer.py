@@ -43,7 +43,7 @@ outputs, such as ``haystack.component.output`` and ``haystack.pipeline.output_da
 
 _NOTED_TAGS: Final = _INPUT_TAGS + _OUTPUT_TAGS
 
-_OWN: Final = "haystack"
+_OWN: Final = "haystack."
 """Beginning of the names of Haystack's own operations."""
 
 METADATA_TAG: Final = "haystack.pipeline.metadata"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from haystack.tracing import tracer
+from haystack.tracing.tracer import tracer
 
 import claimspan_haystack
 from claimspan_tracing import Monitor
@@ -26,6 +26,6 @@ def test_the_operation_of_a_server_around_a_pipeline_is_no_query(
     assert monitor.flush()
 
     roots = [attributes(root) for root in spans.roots]
-    assert [root["output.value"] for root in roots] == answers
+    assert sorted(str(root["output.value"]) for root in roots) == sorted(answers)
     assert [root["claimspan.evaluation.status"] for root in roots] == ["evaluated", "evaluated"]
     assert monitor.stats.unasked == 0
