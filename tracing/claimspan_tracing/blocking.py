@@ -18,7 +18,7 @@ from contextvars import Context, ContextVar
 from types import ModuleType
 from typing import Final
 
-__all__ = ["free_context", "is_watched", "may_block"]
+__all__ = ["free_context", "is_watched", "let_thread_block", "may_block"]
 
 _WATCHER: Final = "blockbuster.blockbuster"
 
@@ -45,6 +45,13 @@ def may_block() -> Generator[None]:
             setattr(of_thread, "value", before)  # noqa: B010 - as above
         if of_context is not None and token is not None:
             of_context.reset(token)
+
+
+def let_thread_block() -> None:
+    """Let the calls of this thread block for good; its contexts come from ``free_context``."""
+    of_thread: object = getattr(sys.modules.get(_WATCHER), "_skip", None)
+    if hasattr(of_thread, "value"):
+        setattr(of_thread, "value", True)  # noqa: B010 - as above
 
 
 def free_context(request: Context | None = None) -> Context:

@@ -7,11 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from contextvars import Context
 from typing import Final, TypeVarTuple
 
-from claimspan_tracing.blocking import free_context, is_watched, may_block
+from claimspan_tracing.blocking import free_context, is_watched, let_thread_block
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.guard import Guard
 
@@ -57,8 +56,6 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopped = False
-        # Entered on the thread, and left by nobody: all that runs there may block.
-        self._blocking = ExitStack()
         self._may_block = False
         # Re-entrant: the garbage collector may end a user's stream, and so call us, at any time.
         self._lock = threading.RLock()
@@ -75,9 +72,7 @@ class LoopThread:
             raise RuntimeError(f"{self._name} is stopped")
         if not self._may_block and is_watched():
             self._may_block = True
-            enter = self._blocking.enter_context
-            # In an empty context: what is entered would keep that of the request for good.
-            self._loop.call_soon_threadsafe(enter, may_block(), context=Context())
+            self._loop.call_soon_threadsafe(let_thread_block, context=Context())
         self._loop.call_soon_threadsafe(callback, *args, context=free_context())
 
     def stop(self, timeout: float) -> None:
