@@ -17,7 +17,13 @@ from claimspan.text.citations import masked, without_citations
 from claimspan.text.phrases import starts_with_filler
 from claimspan.text.sentences import split_prose
 
-__all__ = ["Sentence", "content_sentences", "every_sentence", "most_sentences"]
+__all__ = [
+    "Sentence",
+    "content_sentences",
+    "every_sentence",
+    "most_sentences",
+    "without_emphasis",
+]
 
 
 class Sentence(NamedTuple):
@@ -45,7 +51,14 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _LINE_KINDS: Final[tuple[tuple[_BlockKind, re.Pattern[str]], ...]] = (
     ("blank", re.compile(r"[\s\-=*_]*$")),
-    ("heading", re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")),
+    # A line in bold is one, unless it has three words and a full stop: "**The fee is 3 %.**"
+    (
+        "heading",
+        re.compile(
+            r"\s*(?:#{1,6}\s"
+            r"|\*\*(?!(?:[^*\s]+\s+){2,}[^*]*[.!。！…]\*\*)[^*]+\*\*:?\s*$)"
+        ),
+    ),
     ("table", re.compile(r"\s*\|.*\|\s*$|[^|]+\|[^|]+\|")),
     ("item", re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")),
     ("quote", re.compile(r"\s*(?:>\s?)+")),
@@ -57,7 +70,12 @@ _LINE_END: Final = re.compile(r"[.!?:;。！？।؟…]['\"”’»)\]*_]*\s*$"
 # Code marks are left out as well. Underscores stay: `__init__` and `_name` are names.
 _REFERENCE: Final = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
 # `*so*` and `**so**`, but neither `*args` nor `2 * 3 * 4`.
-_EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])")
+_EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])")
+# Emphasis of whole sentences ends behind the stop at which they are split: "**It is. So.** [1]".
+_STRESSED: Final = re.compile(
+    r"(?<![\w*])(?P<mark>\*{1,3})(?=\S)(?P<said>[^*\n]*[.!?。！？…])(?P=mark)(?![\w*])"
+)
+_HEADING_MARK: Final = re.compile(r"\s*#{1,6}\s+")
 _BLANK_BEFORE_STOP: Final = re.compile(r" (?=[.,;!?](?:\s|$))")
 _BLANKS_BEFORE_STOPS: Final = (" .", " ,", " ;", " !", " ?")
 _MAY_END: Final = re.compile(r"[^A-Za-z0-9 ,]")
@@ -68,6 +86,8 @@ _MAX_FRAGMENT_WORDS: Final = 6
 
 def content_sentences(text: str, language: str) -> Iterator[Sentence]:
     """Yields the sentences that carry the content of a text; headings and table headers do not.
+
+    A text that has nothing but headings has its content in them.
 
     A fenced block of code is one sentence. A row of a table reads ``header: cell; header: cell``. A
     short list item reads with the line that introduces its list. Citations, tags, lists of sources
@@ -96,7 +116,10 @@ def _remembered(text: str, language: str) -> Sequence[Sentence]:
 def _content(text: str, language: str) -> Iterator[Sentence]:
     before_list = ""
     asserted = masked(text)
-    for kind, start, end in _blocks(asserted):
+    blocks = list(_blocks(asserted))
+    if all(kind == "heading" for kind, _, _ in blocks):
+        blocks = [_said_in_heading(asserted, *place) for _, *place in blocks]
+    for kind, start, end in blocks:
         block = asserted[start:end]
         if kind == "code":
             yield Sentence(block.strip(), block.strip())
@@ -108,6 +131,11 @@ def _content(text: str, language: str) -> Iterator[Sentence]:
             yield from (_introduced(s, introduction) if introduction else s for s in found)
         if kind in ("heading", "prose", "quote"):
             before_list = block
+
+
+def _said_in_heading(text: str, start: int, end: int) -> _Block:
+    mark = _HEADING_MARK.match(text, start, end)
+    return _Block("prose", mark.end() if mark else start, end)
 
 
 def every_sentence(text: str, language: str) -> Iterator[str]:
@@ -205,11 +233,23 @@ def _continues(block: _BlockKind, last_line: str, kind: _BlockKind, line: str) -
 
 def _sentences(text: str, asserted: str, start: int, end: int, language: str) -> Iterator[Sentence]:
     """Yields the sentences of a block of prose, each as it is written in the text."""
-    cursor = start
-    for piece in split_prose(asserted[start:end], language):
-        at = asserted.index(piece, cursor)
+    cursor = 0
+    block = _STRESSED.sub(_unstressed, asserted[start:end])
+    for piece in split_prose(block, language):
+        at = block.index(piece, cursor)
         cursor = at + len(piece)
-        yield Sentence(text[at:cursor], _without_markup(piece))
+        yield Sentence(text[start + at : start + cursor], _without_markup(piece))
+
+
+def _unstressed(match: re.Match[str]) -> str:
+    """Blanks the marks, so that positions stay those of the text."""
+    blanks = " " * len(match["mark"])
+    return f"{blanks}{match['said']}{blanks}"
+
+
+def without_emphasis(text: str) -> str:
+    """Returns a text without the marks of Markdown's emphasis: ``*so*`` and ``**so**``."""
+    return _EMPHASIS.sub(r"\2", text) if "*" in text else text
 
 
 def _without_markup(sentence: str) -> str:
@@ -217,9 +257,7 @@ def _without_markup(sentence: str) -> str:
     unmarked = without_citations(sentence)
     if "[" in unmarked:
         unmarked = _REFERENCE.sub("", unmarked)
-    unmarked = unmarked.replace("`", "")
-    if "*" in unmarked:
-        unmarked = _EMPHASIS.sub(r"\2", unmarked)
+    unmarked = without_emphasis(unmarked.replace("`", ""))
     joined = " ".join(unmarked.split())
     # A tag that was blanked leaves a blank before the full stop.
     if any(map(joined.__contains__, _BLANKS_BEFORE_STOPS)):
