@@ -42,7 +42,7 @@ def as_said(message: BaseMessage) -> Said | BaseMessage:
     """Return what a message says; one of a tool as it is, with the documents that it keeps."""
     if isinstance(message, ToolMessage):
         return message
-    return Said(message.type, message.content, message.name)
+    return Said(message.type, message.content or _refusal_of(message), message.name)
 
 
 def text_of(value: object, role: str | None = None) -> str:
@@ -51,7 +51,8 @@ def text_of(value: object, role: str | None = None) -> str:
         return value
     if isinstance(value, BaseMessage | Said):
         # What a tool returns in blocks are texts of their own; a model's are parts of one.
-        return content_of(value.content, "\n" if value.type == "tool" else "")
+        said = content_of(value.content, "\n" if value.type == "tool" else "")
+        return said if said or isinstance(value, Said) else _refusal_of(value)
     if is_list(value):
         return _last_message(value, role)
     if is_mapping(value):
@@ -84,8 +85,21 @@ def content_of(content: object, separator: str = "") -> str:
         return content
     if not is_list(content):
         return ""
-    texts = (block.get("text") if is_mapping(block) else block for block in content)
+    texts = map(_block_text, content)
     return join_bounded((text for text in texts if isinstance(text, str)), separator)
+
+
+def _block_text(block: object) -> object:
+    """Return what a block says, which in one of the type ``refusal`` has that name as well."""
+    if not is_mapping(block):
+        return block
+    return block.get("refusal" if block.get("type") == "refusal" else "text")
+
+
+def _refusal_of(message: BaseMessage) -> str:
+    """Return the words with which OpenAI's chat completions refuse, beside an empty content."""
+    refusal: object = message.additional_kwargs.get("refusal")
+    return refusal if isinstance(refusal, str) else ""
 
 
 def role_and_text(message: BaseMessage) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Final
 from langchain_core.messages import BaseMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from claimspan_langchain._messages import content_of
+from claimspan_langchain._messages import text_of
 from claimspan_langchain._structures import fields_of
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, texts_in
 
@@ -72,7 +72,7 @@ def completion_of(result: object) -> str:
         return ""
     generation = result.generations[0][0]
     if isinstance(generation, ChatGeneration):
-        return content_of(generation.message.content)
+        return text_of(generation.message)
     return generation.text
 
 

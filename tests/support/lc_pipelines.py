@@ -84,11 +84,11 @@ class Echo(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         said = self._say(messages)
-        if said.tool_calls:
-            whole = AIMessageChunk(content=str(said.content), tool_calls=said.tool_calls)
-            yield ChatGenerationChunk(message=whole)
+        if said.tool_calls or said.additional_kwargs or not isinstance(said.content, str):
+            kept = said.model_dump(include={"content", "tool_calls", "additional_kwargs"})
+            yield ChatGenerationChunk(message=AIMessageChunk(**kept))
             return
-        *words, last = str(said.content).split(" ")
+        *words, last = said.content.split(" ")
         for text in (*(f"{word} " for word in words), last):
             yield ChatGenerationChunk(message=AIMessageChunk(content=text))
 
