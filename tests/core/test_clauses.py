@@ -98,5 +98,9 @@ def test_what_follows_an_abstention_in_its_sentence_is_kept() -> None:
     assert assertions(sentence) == ["the tower was opened in 1889."]
 
 
+def test_what_an_abstention_lists_is_no_clause_of_its_own() -> None:
+    assert assertions("The text does not give the growth in the US and sales abroad in 2022.") == []
+
+
 def test_no_clause_of_a_question_is_an_assertion() -> None:
     assert assertions("Was Ada born in Rome and did she move to Paris in 1970?") == []

@@ -1,10 +1,9 @@
 """Evaluation of records: claims, their verdicts, and the metrics that follow from them.
 
 ``evaluate`` runs an evaluation, ``matrices`` asks the judge for the verdicts, ``result`` holds what
-was found out, ``abstention`` decides whether a response declines to answer, and ``estimate`` says
-what an evaluation will cost. ``evaluations`` holds the results of many records, and ``table`` makes
-flat rows of them. ``assessment`` labels the scores, and ``reasons`` says in words why
-one is low.
+was found out, and ``estimate`` says what an evaluation will cost. ``evaluations`` holds the results
+of many records, and ``table`` makes flat rows of them. ``assessment`` labels the scores, and
+``reasons`` says in words why one is low.
 """
 
 from __future__ import annotations

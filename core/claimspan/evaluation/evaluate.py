@@ -19,7 +19,6 @@ from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation.abstention import has_abstained
 from claimspan.evaluation.arguments import check_options, check_records, judge_of
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
@@ -28,6 +27,7 @@ from claimspan.judges.protocol import ClaimLimitedJudge, Judge
 from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
+from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
@@ -116,7 +116,7 @@ async def aevaluate(
         response_claims=tuple(claims.response),
         ground_truth_claims=tuple(claims.ground_truth),
         matrices=matrices,
-        abstained=has_abstained(record.response),
+        abstained=abstains(record.response),
         claims_dropped=claims.dropped,
         undecided=dict(meter.undecided),
         notes=dict(meter.notes),
@@ -244,7 +244,7 @@ async def _evaluation_or_error(
         except JudgeError as error:
             return Evaluation(
                 undefined=dict.fromkeys(METRICS, "the judge failed"),
-                abstained=has_abstained(record.response),
+                abstained=abstains(record.response),
                 injection_suspected=_suspected_texts(record),
                 judge_name=judge.name,
                 judge_version=_version(judge),

@@ -12,9 +12,18 @@ from typing import Final
 from claimspan.text.clauses import assertions
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
-from claimspan.text.phrases import is_apology, normalise, starts_with_abstention
+from claimspan.text.phrases import (
+    is_apology,
+    is_referral,
+    normalise,
+    starts_with_abstention,
+)
+from claimspan.text.refusals import DENIALS
 
-__all__ = ["abstains", "abstention_strength"]
+__all__ = ["MAX_ABSTENTION_CHARACTERS", "abstains", "abstention_strength"]
+
+MAX_ABSTENTION_CHARACTERS: Final = 600
+"""A longer response says more than that it cannot answer, however it begins."""
 
 # The first and the last sentence lie within this many characters of the ends; a text of ten
 # megabytes is not split for them.
@@ -58,78 +67,56 @@ _REFERS_ELSEWHERE: Final = re.compile(
     r"(?:refer|consult|check|review|look|provide|visit|seek|obtain|access)\b",
     re.IGNORECASE,
 )
-# Every sentence that ``phrases`` takes for an abstention or an apology denies something, and speaks
-# of the speaker or of a source; or it has a word of another language by which it is told. Most
-# responses are known by their words alone. Language and sentences would take ten times as long.
-_NO_WORD: Final = re.compile(r"[\W_]+")
-_WORDS: Final = {c: chr(c).lower() if chr(c).isalnum() else " " for c in range(0x80)}
-"""Of each character of ASCII, what the words of a text are looked for in."""
-
-_DENIALS: Final = (" not ", " cannot ", " t ", " no ", " unable ", " insufficient ")
-_SUBJECTS: Final = (
-    "text document passage source article chunk excerpt snippet material information data file"
-    " result reference record informaci s\u00e9".split()
-)
-"""Beginnings of what it may speak of: ``SOURCES`` of ``openers``, and two words of Spanish."""
-
-_SPEAKERS: Final = (" i ", " \u0131 ")
-"""Also without its dot, which the patterns take for the same letter."""
-
-_ABOUT: Final = tuple((*_SPEAKERS, *_SUBJECTS))
-_ANY_SUBJECT: Final = rf"(?:con)?(?:{'|'.join(_SUBJECTS)})\w*"
-_DENIED: Final = re.compile(
-    # Each branch begins with a space, so that nothing is tried within a word.
-    r" (?:[i\u0131] (?:\w+ ){0,6}(?:not|cannot|t|unable|no) "
-    r"|(?:not?|enough|insufficient) (?:\w+ ){0,6}informa"
-    rf"|is not (?:\w+ ){{0,8}}{_ANY_SUBJECT} "
-    r"|no (?:\w+ )?s\u00e9 "
-    rf"|{_ANY_SUBJECT} (?:\w+ ){{0,12}}(?:(?:does|doesn|do|don) (?:not|t)|no) )"
-)
-"""How the words of ``phrases`` follow each other in an abstention, with room for citations and
-addresses between them: a technical text speaks of files, and says what is not so, as well."""
-
-_OTHERS: Final = (" ai ", " ne ", " ni ", " non ")
-_OTHER_PARTS: Final = ("sorry", "afraid", "nicht", "kein", "niet", "geen", "nimam")
+_APOLOGIES: Final = ("sorry", "afraid", "apolog")
+_MAY_BEGIN: Final = re.compile(r"(?:^|[.!?:;,\u2026\u3002\n|<>])[\W\d_]*")
+"""Where a sentence may begin, with its marks and its number in a list."""
 
 
 def abstains(text: str) -> bool:
     """Tells whether a response declines to answer and asserts nothing else.
 
+    Where it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
+
     Args:
-        text: A response; abstentions are known in English (and one in Slovene).
+        text: A response, in English or one of the languages of ``refusals``. One of more than
+            ``MAX_ABSTENTION_CHARACTERS`` does not abstain.
+
+    Returns:
+        Of the refusals of FinanceBench that are no longer than that, True for 52 of 90 in the tune
+        half and 52 of 111 in the test half; the others assert something. Of the 516 answers that
+        people call right, True for none.
     """
-    if not _may_abstain(text):
+    if len(text) > MAX_ABSTENTION_CHARACTERS or not _may_abstain(text):
         return False
     language = detect_language(text) or "en"
-    declines = False
+    declines = apologises = refers = False
     # Sentence by sentence: most responses assert something in the first one.
     for each in content_sentences(text, language):
         sentence = normalise(each.standalone)
-        if assertions(sentence, language):
+        if is_referral(sentence):
+            refers = True
+        elif assertions(sentence, language):
             return False
-        declines = declines or starts_with_abstention(sentence) or is_apology(sentence)
-    return declines
+        declines = declines or starts_with_abstention(sentence)
+        apologises = apologises or is_apology(sentence)
+    # "I'm sorry. Please restart the router." declines nothing.
+    return declines or (apologises and not refers)
 
 
 def _may_abstain(text: str) -> bool:
-    if _has_abstaining_words(text):
+    """Tells at little cost whether a sentence of a text may decline, or apologise."""
+    lowered = text.lower()
+    if any(map(lowered.__contains__, _APOLOGIES)):
         return True
-    # Where a citation or markup is left out within a word, the word shows only without it.
-    without = (_MARKS.sub("", text), _CITED.sub("", text)) if _WITHIN_WORD.search(text) else ()
-    return any(map(_has_abstaining_words, without))
-
-
-def _has_abstaining_words(text: str) -> bool:
-    words = f" {text.translate(_WORDS) if text.isascii() else _NO_WORD.sub(' ', text.casefold())} "
-    if _has_any(words, _OTHERS) or _has_any(words, _OTHER_PARTS):
-        return True
-    if not (_has_any(words, _DENIALS) and _has_any(words, _ABOUT)):
+    if not any(map(lowered.__contains__, DENIALS)) and not _WITHIN_WORD.search(text):
         return False
-    return _DENIED.search(f" {' '.join(words.split())} ") is not None
+    # Language and sentences would take ten times as long.
+    return any(map(_starts, {text, _MARKS.sub("", text), _CITED.sub("", text)}))
 
 
-def _has_any(words: str, parts: tuple[str, ...]) -> bool:
-    return any(map(words.__contains__, parts))
+def _starts(text: str) -> bool:
+    """Tells whether a text declines at a place where a sentence may begin."""
+    return any(map(starts_with_abstention, _MAY_BEGIN.split(normalise(text))))
 
 
 def abstention_strength(text: str) -> float:

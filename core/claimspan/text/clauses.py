@@ -118,21 +118,22 @@ def _first_cut(sentence: str) -> tuple[str, str] | None:
         left, right = sentence[: conjunction.start()], sentence[conjunction.end() :]
         if min(len(left.split()), len(right.split())) < _MIN_CLAUSE_WORDS:
             continue
-        independent = _independent(left, right, is_semicolon=";" in conjunction.group())
+        independent = _independent(left, right, conjunction.group().strip())
         if independent:
             return left, independent
     return None
 
 
-def _independent(left: str, right: str, *, is_semicolon: bool) -> str | None:
+def _independent(left: str, right: str, conjunction: str) -> str | None:
     """Returns ``right`` as a sentence of its own, with a subject; None where it needs ``left``."""
-    # "The context does not give the price, but delivery takes 3 days."
-    if starts_with_abstention(left):
+    # "The context does not give the price, but delivery takes 3 days." Nothing is said in
+    # "The context does not give the price and the time of delivery."
+    if starts_with_abstention(left) and (conjunction != "and" or _FINITE_VERB.search(right)):
         return right
     verb = _FINITE_VERB.search(left) or _PAST_VERB.search(left)
     if not verb:
         return None
-    if is_semicolon:
+    if conjunction == ";":
         return right if _FINITE_VERB.search(right) else None
     if _DEPENDENT.search(left):
         return None

@@ -1,8 +1,8 @@
 """Recognises sentences by fixed phrases: filler, abstentions, apologies and questions.
 
-Abstentions are known in the languages of ``refusals`` as well, everything else in English; question
-marks of other scripts are known too. The patterns match at the start of a sentence and have
-straight apostrophes: ``normalise`` prepares a sentence for them.
+Abstentions are known in the languages of ``refusals``, everything else in English; question marks
+of other scripts are known too. The patterns match at the start of a sentence and have straight
+apostrophes: ``normalise`` prepares a sentence for them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from claimspan.text.openers import SOURCES
-from claimspan.text.refusals import OTHER_ABSTENTIONS
+from claimspan.text.refusals import ABSTENTIONS, REFERRALS
 
 __all__ = [
     "is_apology",
     "is_filler",
+    "is_referral",
     "is_statement",
     "normalise",
     "starts_with_abstention",
@@ -42,23 +42,13 @@ _CLOSING: Final = re.compile(
     r"should you have any|is there anything|as an ai\b)[^;]*$",
     re.IGNORECASE,
 )
-_ABSTENTION: Final = re.compile(
-    r"(?:(?:i(?:'m| am) (?:sorry|afraid)|sorry|unfortunately|based on [^,]*)[,.]?\s*(?:but )?)?"
-    r"(?:i (?:do not|don't|cannot|can't|could not|couldn't|did not|didn't) "
-    r"(?:\w+ )?(?:know|answer|find|determine|have|say|tell|see)\b"
-    r"|i(?:'m| am) (?:not (?:able|sure)|unable)\b|as an ai\b"
-    rf"|(?:(?:the|this|that|these|any|your) )?(?:\w+ )?{SOURCES} (?:given |provided )?"
-    r"(?:does not|doesn't|do not|don't) "
-    r"(?:\w+ )?(?:say|mention|contain|provide|specify|include|state|give|answer|tell)\b"
-    # "No information is stored on your device" is a fact about storage.
-    r"|(?:there is |there's )?(?:no|not enough|insufficient) (?:\w+ )?information"
-    r"(?:[.!]?$| (?:(?:is|was|has been) )?(?:available|provided|given|found|included|mentioned)\b"
-    r"| (?:about|on|regarding|concerning|in the|to)\b)"
-    rf"|(?:it|this|that|the answer) is not (?:\w+ )?(?:in|by) (?:the |your )?(?:\w+ )?{SOURCES}"
-    r"|" + OTHER_ABSTENTIONS + r")",
+_ABSTENTION: Final = re.compile(ABSTENTIONS, re.IGNORECASE)
+_REFERRAL: Final = re.compile(REFERRALS, re.IGNORECASE)
+_APOLOGY: Final = re.compile(
+    r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
+    r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",
     re.IGNORECASE,
 )
-_APOLOGY: Final = re.compile(r"(?:i(?:'m| am) )?(?:sorry|afraid)[.!]?$", re.IGNORECASE)
 
 
 def normalise(sentence: str) -> str:
@@ -96,3 +86,8 @@ def starts_with_abstention(sentence: str) -> bool:
 def is_apology(sentence: str) -> bool:
     """Tells whether a sentence is an apology and nothing else, like ``I'm sorry``."""
     return bool(_APOLOGY.match(sentence))
+
+
+def is_referral(sentence: str) -> bool:
+    """Tells whether a sentence sends the reader elsewhere, or asks for more: ``Please see``."""
+    return bool(_REFERRAL.match(sentence))

@@ -1,17 +1,129 @@
-"""How people and models say that they do not know, in languages other than English."""
+"""How people and models say that they do not know, or do not answer, by language.
+
+Among them are answers that frameworks and services give by themselves: ``Empty Response`` of
+LlamaIndex, ``Hmm, I'm not sure`` of LangChain's tutorials, ``Sorry, the model cannot answer this
+question`` of Amazon Bedrock's guardrails, ``I'm sorry, I can't respond to that`` of NeMo's.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["OTHER_ABSTENTIONS"]
+from claimspan.text.openers import SOURCES
+
+__all__ = ["ABSTENTIONS", "DENIALS", "REFERRALS"]
+
+_CANNOT: Final = r"(?:cannot|can't|can not|could not|couldn't)"
+_NOT: Final = r"(?:do not|don't|did not|didn't|cannot|can't|can not|could not|couldn't)"
+_NOT_ABLE: Final = r"(?:not able|wasn't able|unable) to"
+_FIND: Final = r"(?:find|locate|determine|answer|identify|retrieve)\b"
+_IS_NOT: Final = (
+    r"(?:is not|isn't|are not|aren't|was not|wasn't|were not|weren't|could not be|couldn't be)"
+)
+_FOUND_OUT: Final = (
+    r"(?:determined|answered|inferred|derived|calculated|computed|ascertained|established|deduced)"
+)
+_MENTIONED: Final = (
+    r"(?:mentioned|specified|stated|discussed|addressed|disclosed|covered|found|provided|given|"
+    r"included|available|answered|described|explained|listed|present)"
+)
+_SAYS_NOT: Final = (
+    r"(?:does not|doesn't|do not|don't) (?:\w+ )?(?:say|mention|contain|provide|specify|include|"
+    r"state|give|answer|tell|cover|discuss|address|disclose|detail|describe|refer)\b"
+)
+_READ: Final = (
+    r"(?:(?:the|this|that|these|those|your|my|any of the) )?"
+    r"(?:(?:\w+ )?(?:contexts?|texts?|documents?|documentation|passages?|sources?|articles?|"
+    r"chunks?|excerpts?|snippets?|search results|knowledge base)"
+    r"|(?:provided|given|retrieved|supplied) (?:\w+ )?(?:information|data|results?|records?|files?)"
+    r"|(?:information|data|results?|records?|files?) (?:provided|given|retrieved|supplied))\b"
+)
+"""What models call what they were given. ``The data`` and ``the results`` may be what an answer is
+about: they count only where the words say that somebody gave them."""
+
+_LACKED: Final = r"(?:no|not enough|insufficient)"
+_NAMED: Final = (
+    r"(?:information|context|data|details?|mention|answers?|results?|documents?|sources?|matches)"
+)
+_ANSWER: Final = r"(?:answer|help|assist|discuss|respond|talk|provide)"
+_SERVE: Final = (
+    # "I can't help but admire it" and "I can't help admiring it" admire.
+    r"(?:help(?! but\b| (?:\w+ )?\w{3,}ing\b)|assist|comply|fulfil+|discuss|respond|reply|engage|"
+    r"chat|talk|provide|offer|give|share|continue|proceed|process|complete|confirm|verify|access|"
+    r"identify|extract|calculate|compute|assess|specify)\b"
+)
+
+_SPEAKER: Final = (
+    # does not know
+    rf" {_NOT} (?:\w+ )?(?:know|answer|find|determine|have|say|tell|see)\b",
+    rf" {_NOT} (?:\w+ )?understand(?: (?:it|that|this|(?:the|your|this) \w+))?\W*$",
+    rf"(?:'m| am| was)? {_NOT_ABLE} (?:\w+ )?{_FIND}",
+    r"(?:'m| am) (?:\w+ )?(?:not (?:able|sure|certain|aware)|unable)\b",
+    rf" (?:\w+ )?(?:lack|have {_LACKED}) (?:\w+ ){{0,3}}"
+    r"(?:information|context|knowledge|data|details|records?|idea|access|answer)\b",
+    # does not answer
+    rf" (?:{_CANNOT}|will not|won't) (?:\w+ )?{_SERVE}",
+    r"(?:'m| am) (?:\w+ )?not (?:programmed|designed|trained|allowed|permitted|authori[sz]ed|"
+    r"comfortable|going to|in a position)\b",
+    r"(?:'ll|'m going to| (?:must|will|would|have to|need to|am going to))?(?: have to)?(?: \w+)? "
+    rf"(?:decline|refuse)(?:\W*$| (?:to {_ANSWER}|th(?:is|at)|your)\b)",
+    r"(?:'d| would)? (?:rather not|prefer not to) (?:say|answer|discuss|talk|comment|continue)\b",
+    r" (?:do not|don't) feel comfortable\b",
+    rf"(?: can only| am only able to|'m only able to) {_ANSWER}\b",
+    r"(?:'m| am) (?:just |only )?an? (?:ai|(?:large )?language model)\b",
+)
+"""What follows ``I`` where the speaker does not know, or does not answer."""
+
+_ENGLISH: Final = (
+    rf"i(?:{'|'.join(_SPEAKER)})",
+    rf"we (?:(?:are|were) (?:not able|unable) to|weren't able to|{_CANNOT}) (?:\w+ )?{_FIND}",
+    r"you (?:haven't|have not|did not|didn't) provide",
+    r"as an? (?:\w+ )?(?:ai|assistant|language model)\b",
+    r"the (?:model|assistant) (?:cannot|can't|is unable to) answer\b",
+    r"(?:it|(?:that|this)(?: question| request| topic)?|(?:the|your) (?:question|request|topic))"
+    r"(?:'s| is| falls| lies) (?:\w+ )?(?:outside|beyond|out)(?: of)? "
+    r"(?:my|what i|the scope of (?:what i|my|this (?:chat|conversation|assistant)))\b",
+    r"that(?:'s| is) (?:not something i can|something i (?:cannot|can't))\b",
+    # The source does not say.
+    rf"(?:(?:the|this|that|these|any|your|my) )?(?:\w+ )?(?:{SOURCES}|knowledge base) "
+    rf"(?:given |provided )?{_SAYS_NOT}",
+    rf"{_READ} (?:makes?|has|have|contains?|gives?|provides?|offers?) no (?:\w+ )?{_NAMED}\b",
+    rf"(?:none of|nothing in) {_READ} (?:\w+ )?"
+    r"(?:say|mention|contain|provide|specif|include|state|give|answer|cover|discuss|address|refer)",
+    # "No information is stored on your device" is a fact about storage.
+    rf"(?:there is |there's )?{_LACKED} (?:\w+ )?information"
+    r"(?:[.!]?$| (?:(?:is|was|has been) )?(?:available|provided|given|found|included|mentioned)\b"
+    r"| (?:about|on|regarding|concerning|in the|to)\b)",
+    rf"(?:there (?:is|are|was|were) |there's )?{_LACKED} (?:\w+ ){{0,2}}{_NAMED}"
+    r"(?: (?:is|was|were|are|has been|have been|could be))?(?: \w+)? "
+    r"(?:found|retrieved|returned|provided)\b",
+    rf"(?:there (?:is|are|was|were) |there's ){_LACKED} (?:\w+ )?{_NAMED}(?: of [^,.;:]{{1,60}})? "
+    rf"in {_READ}",
+    r"there(?: is| was|'s) no mention(?: of (?:it|that|this))?\W*$",
+    # It is not to be found.
+    r"(?:it|(?:this|that)(?: \w+)?|(?:the|your) (?:\w+ )?(?:question|answer|information|query)) "
+    rf"(?:\w+ )?{_CANNOT} be (?:\w+ )?{_FOUND_OUT}\b",
+    rf"[^,.;:]{{1,80}} (?:{_CANNOT} be|{_IS_NOT}) (?:\w+ )?(?:{_FOUND_OUT}|{_MENTIONED}) "
+    rf"(?:from|by|in|within|based on|using|with) {_READ}",
+    rf"(?:it|this|that|the answer) is not (?:\w+ )?(?:in|by) (?:the |your )?(?:\w+ )?{SOURCES}",
+    r"(?:the|this|that) (?:\w+ )?(?:information|answer|details?|topic|question) "
+    rf"{_IS_NOT} (?:\w+ )?{_MENTIONED}\W*$",
+    # Nothing but a label.
+    r"(?:n/a|idk|unanswerable|not[ _](?:found|sure|answerable|enough[ _]\w+)"
+    r"|(?:no|empty|insufficient)[ _](?:\w+[ _])?"
+    r"(?:answers?|response|results?|idea|information|context|data|documents?|matches)"
+    r"(?: found)?)\W*$",
+)
 
 _BY_LANGUAGE: Final = {
     "de": (
-        r"(?:es tut mir leid|leider)?[,.]?\s*(?:aber )?(?:"
+        r"(?:(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung)?[,.]?\s*(?:aber )?(?:"
         r"(?:das |es )?weiß ich (?:leider )?nicht|ich weiß (?:es |das )?(?:leider )?nicht"
-        r"|ich (?:kann|konnte) (?:\w+ ){0,6}(?:nicht|keine\w*) (?:\w+ ){0,4}"
-        r"(?:beantworten|finden|sagen)"
+        r"|ich (?:kann|konnte) (?:\w+ ){0,6}(?:nicht|nichts|keine\w*) (?:\w+ ){0,4}"
+        r"(?:beantworten|finden|sagen|helfen|weiterhelfen|bearbeiten|unterstützen)"
+        r"|(?:das|dazu|dabei|damit|hierbei|(?:diese|die|ihre|deine) (?:frage|anfrage)) kann ich "
+        r"(?:\w+ ){0,3}(?:nicht|nichts|keine\w*) (?:\w+ ){0,3}"
+        r"(?:beantworten|sagen|helfen|weiterhelfen|bearbeiten|geben)"
         r"|ich habe (?:dazu |hierzu |darüber )?keine (?:\w+ )?(?:informationen|angaben|daten)"
         r"|(?:der|die|das|den|im) (?:\w+ )?"
         r"(?:kontext|text|dokument\w*|unterlagen|quellen?|informationen)"
@@ -20,7 +132,8 @@ _BY_LANGUAGE: Final = {
         r"|dazu (?:liegen|gibt es|finde ich|habe ich) (?:\w+ ){0,4}keine)"
     ),
     "fr": (
-        r"(?:désolé\w*|malheureusement)?[,.]?\s*(?:mais )?(?:je ne (?:le |la |l')?sais pas"
+        r"(?:(?:je suis )?désolé\w*|malheureusement)?[,.]?\s*(?:mais )?"
+        r"(?:je ne (?:le |la |l')?sais pas"
         r"|je n'ai pas (?:\w+ ){0,3}(?:trouvé|d'informations?|connaissance)"
         r"|je ne (?:peux|trouve|dispose) pas"
         r"|le (?:\w+ )?(?:contexte|texte|document) (?:\w+ )?ne (?:\w+ )?"
@@ -28,32 +141,72 @@ _BY_LANGUAGE: Final = {
     ),
     "es": (
         r"(?:lo siento|lamentablemente)?[,.]?\s*(?:pero )?(?:no lo sé|no sé"
+        r"|no puedo (?:ayudar|responder|contestar|proporcionar|encontrar)\w*"
         r"|no (?:tengo|encuentro|he encontrado|dispongo de) (?:\w+ )?información"
         r"|el (?:\w+ )?(?:contexto|texto|documento) (?:\w+ )?no "
         r"(?:menciona|indica|contiene|especifica|dice|proporciona))"
     ),
     "it": (
         r"(?:mi dispiace|purtroppo)?[,.]?\s*(?:ma )?(?:non lo so"
+        r"|non posso (?:aiutar|risponder|fornir|trovar)\w*"
         r"|non (?:ho|trovo|ho trovato|dispongo di) (?:\w+ )?informazioni"
         r"|il (?:\w+ )?(?:contesto|testo|documento) (?:\w+ )?non "
         r"(?:menziona|indica|contiene|specifica))"
     ),
     "nl": (
-        r"(?:het spijt me|helaas)?[,.]?\s*(?:maar )?(?:ik weet (?:het|dat) niet|dat weet ik niet"
+        r"(?:het spijt me|helaas)?[,.]?\s*(?:maar )?"
+        r"(?:(?:daar|hier)(?:bij|mee)? kan ik (?:\w+ ){0,3}niet (?:\w+ )?(?:helpen|beantwoorden)"
+        r"|ik weet (?:het|dat) niet|dat weet ik niet"
         r"|ik (?:kan|heb|vind) (?:\w+ ){0,5}(?:geen|niet) (?:\w+ )?"
         r"(?:informatie|antwoord\w*|vinden)"
         r"|de (?:\w+ )?(?:context|tekst|documenten) (?:\w+ )?(?:bevat|bevatten|vermeldt|noemt) "
         r"(?:\w+ ){0,3}(?:geen|niet))"
     ),
     "sl": (
-        r"(?:žal|oprostite)?[,.]?\s*(?:(?:a|ampak|vendar) )?(?:(?:tega )?ne vem"
+        r"(?:žal(?: mi je)?|oprostite)?[,.]?\s*(?:(?:a|ampak|vendar) )?(?:(?:tega )?ne vem"
         r"|(?:o tem )?nimam (?:\w+ ){0,2}(?:podatk\w*|informacij\w*)"
-        r"|(?:na to|tega) (?:\w+ )?ne morem|ne najdem"
+        r"|(?:na to|na vaše|tega|s tem|pri tem) (?:\w+ ){0,3}ne morem|ne najdem"
         r"|(?:\w+ )?(?:kontekst\w*|besedil\w*|dokument\w*|vir\w*|podatki) (?:\w+ ){0,2}ne "
         r"(?:omenja\w*|vsebuje\w*|navaja\w*|pove\w*)"
         r"|v (?:\w+ )?(?:kontekstu|besedilu|dokument\w*|virih) (?:\w+ ){0,3}ni (?:\w+ )?"
         r"(?:podatk\w*|informacij\w*|odgovora|navedeno|omenjeno))"
     ),
 }
-OTHER_ABSTENTIONS: Final = "(?:" + "|".join(f"(?:{each})" for each in _BY_LANGUAGE.values()) + ")"
-"""A pattern that matches the beginning of an abstention in lower or upper case; a group."""
+_OPENERS: Final = (
+    r"(?:(?:hmm+|well|oh|i(?:'m| am) (?:(?:so|very|really|truly|deeply) )?(?:sorry|afraid)|sorry|"
+    r"unfortunately|regrettably|however|therefore|(?:my )?apologies|"
+    r"i apologi[sz]e(?: for [^,.]{1,60})?)[,.]*\s*(?:but |that )?){0,3}"
+    r"(?:(?:based on|according to|as of (?:my|the) last) [^,.]{1,120}[,.]?\s*)?"
+)
+ABSTENTIONS: Final = _OPENERS + (
+    "(?:" + "|".join(f"(?:{each})" for each in (*_ENGLISH, *_BY_LANGUAGE.values())) + ")"
+)
+"""A pattern that matches the beginning of an abstention, in lower or upper case."""
+
+DENIALS: Final = (
+    *("not", "n't", "n\u2019t", "no ", "no_", "none ", "nothing ", "unable", "unanswer", "lack"),
+    *("insufficient", "decline", "refuse", " only ", "outside", "beyond", "out of", "idk", "n/a"),
+    *(" ai", "assistant", "language model", "empty"),
+    *("nicht", "kein", "ne ", "ni ", "non ", "n'ai", "n\u2019ai", "niet", "geen", "nimam"),
+)
+"""Each abstention has one of these in lower case, and most other sentences have none."""
+
+REFERRALS: Final = (
+    r"(?:(?:instead|otherwise|therefore|however),? "
+    r"|(?:for (?:more|further|the|accurate|additional)|if you|"
+    r"to (?:answer|get|obtain|find|calculate|determine|provide|give)) [^,]{1,120}, ){0,2}"
+    r"(?:please (?:\w+ )?(?:refer|consult|check|review|look|provide|visit|seek|contact|ask|try|"
+    r"rephrase|specify|clarify|reach|see|share|note)\b"
+    r"|(?:i|we)(?:'d| would)? (?:\w+ )?(?:recommend|suggest|advise|encourage)\b"
+    r"|you (?:may|might|can|could|would|should|will)(?: \w+)?"
+    r"(?: (?:need|want|wish|have|like))?(?: to)? (?:refer|consult|check|review|look|contact|visit|"
+    r"reach|ask|try|find|provide|see|speak|seek)\b"
+    r"|it(?:'s| is| would be| may be| might be) (?:\w+ )?"
+    r"(?:best|better|advisable|recommended|necessary) to\b"
+    r"|(?:try|consider|check|contact|consult|refer|rephrase)\b"
+    r"|(?:i|we)(?:'d|'ll| would| will) (?:\w+ )?(?:need|require|be (?:able|happy|glad))\b"
+    r"|(?:more|additional|further) (?:\w+ ){0,4}(?:information|context|data|details?) "
+    r"(?:is|are|would be) (?:needed|required|necessary)\b)"
+)
+"""A pattern that matches the beginning of a sentence that sends the reader elsewhere, or asks for
+more. On its own it is an answer as often as not."""

@@ -27,10 +27,10 @@ from pydantic import (
 )
 
 from claimspan.errors import NoRecordsError
-from claimspan.evaluation.abstention import has_abstained
 from claimspan.metrics import METRICS
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
+from claimspan.text.abstention import abstains
 from claimspan.verdicts import Label
 from claimspan_tracing import semconv
 from claimspan_tracing.export.otlp_json import (
@@ -165,7 +165,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         undefined=_undefined(facts, scores),
         metadata=_metadata(root.attributes),
         abstained=semconv.JUDGE_NAME in facts
-        and has_abstained(_text(root.attributes, semconv.OUTPUT_VALUE)),
+        and abstains(_text(root.attributes, semconv.OUTPUT_VALUE)),
         status=_text(root.attributes, semconv.EVALUATION_STATUS),
         reason=_text(facts, semconv.EVALUATION_REASON) or None,
         late=bool(scores) and not _scores(root.attributes),

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
 
 from claimspan import Chunk, RagRecord
-from claimspan.evaluation.abstention import has_abstained
 from claimspan.files.ground_truth import ID_KEYS
+from claimspan.text.abstention import abstains
 from claimspan_tracing.capture.reader import Generation
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
@@ -118,7 +118,7 @@ def read_job(
         chunks_found=found.n_chunks,
         rewritten=_rewritten(found.query, tree, read, found.chunks, of),
         runs_dropped=read.dropped,
-        abstained=has_abstained(found.response),
+        abstained=abstains(found.response),
         status=found.result.status,
         reason=found.result.reason,
         capture_content=capture_content,

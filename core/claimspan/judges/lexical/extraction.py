@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from claimspan.text.abstention import abstains
 from claimspan.text.answers import as_statement, asks_yes_or_no, is_short_answer, polarity
 from claimspan.text.clauses import assertions, asserts_something
 from claimspan.text.markdown import content_sentences
@@ -27,6 +28,9 @@ def extract(text: str, question: str | None, language: str) -> list[Claim]:
     Returns:
         Claims, each with the sentence it came from; empty where the text asserts nothing.
     """
+    # "I cannot say. Please see the manual." Without its first sentence, the second is a claim.
+    if abstains(text):
+        return []
     statement = as_statement(question, text)
     if statement != text:
         return [Claim(text=statement, sentence=text.strip())]
