@@ -42,6 +42,39 @@ def test_a_courtesy_is_no_part_of_the_claim(text: str, asserted: str) -> None:
     assert claims(text) == [asserted]
 
 
+TWO: Final = ["The fee is 3 %.", "It is due in May."]
+
+
+@pytest.mark.parametrize(
+    ("text", "asserted"),
+    [
+        ("**The fee is 3 %.**", [FEE]),
+        ("**The fee is 3 %**", ["The fee is 3 %"]),
+        ("# The fee is 3 %.", [FEE]),
+        ("**The fee is 3 %.** [1]", [FEE]),
+        ("***The fee is 3 %.***", [FEE]),
+        ("**The fee is 3 %. It is due in May.**", TWO),
+        ("*The fee is 3 %.* It is due in May.", TWO),
+        ("__The fee is 3 %.__ _It is due in May._", TWO),
+        ("## Summary\n\n**The fee is 3 %.**\n\nIt is due in May.", TWO),
+        ("**Fees**\nThe fee is 3 %.", [FEE]),
+        ("**Step 1: Keep the receipt.** **Step 2: Call us.**", ["Keep the receipt.", "Call us."]),
+        ("The fee is 3 % \\[1\\].", [FEE]),
+        ("The term is $24$ months.", ["The term is 24 months."]),
+        ("It costs $24 or $36.", ["It costs $24 or $36."]),
+        ("It applies here<sup>1</sup>.", ["It applies here."]),
+        ("The name is __init__ here.", ["The name is __init__ here."]),
+        (
+            "- **Covered:** It covers fire.\n- **Not covered:** It does not cover floods.",
+            ["Covered: It covers fire.", "It does not cover floods."],
+        ),
+        ("- **Not covered:** floods and storms.", ["Not covered: floods and storms."]),
+    ],
+)
+def test_what_models_mark_up_is_claimed_without_the_marks(text: str, asserted: list[str]) -> None:
+    assert claims(text) == asserted
+
+
 @pytest.mark.parametrize(
     "opener",
     [

@@ -11,6 +11,7 @@ from typing import Final
 
 from claimspan.text.declaratives import closed_statement, open_statement
 from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, third_person
+from claimspan.text.markdown import without_emphasis
 from claimspan.text.phrases import is_apology, is_filler, normalise, starts_with_abstention
 from claimspan.text.questions import Posed, posed
 from claimspan.text.subjects import AUXILIARIES
@@ -175,7 +176,7 @@ def _only_echoes(text: str) -> bool:
 
 
 def _trimmed(answer: str) -> str:
-    told = answer.strip().strip('*_`"“”').strip()
+    told = without_emphasis(answer).strip().strip('*_`"“”').strip()
     told = re.sub(r"^(?:a|answer|antwort|odgovor)\s*:\s*", "", told, flags=re.I)
     return told if _ABBREVIATED.search(told) else told.rstrip(" .!")
 

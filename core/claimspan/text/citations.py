@@ -76,6 +76,10 @@ _TAGS: Final = re.compile(
     r"(?:\s[^<>\n]{0,200})?/?>",
     re.IGNORECASE,
 )
+# The number of a footnote behind a word or a stop; "10<sup>6</sup>", "cm<sup>3</sup>" are values.
+_FOOTNOTE: Final = re.compile(
+    r"(?<=[a-z]{3}|[a-z]{2}[.!?,;:)])<sup>\[?\d{1,3}(?:,\s*\d{1,3})*\]?</sup>", re.IGNORECASE
+)
 _SOURCE_SECTION: Final = re.compile(
     rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]*|[*_]{{2}})?(?:{_SOURCE_WORD}(?: used| consulted)?|footnotes|"
     r"bibliography|further reading|see also)[ \t]*(?:[*_]{2})?[ \t]*[:：]?[ \t]*(?:[*_]{2})?[ \t]*$"
@@ -116,7 +120,7 @@ def masked(text: str) -> str:
         text: A response or a ground truth.
     """
     if "<" in text or "![" in text:
-        text = _outside_code(text, (_THOUGHTS, _COMMENT, _BREAKS, _TAGS, _IMAGE))
+        text = _outside_code(text, (_THOUGHTS, _COMMENT, _FOOTNOTE, _BREAKS, _TAGS, _IMAGE))
     parts: list[str] = []
     last = 0
     for start, end in _source_sections(text):

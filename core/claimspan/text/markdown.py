@@ -67,13 +67,18 @@ _LINE_KINDS: Final[tuple[tuple[_BlockKind, re.Pattern[str]], ...]] = (
 _WRAPPED_LENGTH: Final = 60
 _LINE_END: Final = re.compile(r"[.!?:;。！？।؟…]['\"”’»)\]*_]*\s*$")
 
-# Code marks are left out as well. Underscores stay: `__init__` and `_name` are names.
+# Code marks are left out as well. Underscores stay within a word: `__init__` and `_name` are names.
 _REFERENCE: Final = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
 # `*so*` and `**so**`, but neither `*args` nor `2 * 3 * 4`.
 _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*\n]+)(?<=\S)\1(?![\w*])")
+_UNDERLINED: Final = re.compile(r"(?<!\w)(_{1,2})(?=[^\W_])([^_\n]* [^_\n]*)(?<=[^\s_])\1(?!\w)")
+_ESCAPED: Final = re.compile(r"\\([\[\](){}*_#$%&~.!|-])")
+# A formula that is a number: "within $24$ months" names no dollars.
+_NUMBER_IN_FORMULA: Final = re.compile(r"(?<![\w$])\$(\d[\d.,]*%?)\$(?![\w$])")
 # Emphasis of whole sentences ends behind the stop at which they are split: "**It is. So.** [1]".
 _STRESSED: Final = re.compile(
-    r"(?<![\w*])(?P<mark>\*{1,3})(?=\S)(?P<said>[^*\n]*[.!?。！？…])(?P=mark)(?![\w*])"
+    r"(?<![\w*])(?P<mark>\*{1,3}|__?(?=[^\W_]))(?=\S)"
+    r"(?P<said>(?:(?!(?P=mark)).)*[.!?。！？…])(?P=mark)(?![\w*])"
 )
 _HEADING_MARK: Final = re.compile(r"\s*#{1,6}\s+")
 _BLANK_BEFORE_STOP: Final = re.compile(r" (?=[.,;!?](?:\s|$))")
@@ -248,13 +253,17 @@ def _unstressed(match: re.Match[str]) -> str:
 
 
 def without_emphasis(text: str) -> str:
-    """Returns a text without the marks of Markdown's emphasis: ``*so*`` and ``**so**``."""
-    return _EMPHASIS.sub(r"\2", text) if "*" in text else text
+    """Returns a text without the marks of Markdown's emphasis, as in ``*so*`` and ``_and so_``."""
+    plain = _EMPHASIS.sub(r"\2", text) if "*" in text else text
+    return _UNDERLINED.sub(r"\2", plain) if "_" in plain else plain
 
 
 def _without_markup(sentence: str) -> str:
     # Most sentences have none of the signs, and looking for a sign is fast.
-    unmarked = without_citations(sentence)
+    unmarked = _ESCAPED.sub(r"\1", sentence) if "\\" in sentence else sentence
+    if "$" in unmarked:
+        unmarked = _NUMBER_IN_FORMULA.sub(r"\1", unmarked)
+    unmarked = without_citations(unmarked)
     if "[" in unmarked:
         unmarked = _REFERENCE.sub("", unmarked)
     unmarked = without_emphasis(unmarked.replace("`", ""))

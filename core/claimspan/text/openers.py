@@ -73,6 +73,9 @@ _OPENERS: Final = tuple(
         r"overall|to answer your question|therefore|thus|so|long story short)\s*[,:]\s*",
         r"(?:(?:the )?(?:final |short |direct |long )?answer|response|a|tl;dr|antwort|réponse|"
         r"respuesta|antwoord|odgovor)\s*[:：]\s*(?=\S)",
+        r"(?:step|schritt|korak) \d{1,2}\s*[:.)]\s+(?=\S)",
+        # "Not covered: It does not cover floods." denies once.
+        r"(?:not|no) [\w -]{1,30}:\s+(?=[^.]*\b(?:not|no|never|cannot|\w+n't)\b)",
         r"(?:the )?(?:final |short )?answer (?:to your question )?is that (?=\S)",
         r"(?:here(?:'s| is| are)|below (?:is|are)) [^:.!?]{1,60}[:：]\s*(?=\S)",
         # What follows a refusal in the same sentence is still said.
