@@ -42,6 +42,37 @@ def test_a_courtesy_is_no_part_of_the_claim(text: str, asserted: str) -> None:
     assert claims(text) == [asserted]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Anna,\n\nThe fee is 3 %.\n\nBest regards,\nSupport Team",
+        "Dear Dr. Novak, the fee is 3 %. Kind regards",
+        "The fee is 3 %.\n\nMit freundlichen Grüßen\nIhr Team\nAbteilung Gebühren",
+        "The fee is 3 %.\n\nLep pozdrav,\nAna",
+        "Let me explain. The fee is 3 %.",
+        "The fee is 3 %. Happy to assist further.",
+        "The fee is 3 %. I'm an AI assistant and can make mistakes.",
+        "The fee is 3 %. Disclaimer: This is not legal advice.",
+        "The fee is 3 %. Note: The information above is based on the provided documents.",
+        "The fee is 3 %. This answer is taken from the price list.",
+    ],
+)
+def test_a_letter_and_a_disclaimer_around_an_answer_are_no_claims(text: str) -> None:
+    assert [claim.casefold() for claim in claims(text)] == [FEE.casefold()]
+
+
+def test_a_sign_off_within_a_text_ends_nothing() -> None:
+    text = "Best regards are sent by 3 % of users. The fee is 3 %."
+    assert claims(text) == ["Best regards are sent by 3 % of users.", FEE]
+
+
+async def test_an_imperative_is_not_put_in_the_place_of_a_noun() -> None:
+    extracted = await LexicalJudge().extract_claims(
+        "Keep the receipt.", question="How long is the warranty?"
+    )
+    assert [each.text for each in extracted] == ["How long is the warranty: Keep the receipt."]
+
+
 TWO: Final = ["The fee is 3 %.", "It is due in May."]
 
 

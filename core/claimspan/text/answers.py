@@ -65,6 +65,11 @@ _PRONOUN_AND_VERB: Final = re.compile(
 _NO_VERB: Final = re.compile(
     r"\b(?:an?|the|and|or|of|in|by|for|to|with|from|per|as|at|on|un|newly|fully|not)\s*$", re.I
 )
+_IMPERATIVE: Final = re.compile(
+    r"(?:(?:first|then|next|finally|please|just|simply),? )?"
+    rf"(?:{'|'.join(sorted(BASE_VERBS))}) (?:the|your|an?|it|them|this|that|all|me|us)\b",
+    re.I,
+)
 _ABBREVIATED: Final = re.compile(r"\b(?:Inc|Ltd|Co|Corp|Jr|Sr|[A-Z])\.$")
 _ECHOED: Final = frozenset("not no yes n't that this correct right true so indeed".split())
 _YES_OR_NO: Final = re.compile(
@@ -177,7 +182,7 @@ def _only_echoes(text: str) -> bool:
 
 def _trimmed(answer: str) -> str:
     told = without_emphasis(answer).strip().strip('*_`"“”').strip()
-    told = re.sub(r"^(?:a|answer|antwort|odgovor)\s*:\s*", "", told, flags=re.I)
+    told = re.sub(r"^(?:a|answer|in short|antwort|odgovor)\s*:\s*", "", told, flags=re.I)
     return told if _ABBREVIATED.search(told) else told.rstrip(" .!")
 
 
@@ -225,7 +230,8 @@ def _resolved(asked: Posed, told: str, opening: re.Match[str]) -> str:
 
 def _turned(asked: Posed, told: str) -> str | None:
     """Returns the declarative form; None where no form is sure."""
-    if len(asked.clause) > _MAX_CLAUSE:
+    # "Keep the receipt" is no length, whatever is asked.
+    if len(asked.clause) > _MAX_CLAUSE or _IMPERATIVE.match(told):
         return None
     if foreign := _COPULAS.fullmatch(asked.clause):
         return f"{foreign['noun']} {foreign['verb']} {told}"

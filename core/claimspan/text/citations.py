@@ -52,6 +52,9 @@ _FOOTER: Final = re.compile(
     rf"(?:{_SOURCE_WORD}|further reading|read more|learn more|see also)\s*[:：].*"
     r"|(?:(?:my )?confidence|certainty|relevance|zaupanje|konfidenz)(?:\s+(?:score|level))?"
     r"\s*[:=：]\s*(?:very\s+)?(?:high|medium|moderate|low|hoch|mittel|niedrig|[\d.,/ ]+%?)[.!]?"
+    r"|disclaimer\s*[:：].*|this is not (?:\w+,? ){0,2}(?:or )?\w+ advice[.!]?"
+    r"|(?:note: )?(?:this|the) (?:information|answer|response|summary)(?: above)? (?:is|was) "
+    r"(?:based on|taken from|drawn from|sourced from|from)\b.*"
     r"|(?:last )?(?:updated|retrieved|accessed|reviewed)(?: on)?\s*[:：].*"
     rf"|(?:\[\^?\w{{1,12}}\]:?\s*)?(?:{_FILE}|{_URL}){_PLACE}?[.,;]?"
     rf"|\[\^\w{{1,12}}\]:.*|\[\d{{1,3}}\]:?\s*{_SOURCE_WORD}\b.*"
@@ -84,6 +87,19 @@ _SOURCE_SECTION: Final = re.compile(
     rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]*|[*_]{{2}})?(?:{_SOURCE_WORD}(?: used| consulted)?|footnotes|"
     r"bibliography|further reading|see also)[ \t]*(?:[*_]{2})?[ \t]*[:：]?[ \t]*(?:[*_]{2})?[ \t]*$"
 )
+_SIGN_OFF: Final = re.compile(
+    r"(?:^|(?<=[.!?]))[ \t]*"
+    r"(?:(?:with )?(?:best|kind|kindest|warm|warmest|many)? ?(?:regards|wishes)"
+    r"|(?:yours )?(?:sincerely|truly|faithfully)"
+    r"|(?:mit )?(?:freundliche\w*|viele|beste|liebe) grü(?:ß|ss)en?"
+    r"|cordialement|bien à vous|saludos(?: cordiales)?|atentamente"
+    r"|(?:cordiali|distinti) saluti|(?:met )?vriendelijke groet\w*|lep pozdrav|s spoštovanjem)"
+    r"[,.!]?[ \t]*(?:\n[^.!?\n]{0,80}){0,8}\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The end of a letter, with the names below it."""
+_MAX_SIGN_OFF: Final = 700
+
 _NEXT_LINE: Final = re.compile(r"\n([^\n]*)")
 _LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{1,12}\])\s*\S")
 
@@ -113,14 +129,17 @@ def is_footer(sentence: str) -> bool:
 def masked(text: str) -> str:
     """Returns a text of the same length, with blanks where it asserts nothing.
 
-    Blanked are a model's thoughts (``<think>``), HTML tags, comments, and lists of sources. Code
-    stays as it is. Positions stay those of the text, so that what is found is quoted as written.
+    Blanked are a model's thoughts (``<think>``), HTML tags, comments, lists of sources, and the end
+    of a letter. Code stays as it is. Positions stay those of the text, so that what is found is
+    quoted as written.
 
     Args:
         text: A response or a ground truth.
     """
     if "<" in text or "![" in text:
         text = _outside_code(text, (_THOUGHTS, _COMMENT, _FOOTNOTE, _BREAKS, _TAGS, _IMAGE))
+    if signed := _SIGN_OFF.search(text, max(0, len(text) - _MAX_SIGN_OFF)):
+        text = text[: signed.start()] + _blank(signed.group())
     parts: list[str] = []
     last = 0
     for start, end in _source_sections(text):

@@ -66,7 +66,7 @@ def assertions(sentence: str, language: str = "en") -> list[str]:
         sentence: One sentence.
         language: Code of its language; a sentence in another one than English stays whole.
     """
-    if not is_statement(sentence):
+    if not is_statement(sentence) or is_footer(sentence):
         return []
     asserted = without_attribution(sentence)
     clauses = split_clauses(asserted) if language == "en" else [asserted]
@@ -128,7 +128,7 @@ def _independent(left: str, right: str, conjunction: str) -> str | None:
     """Returns ``right`` as a sentence of its own, with a subject; None where it needs ``left``."""
     # "The context does not give the price, but delivery takes 3 days." Nothing is said in
     # "The context does not give the price and the time of delivery."
-    if starts_with_abstention(left) and (conjunction != "and" or _FINITE_VERB.search(right)):
+    if starts_with_abstention(left) and (conjunction != "and" or _OWN_SUBJECT.match(right)):
         return right
     verb = _FINITE_VERB.search(left) or _PAST_VERB.search(left)
     if not verb:

@@ -38,6 +38,7 @@ _COURTESY: Final = (
     r"(?:sure(?: thing)?|of course|certainly|absolutely|definitely|indeed|okay|ok|great|"
     r"(?:good|great) question|thanks(?: for asking)?|thank you(?: for [^.!,]{1,40})?|hello|"
     r"hi(?: there)?|"
+    r"dear (?:\w+\.? ?){1,4}|"
     r"yes|yep|no|nope|correct|exactly|right|"
     r"ja|nein|natürlich|gerne|selbstverständlich|oui|non|bien sûr|sí|claro(?: que sí)?|"
     r"por supuesto|"

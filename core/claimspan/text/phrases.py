@@ -26,9 +26,10 @@ _QUESTION: Final = re.compile(r"[?？؟][\"'”’»)\]*_]*$")
 _FILLER: Final = re.compile(
     r"(?:here(?:'s|’s| is| are)\b|below (?:is|are)\b|sure\b[!,.]?|certainly\b|of course\b|"
     r"absolutely\b|(?:great|good) question|thank|hello\b|hi\b|(?:i )?hope (?:this|that|it|you)\b|"
-    r"i hope|let me know|feel free|please (?:let|feel)|"
-    r"(?:if you (?:have|need)|should you have|do not hesitate|don't hesitate|happy to help|"
-    r"i(?:'m| am) (?:happy|here|glad) to)\b|is there anything|i(?:'d| would) be happy|"
+    r"i hope|let me\b|feel free|please (?:let|feel)|"
+    r"(?:if you (?:have|need)|should you have|do not hesitate|don't hesitate|"
+    r"happy to (?:help|assist)|i(?:'m| am) (?:happy|here|glad) to)\b|is there anything|"
+    r"i(?:'d| would) be happy|"
     r"yes[.!]*$|no[.!]*$|(?:the )?answer:?$)",
     re.IGNORECASE,
 )
