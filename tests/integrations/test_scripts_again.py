@@ -86,6 +86,31 @@ def test_a_script_that_makes_a_monitor_each_time_it_runs_leaves_no_thread_and_lo
     assert statuses_in(tmp_path) == written
 
 
+class ScriptRunsAgain(BaseException):
+    """As ``st.rerun()`` raises."""
+
+
+@pytest.mark.parametrize("left", [SystemExit, ScriptRunsAgain])
+def test_what_a_block_has_answered_is_judged_where_it_is_left_on_purpose(
+    make_monitor: MonitorFactory, spans: Spans, left: type[BaseException]
+) -> None:
+    monitor = make_monitor()
+
+    def script(answer: str | None) -> None:
+        with monitor.record(QUERY) as record:
+            record.retrieved(["It is 725 km long."])
+            record.answered(answer)
+            raise left
+
+    for answer in ("It is 725 km long.", None):
+        with pytest.raises(left):
+            script(answer)
+    assert monitor.flush()
+
+    states = [attributes(root)["claimspan.evaluation.status"] for root in spans.roots]
+    assert sorted(map(str, states)) == ["evaluated", "interrupted"]
+
+
 @pytest.fixture
 def undoings() -> Iterator[list[Callable[[], object]]]:
     """What ``instrument`` has returned; called at the end."""
