@@ -23,7 +23,8 @@ from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX
 from claimspan_tracing.decide.status import DROPPED
 from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
-from claimspan_tracing.monitor import EXIT_TIMEOUT, MonitorOptions
+from claimspan_tracing.lifecycle import EXIT_TIMEOUT, KERNEL_TIMEOUT
+from claimspan_tracing.monitor import MonitorOptions
 from claimspan_tracing.read.bounds import MAX_RUNS
 from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
 
@@ -205,7 +206,7 @@ def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
         "judge calls; tokens of one record": f"{MAX_CALLS}; {MAX_TOKENS:,}",
         "processor time of evaluation here": f"{100 * MAX_CPU_SHARE:g} % of one core",
         "spool": f"{SPOOL_BYTES // MIB} MiB",
-        "end of the process": f"{EXIT_TIMEOUT:g} s",
+        "end of the process": f"{EXIT_TIMEOUT:g} s; in a kernel of Jupyter {KERNEL_TIMEOUT:g} s",
     }.items():
         assert f"| {what} | {default} |" in text
 

@@ -15,7 +15,14 @@ from haystack.tracing.tracer import Span, Tracer, tracer
 
 from claimspan_haystack._reader import HaystackReader
 from claimspan_haystack._tracer import ClaimspanTracer
-from claimspan_tracing.adapters import Key, Monitor, MonitorOptions, default_monitor, open_capture
+from claimspan_tracing.adapters import (
+    Key,
+    Monitor,
+    MonitorOptions,
+    default_monitor,
+    open_capture,
+    warn_of_several,
+)
 
 __all__ = ["Instrumentation", "instrument", "is_attached", "is_called"]
 
@@ -41,9 +48,10 @@ class _Enabled(Tracer):
 class Instrumentation:
     """The result of ``instrument``. Calling it detaches the tracer; calling it twice is safe."""
 
-    def __init__(self, mine: ClaimspanTracer) -> None:
-        """Stand for a tracer that is being attached."""
+    def __init__(self, mine: ClaimspanTracer, reader: HaystackReader) -> None:
+        """Stand for a tracer that is being attached, and for what reads its runs."""
         self.tracer: Final = mine
+        self.reader: Final = reader
 
     @property
     def active(self) -> bool:
@@ -88,7 +96,8 @@ def instrument(
             process shares.
         query_key: Where the user's question is in the input of the pipeline: a key, a dotted path
             such as ``retriever.query``, or a callable that takes the input. None tries the usual
-            names.
+            names. What is given for a monitor that is attached already takes the place of what it
+            had.
         response_key: Where the answer is in the output of the pipeline, in the same forms.
         options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
@@ -102,11 +111,14 @@ def instrument(
     with _lock:
         for each in _attached:
             if each.tracer.monitor is monitor:
+                each.reader.look_at(query_key, response_key)
                 return each
-        capture = open_capture(monitor, HaystackReader(query_key, response_key))
+        reader = HaystackReader(query_key, response_key)
         theirs = _attached[-1].tracer if _attached else _Enabled()
-        _attached.append(Instrumentation(ClaimspanTracer(theirs, monitor, capture)))
+        mine = ClaimspanTracer(theirs, monitor, open_capture(monitor, reader))
+        _attached.append(Instrumentation(mine, reader))
         _take_calls()
+        warn_of_several(len(_attached))
         return _attached[-1]
 
 

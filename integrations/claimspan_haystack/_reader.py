@@ -55,6 +55,11 @@ class HaystackReader:
         self._query_key = query_key
         self._response_key = response_key
 
+    def look_at(self, query_key: Key | None, response_key: Key | None) -> None:
+        """Look for question and answer there from now on; None leaves it as it is."""
+        self._query_key = self._query_key if query_key is None else query_key
+        self._response_key = self._response_key if response_key is None else response_key
+
     def is_query(self, root: Run) -> bool:
         """Return False for what builds an index, embeds, judges answers, or retrieves alone."""
         return is_answered_query(root)

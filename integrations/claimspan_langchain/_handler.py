@@ -77,8 +77,12 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """
         super().__init__()
         self.monitor = default_monitor(monitor, options)
-        reader = LangChainReader(query_key, response_key)
-        self._capture: Capture = open_capture(self.monitor, reader)
+        self._reader = LangChainReader(query_key, response_key)
+        self._capture: Capture = open_capture(self.monitor, self._reader)
+
+    def look_at(self, query_key: Key | None, response_key: Key | None) -> None:
+        """Look for question and answer there from now on; None leaves it as it is."""
+        self._reader.look_at(query_key, response_key)
 
     @property
     def run_inline(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride] - LangChain only reads it

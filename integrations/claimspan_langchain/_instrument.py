@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
 from claimspan_langchain._handler import ClaimspanCallbackHandler
-from claimspan_tracing.adapters import Key, Monitor, MonitorOptions
+from claimspan_tracing.adapters import Key, Monitor, MonitorOptions, warn_of_several
 
 __all__ = ["instrument"]
 
@@ -34,6 +34,8 @@ class _Slot:
 
     def __init__(self) -> None:
         self.handler: ClaimspanCallbackHandler | None = None
+        self.turn: object = None
+        """Which attachment the slot serves, of all that it has served."""
         # LangChain calls nothing but ``get()`` on the variable.
         variable = cast(ContextVar[object], self)
         register_configure_hook(variable, inheritable=True, handle_class=_NoHandler)
@@ -55,13 +57,15 @@ def instrument(
 ) -> Callable[[], None]:
     """Capture every query of this process, in all threads and tasks.
 
-    A pipeline that has a handler of the same monitor in its own config is captured once.
+    A pipeline that has a handler of the same monitor in its own config is captured once. A monitor
+    is attached once, however often this is called, as by a script that runs again and again.
 
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
             process shares.
-        query_key: Where the user's question is; as in ``ClaimspanCallbackHandler``.
-        response_key: Where the answer is; as in ``ClaimspanCallbackHandler``.
+        query_key: Where the user's question is; as in ``ClaimspanCallbackHandler``. What is given
+            for a monitor that is attached already takes the place of what it had.
+        response_key: Where the answer is; likewise.
         options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
 
     Returns:
@@ -75,16 +79,33 @@ def instrument(
         monitor, query_key=query_key, response_key=response_key, **options
     )
     with _lock:
-        slot = _empty_slot()
-        slot.handler = handler
+        slot = _slot_of(handler.monitor)
+        if slot is None:
+            slot = _empty_slot()
+            slot.handler, slot.turn = handler, object()
+            warn_of_several(sum(slot.handler is not None for slot in _slots))
+        elif slot.handler is not None:
+            slot.handler.look_at(query_key, response_key)
+        turn = slot.turn
 
     def undo() -> None:
         with _lock:
             # The slot may serve a later ``instrument`` by now.
-            if slot.handler is handler:
-                slot.handler = None
+            if slot.turn is turn:
+                slot.handler = slot.turn = None
 
     return undo
+
+
+def _slot_of(monitor: Monitor) -> _Slot | None:
+    """Return the slot that a monitor is attached by.
+
+    Another one for the same would capture nothing more, and cost each query as much again.
+    """
+    for slot in _slots:
+        if slot.handler is not None and slot.handler.monitor is monitor:
+            return slot
+    return None
 
 
 def _empty_slot() -> _Slot:

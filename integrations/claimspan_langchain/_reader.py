@@ -75,6 +75,11 @@ class LangChainReader:
         self._query_key = query_key
         self._response_key = response_key
 
+    def look_at(self, query_key: Key | None, response_key: Key | None) -> None:
+        """Look for question and answer there from now on; None leaves it as it is."""
+        self._query_key = self._query_key if query_key is None else query_key
+        self._response_key = self._response_key if response_key is None else response_key
+
     def is_query(self, root: Run) -> bool:
         """Return False for a retriever, a chain that ends in one, and what judges an answer."""
         if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Unpack
 
 from llama_index_instrumentation import root_dispatcher
 
 from claimspan_llama_index._handlers import EndOfStreams, SpanHandler
-from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor
+from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor, warn_of_several
 
 __all__ = ["instrument"]
 
@@ -49,13 +49,18 @@ def instrument(
             handler = SpanHandler(monitor)
             root_dispatcher.add_span_handler(handler)
             root_dispatcher.add_event_handler(handler.streams)
+            warn_of_several(sum(1 for _ in _capturing()))
     return _undo(handler, handler.streams)
 
 
 def _attached(monitor: Monitor) -> SpanHandler | None:
-    handlers = (each for each in root_dispatcher.span_handlers if isinstance(each, SpanHandler))
-    found = (each for each in handlers if each.monitor is monitor and each.capturing)
-    return next(found, None)
+    return next((each for each in _capturing() if each.monitor is monitor), None)
+
+
+def _capturing() -> Iterator[SpanHandler]:
+    for each in root_dispatcher.span_handlers:
+        if isinstance(each, SpanHandler) and each.capturing:
+            yield each
 
 
 def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:

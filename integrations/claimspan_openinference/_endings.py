@@ -38,6 +38,8 @@ class WaitsForPersonError(Exception):
 _KNOWN: Final[dict[str, type[BaseException]]] = {
     "GeneratorExit": GeneratorExit,
     "CancelledError": asyncio.CancelledError,
+    "KeyboardInterrupt": KeyboardInterrupt,
+    "SystemExit": SystemExit,
     "GraphInterrupt": WaitsForPersonError,
     "NodeInterrupt": WaitsForPersonError,
 }

@@ -17,6 +17,7 @@ from claimspan_tracing.adapters import (
     chain_of,
     processors_of,
     sdk_provider,
+    warn_of_several,
     write_to,
 )
 
@@ -82,6 +83,7 @@ def _attach(processor: ClaimspanSpanProcessor, provider: TracerProvider) -> Call
             return _once(known.release)
         # The method of the SDK itself: Phoenix's takes what is added in place of its own exporter.
         TracerProvider.add_span_processor(provider, processor)
+        warn_of_several(1 + sum(not each.is_detached for each in ours))
     return _once(processor.release)
 
 

@@ -69,6 +69,19 @@ says_bye()
     assert statuses_in(tmp_path) == {"shutdown": 1}
 
 
+def test_a_kernel_of_jupyter_writes_its_spans_before_jupyter_loses_patience(tmp_path: Path) -> None:
+    # In place of ipykernel: what is asked of it. Jupyter ends a kernel 2.5 s after it has asked.
+    code = """
+import types
+kernel = types.SimpleNamespace(IPKernelApp=types.SimpleNamespace(initialized=lambda: True))
+sys.modules["ipykernel.kernelapp"] = kernel
+ask(Monitor(Hanging(), sample=1.0), "a")
+says_bye()
+"""
+    assert run_python(code, tmp_path).seconds_to_end < 3.5
+    assert statuses_in(tmp_path) == {"shutdown": 1}
+
+
 @pytest.mark.parametrize(
     ("ending", "code"),
     [("", 0), ("raise ValueError", 1), ("sys.exit(3)", 3)],

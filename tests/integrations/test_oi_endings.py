@@ -103,6 +103,16 @@ def test_a_task_that_was_cancelled_is_interrupted_and_no_error(monitor: InMemory
     assert monitor.only_record().status == "interrupted"
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_run_that_was_stopped_on_purpose_is_interrupted_and_no_error(
+    monitor: InMemoryMonitor, stop: type[BaseException]
+) -> None:
+    with pytest.raises(stop):
+        rag_chain(model=Echo(error=stop())).invoke(QUESTION)
+
+    assert monitor.only_record().status == "interrupted"
+
+
 class State(TypedDict):
     question: str
     context: list[Document]

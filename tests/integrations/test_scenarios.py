@@ -202,6 +202,22 @@ async def test_a_part_that_raises(
     assert "sk-canary" not in "".join(span.to_json() for span in spans.all)
 
 
+class StoppedByHost(BaseException):
+    """As Streamlit raises in a script whose user has gone on; no ``Exception``."""
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(), StoppedByHost()], ids=repr)
+def test_a_run_that_is_stopped_on_purpose_is_no_error_of_the_application(
+    driver: Driver, monitor: Monitor, spans: Spans, stop: BaseException
+) -> None:
+    with pytest.raises(type(stop)):
+        driver.build(Recipe(generator_error=stop)).run(QUERY)
+    assert monitor.flush()
+
+    assert status(spans) == "interrupted"
+    assert spans.root.status.status_code is StatusCode.UNSET
+
+
 async def test_threads_that_share_the_attachment(
     driver: Driver, monitor: Monitor, spans: Spans
 ) -> None:

@@ -37,7 +37,7 @@ def documents_for(query: str) -> list[Document]:
 class Shelf(BaseRetriever):
     """A retriever that returns the two documents of the query, or raises."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
     documents: list[Document] | None = None
 
     def _get_relevant_documents(
@@ -51,7 +51,7 @@ class Shelf(BaseRetriever):
 class Echo(BaseChatModel):
     """A chat model that answers the last line of the prompt, whole or word by word, or raises."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
     silent: bool = False
 
     @property

@@ -77,7 +77,7 @@ class Shelf(BaseRetriever):
     def __init__(
         self,
         nodes: Sequence[NodeWithScore] | None = None,
-        error: Exception | None = None,
+        error: BaseException | None = None,
         seconds: float = 0.0,
     ) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Echo(CustomLLM):
     """A model that answers the question in the prompt, whole or word by word, or raises."""
 
     said: str | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
     @property
     def metadata(self) -> LLMMetadata:

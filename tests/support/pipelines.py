@@ -47,8 +47,8 @@ class Recipe:
     answer: str | None = None
     """Answered to any query, instead of ``answer_to``."""
 
-    retriever_error: Exception | None = None
-    generator_error: Exception | None = None
+    retriever_error: BaseException | None = None
+    generator_error: BaseException | None = None
     retriever_seconds: float = 0.0
     """How long the asynchronous retriever sleeps before it answers."""
 

@@ -41,7 +41,7 @@ from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.shared import default_monitor
+from claimspan_tracing.shared import default_monitor, warn_of_several
 from claimspan_tracing.structured.answers import ANSWER_FIELDS, structured_text, texts_in
 from claimspan_tracing.structured.fields import fields_of
 from claimspan_tracing.structured.grades import (
@@ -122,6 +122,7 @@ __all__ = [
     "value_at",
     "wait_until_idle",
     "warn_of_no_exporter",
+    "warn_of_several",
     "write_beside",
     "write_to",
     "written_evidence",

@@ -17,6 +17,7 @@ from claimspan_tracing.guard import Guard
 
 __all__ = [
     "EXIT_TIMEOUT",
+    "KERNEL_TIMEOUT",
     "Ending",
     "ExitThreads",
     "Restarting",
@@ -35,6 +36,11 @@ __all__ = [
 
 EXIT_TIMEOUT: Final = 5.0
 """Seconds that the end of the process may take, with all monitors and providers together."""
+
+KERNEL_TIMEOUT: Final = 2.0
+"""As ``EXIT_TIMEOUT``, in a kernel of Jupyter where the application has set no other time. Jupyter
+asks a kernel to end, and after half of ``KernelManager.shutdown_wait_time``, 2.5 s, ends it by
+SIGTERM: every span that still waits for scores would be lost."""
 
 RESERVE_SHARE: Final = 0.25
 """Share of a shutdown's time that is kept for ending spans and exporting them, after the judge."""
@@ -251,7 +257,16 @@ def _at_worker_exit(**_: object) -> None:
 
 
 def _at_exit() -> None:
-    drain(max((each.exit_timeout for each in list(_endings)), default=EXIT_TIMEOUT))
+    timeout = max((each.exit_timeout for each in list(_endings)), default=EXIT_TIMEOUT)
+    drain(KERNEL_TIMEOUT if timeout == EXIT_TIMEOUT and _is_kernel() else timeout)
+
+
+def _is_kernel() -> bool:
+    """Whether this process is a kernel of Jupyter."""
+    # Not imported for it: a kernel has loaded the module.
+    application = getattr(sys.modules.get("ipykernel.kernelapp"), "IPKernelApp", None)
+    is_initialized: object = getattr(application, "initialized", None)
+    return callable(is_initialized) and bool(is_initialized())
 
 
 def drain(timeout: float) -> bool:

@@ -116,7 +116,8 @@ class Monitor:
             ``hold_seconds``, and half a second for the export; in an event loop, which must not
             wait, ``await aflush()`` instead.
         exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
-            several monitors, the longest counts.
+            several monitors, the longest counts. A kernel of Jupyter, which is killed sooner, takes
+            2 s where none has set another time than the default.
         worker: Where the judge computes: ``"thread"``, or ``"process"`` for a process of its own,
             which takes no turn at this interpreter. The judge is then given by name, or has a
             method ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread.

@@ -6,6 +6,7 @@ open files and connections at every request, and split the queue and the budget.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -18,7 +19,9 @@ from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import Monitor, MonitorOptions
 from claimspan_tracing.shapes import is_list, is_mapping
 
-__all__ = ["default_monitor"]
+__all__ = ["default_monitor", "warn_of_several"]
+
+_logger: Final = logging.getLogger("claimspan")
 
 MAX_MONITORS: Final = 16
 """Monitors that are kept for equal options; an application has one or a few. One that is pushed out
@@ -42,6 +45,7 @@ class _Shared:
 
 
 _shared: Final = _Shared()
+_several_were_told: Final = threading.Event()
 
 
 def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor:
@@ -78,6 +82,25 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
         while len(_shared.monitors) > MAX_MONITORS:
             _shared.monitors.popitem(last=False)
         return found[0]
+
+
+def warn_of_several(attached: int) -> None:
+    """Warn, once in the process, that more than one monitor hears every query of a framework.
+
+    That is seldom meant: a script or a cell that runs again attaches the monitor that it makes.
+
+    Args:
+        attached: How many monitors an integration has attached.
+    """
+    if attached < 2 or _several_were_told.is_set():
+        return
+    _several_were_told.set()
+    _logger.warning(
+        "%d monitors are attached by instrument(), and each of them records and evaluates every "
+        "query. Where a script or a cell has run again: give instrument() options in place of a "
+        "new Monitor, as equal options share one, or first call what it has returned before",
+        attached,
+    )
 
 
 def _key(value: object) -> Hashable:

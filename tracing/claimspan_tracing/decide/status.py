@@ -43,7 +43,7 @@ class Status(StrEnum):
     """The pipeline itself failed."""
 
     INTERRUPTED = "interrupted"
-    """The run was cancelled, or waits for a person."""
+    """The run was cancelled, also by Ctrl-C or the host of its script, or waits for a person."""
 
     QUEUE_FULL = "queue_full"
     """More records were waiting than the queue may hold."""

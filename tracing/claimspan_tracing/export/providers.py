@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -249,7 +250,20 @@ class TracerSource:
         with self._lock, may_block():  # its exporter opens a file
             if self._own is None:
                 self._own, self._failure = _configure_or_warn()
+                _end_with(self, self._own)
             return self._own
+
+
+def _end_with(source: TracerSource, provider: TracerProvider) -> None:
+    """Shut a provider of our own down when nothing refers to its source any more.
+
+    An application may make a monitor for each run of a script. The threads of their providers would
+    stay until the process ends.
+    """
+    if isinstance(provider, lifecycle.ShutsDown):
+        # Not here: the garbage collector may call this, and an exporter may hang.
+        ended = weakref.finalize(source, lifecycle.exit_threads.run, provider.shutdown)
+        ended.atexit = False  # at exit, the spans of all are waited for first
 
 
 def _own_tracer(provider: TracerProvider) -> Tracer:

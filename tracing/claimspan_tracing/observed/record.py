@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -159,7 +160,7 @@ class ObservedRecord:
         answer, self._answer = self._answer, None
         if root is None:
             return
-        if error is None:
+        if error is None or (answer is not None and _is_left(error)):
             self._capture.end(root.id, Outcome(answer))
         else:
             self._capture.fail(root.id, error)
@@ -175,6 +176,15 @@ class ObservedRecord:
         # Of a record that has ended it is no query of its own.
         self._capture.start(run_id, self._root.id, kind, name, inputs, may_be_root=False)
         self._capture.end(run_id, outputs)
+
+
+def _is_left(error: BaseException) -> bool:
+    """Whether code has left on purpose, by ``sys.exit()`` or ``st.rerun()`` of Streamlit.
+
+    What it has answered before counts. The reader of a stream who leaves, and a task that is
+    cancelled, may have been given a part.
+    """
+    return not isinstance(error, Exception | GeneratorExit | asyncio.CancelledError)
 
 
 def open_record(

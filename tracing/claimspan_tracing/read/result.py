@@ -88,7 +88,11 @@ def _unfinished(
         return Result(Status.ABANDONED, "the run never ended")
     if _is_abandoned(tree, generations, response):
         return Result(Status.ABANDONED, "the stream was not read to its end")
-    return None if root.error is None else Result(Status.APP_ERROR)
+    if root.error is None:
+        return None
+    # What is no ``Exception`` was raised to end the run, and not by a fault in it: by Ctrl-C, or by
+    # a host such as Streamlit, which stops a script where its user has gone on.
+    return Result(Status.APP_ERROR if issubclass(root.error, Exception) else Status.INTERRUPTED)
 
 
 def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str) -> bool:
