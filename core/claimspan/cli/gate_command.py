@@ -14,6 +14,7 @@ from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gat
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.private import write_private
+from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
 __all__ = ["GATE_FAILED", "gate_command", "thresholds"]
@@ -41,7 +42,8 @@ _Confident = Annotated[
     bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
 ]
 _Tolerance = Annotated[
-    float, typer.Option(help="By how much a metric may get worse than the baseline's.", min=0)
+    float,
+    typer.Option(help="By how much a metric may get worse than the baseline's.", min=0, max=1),
 ]
 _MinRecords = Annotated[
     int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
@@ -128,7 +130,9 @@ def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
             limit = float("nan")
         # NaN is neither above nor below any mean: a rule with it could never fail.
         if not metric or limit != limit or abs(limit) == float("inf"):
-            raise ConfigError(f"{option} {each!r} is no threshold: write faithfulness=0.8")
+            share = from_percent(value)
+            example = f"{metric or 'faithfulness'}={0.8 if share is None else share:g}"
+            raise ConfigError(f"{option} {each!r} is no threshold: write {example}")
         if metric in found:
             raise ConfigError(f"{option} gives {metric} twice: give it once")
         found[metric] = limit
