@@ -13,7 +13,7 @@ from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
 from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
-from claimspan.files.private import write_private
+from claimspan.files.private import refuse_input, write_private
 from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
@@ -89,6 +89,7 @@ def gate_command(
         min_records=min_records,
         max_failed=max_failed,
     )
+    refuse_input(markdown, [file, baseline], option="--markdown")
     before = None if baseline is None else read_system(baseline)
     result = check_gate(read_system(file), gate, baseline=before)
     page = visible(gate_as_markdown(result))
