@@ -95,7 +95,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     }
     | {"spool", "write"},
     "options": SHARED | {"alert", "decide", "deliver", "dispatch", "redact", "spool", "write"},
-    "health": SHARED | {"decide", "engine", "export"},
+    "health": SHARED | {"decide", "dispatch", "engine", "export"},
     "monitor": SHARED
     | {
         "alert",

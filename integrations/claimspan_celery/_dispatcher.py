@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from claimspan.errors import ConfigError
+from claimspan_celery._broker import TRANSPORT, broker_url, check_broker, place_of, why
 from claimspan_celery._message import EVALUATE, HIDDEN, MAX_BYTES, QUEUE
 from claimspan_tracing import Job, Outcome, Status
 from claimspan_tracing.adapters import Deliver, JobKey, run_suppressed
@@ -30,10 +31,6 @@ LOG_INTERVAL: Final = 60.0
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 2.0
 """Seconds between two attempts to publish; the pause doubles from the first to the longest."""
-
-# Without them a broker that accepts no connection keeps the thread for minutes. Of AMQP, only a
-# confirmed message is accepted. Each transport ignores the options of the others.
-_TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socket_timeout": 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +160,14 @@ class CeleryDispatcher:
         if thread is not None:
             thread.join(timeout)
 
+    def check(self) -> None:
+        """Connect to the broker once, for ``claimspan doctor`` and ``Monitor.check``.
+
+        Raises:
+            ConfigError: It cannot be reached.
+        """
+        check_broker(self._app, "check the URL of the app's broker, and that it runs")
+
     # --- on the publishing thread ---
 
     def _run(self) -> None:
@@ -198,7 +203,7 @@ class CeleryDispatcher:
             except Exception as error:  # noqa: BLE001 - each transport has errors of its own
                 problem = type(error).__name__
                 self._disconnect()
-                self._warn(problem)
+                self._warn(why(error))
             with self._changed:
                 self._changed.wait_for(self._is_over, pause)
                 if self._is_over():
@@ -210,7 +215,7 @@ class CeleryDispatcher:
 
     def _send(self, waiting: _Waiting) -> None:
         if self._connection is None:
-            options = _TRANSPORT | dict(self._app.conf.broker_transport_options or {})
+            options = TRANSPORT | dict(self._app.conf.broker_transport_options or {})
             connection: Any = self._app.connection_for_write(transport_options=options)
             self._connection = connection
             # Once: left to itself, kombu tries for many seconds before it says so.
@@ -248,8 +253,10 @@ class CeleryDispatcher:
         if now >= self._next_log:
             self._next_log = now + LOG_INTERVAL
             _logger.warning(
-                "claimspan: the Celery broker takes no job (%s); each is tried for %g s, and then "
-                "waits in the spool, or without one is counted as judge_error",
+                "claimspan: the Celery broker%s takes no job (%s): check the URL of the app's "
+                "broker; each job is tried for %g s, and then waits in the spool, or without one "
+                "is counted as judge_error",
+                place_of(broker_url(self._app)),
                 problem,
                 self._publish_seconds,
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from claimspan.errors import ConfigError
+from claimspan_celery._broker import why
 from claimspan_celery._limits import DAY_SECONDS
 
 __all__ = ["JobStore", "NoStore", "RedisStore", "Turn"]
@@ -92,6 +93,23 @@ class RedisStore:
             ) from None
         self._done_seconds = done_seconds
         self._letter_seconds = letter_seconds
+
+    def check(self, place: str, remedy: str) -> None:
+        """Connect to the server once.
+
+        Args:
+            place: Where it is, for the message.
+            remedy: What to do where it cannot be reached.
+
+        Raises:
+            ConfigError: It cannot be reached.
+        """
+        try:
+            self._redis.ping()
+        except Exception as error:  # noqa: BLE001 - whatever it is, jobs would meet it too
+            raise ConfigError(
+                f"the Redis{place} of the workers cannot be reached ({why(error)}): {remedy}"
+            ) from None
 
     def delivered(self, key: str) -> int:
         """Count a delivery, in a counter that is kept for as long as done jobs are."""

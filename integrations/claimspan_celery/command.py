@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from claimspan import GroundTruth
 from claimspan.errors import ConfigError
 from claimspan.judges import default_judge
+from claimspan.text.visible import visible
+from claimspan_celery._broker import check_broker, place_of
+from claimspan_celery._limits import DAY_SECONDS
 from claimspan_celery._message import QUEUE
+from claimspan_celery._store import RedisStore
 from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
+
+if TYPE_CHECKING:
+    from celery import Celery
 
 __all__ = ["worker"]
 
@@ -51,6 +59,7 @@ def worker(
     app = make_worker_app(
         judge=judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
     )
+    _tell_who_is_away(app, redis)
     options = ["--pool", pool, "--queues", queue, "--loglevel", log_level]
     if concurrency is not None:
         options += ["--concurrency", str(concurrency)]
@@ -61,6 +70,20 @@ def worker(
         app.worker_main(["worker", *options])
     except ClickException as error:
         raise ConfigError(f"Celery refuses an option: {error.format_message()}") from None
+
+
+def _tell_who_is_away(app: Celery, redis: str | None) -> None:
+    """Say at once who cannot be reached; the worker waits for them, as they may start later."""
+    going_on = "the worker goes on trying"
+    checks = [partial(check_broker, app, f"check --broker or {BROKER_VARIABLE}; {going_on}")]
+    if redis is not None:
+        store = RedisStore(redis, DAY_SECONDS)
+        checks.append(partial(store.check, place_of(redis), f"check --redis; {going_on}"))
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            typer.echo(visible(f"claimspan: {error}"), err=True)
 
 
 def _check_broker(url: str | None) -> None:

@@ -12,8 +12,9 @@ from uuid import uuid4
 
 from claimspan import Evaluation, RagRecord
 from claimspan.errors import ConfigError, JudgeError
+from claimspan_celery._broker import place_of, why
 from claimspan_celery._message import EVALUATE_RECORD, HIDDEN, REPLIES
-from claimspan_celery._worker import is_redis, make_worker_app
+from claimspan_celery._worker import BROKER_VARIABLE, is_redis, make_worker_app
 from claimspan_tracing import Outcome
 
 __all__ = ["evaluate_on_workers"]
@@ -79,7 +80,8 @@ def evaluate_on_workers(
                 )
     except _connection_errors() as error:
         raise ConfigError(
-            f"the broker cannot be reached ({type(error).__name__}): check --broker"
+            f"the broker{place_of(url)} cannot be reached ({why(error)}): check --broker or "
+            f"{BROKER_VARIABLE}"
         ) from None
     finally:
         sender.close()

@@ -354,6 +354,15 @@ def test_files_without_a_common_record_are_refused(tmp_path: Path) -> None:
         compare_files([old, new])
 
 
+def test_equal_queries_under_ids_in_one_file_alone_are_told(tmp_path: Path) -> None:
+    old = write_results(tmp_path / "old.jsonl", [result_row(n, {"f1": 0.5}) for n in range(2)])
+    rows = [result_row(n, {"f1": 0.5}).model_copy(update={"id": None}) for n in range(2)]
+    new = write_results(tmp_path / "new.jsonl", rows)
+
+    with pytest.raises(ConfigError, match=r"no record in common, but 2 queries.* the same ids, or"):
+        compare_files([old, new])
+
+
 def test_a_line_that_is_no_result_is_named_without_its_content(tmp_path: Path) -> None:
     good = write_results(tmp_path / "good.jsonl", [{"f1": 0.5}] * 2)
     torn = tmp_path / "torn.jsonl"

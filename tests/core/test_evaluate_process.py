@@ -72,8 +72,12 @@ def command(records: Path, output: Path) -> list[str]:
 
 
 def stopped_after(records: Path, output: Path, lines: Path, how: signal.Signals) -> int:
-    """Start a run, end it when some lines are there, and return its exit code."""
-    process = subprocess.Popen(command(records, output), stdout=subprocess.DEVNULL)
+    """Start a run, end it when some lines are there, and return its exit code.
+
+    What it says on standard error is in ``said`` beside its output.
+    """
+    with (output.parent / "said").open("wb") as said:
+        process = subprocess.Popen(command(records, output), stdout=subprocess.DEVNULL, stderr=said)
     try:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not lines.exists() or lines.read_bytes().count(b"\n") < 20:
@@ -111,6 +115,16 @@ def test_a_run_that_is_stopped_goes_on_with_nothing_lost_and_nothing_done_twice(
     assert after[: len(whole)] == whole  # with the seconds that they took
     assert sorted(json.loads(line)["index"] for line in after) == list(range(N))
     assert found["records"] == N
+
+
+def test_a_run_that_is_interrupted_says_how_far_it_came_and_how_it_goes_on(tmp_path: Path) -> None:
+    records, output = write(tmp_path / "in.jsonl", N), tmp_path / "out.jsonl"
+    stopped_after(records, output, output, signal.SIGINT)
+
+    done = output.read_bytes().count(b"\n")
+    assert (tmp_path / "said").read_text().splitlines() == [
+        f"claimspan: stopped after {done} of {N} records; the same command goes on"
+    ]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

@@ -303,6 +303,10 @@ def test_names_of_metrics_and_records_command_neither_terminal_nor_page(tmp_path
     assert "\\|&lt;b>" in page.read_text(encoding="utf-8")
 
 
+def test_a_threshold_on_the_number_of_claims_may_be_above_one(good: Path) -> None:
+    assert failures(good, "--max", "claims_per_response=20") == []
+
+
 # --- bad input ---
 
 
@@ -314,6 +318,12 @@ def test_names_of_metrics_and_records_command_neither_terminal_nor_page(tmp_path
         (("--min", "=0.5"), "is no threshold"),
         (("--max", "hallucination=nan"), "is no threshold"),
         (("--min", "f1=0.5", "--min", "f1=0.6"), "gives f1 twice"),
+        (("--min", "f1=7"), "min f1 is 7: give a mean between 0.0 and 1.0, such as 0.07 for 7 %"),
+        (("--max", "hallucination=80"), "give a mean between 0.0 and 1.0, such as 0.8 for 80 %"),
+        (("--min", "f1=80%"), "'f1=80%' is no threshold: write f1=0.8"),
+        (("--min", "f1=-0.1"), "min f1 is -0.1: give a mean between 0.0 and 1.0"),
+        (("--min", "f1=inf"), "is no threshold: write f1=0.8"),
+        (("--max", "claims_per_response=-1"), "give a number of 0 or more"),
         (("--baseline", "absent.jsonl"), "absent.jsonl"),
     ],
 )
@@ -326,7 +336,10 @@ def test_bad_input_is_refused_with_what_to_do(
     assert message in str(error)
 
 
-@pytest.mark.parametrize("option", ["--tolerance=-1", "--max-failed=2", "--min-records=0"])
+@pytest.mark.parametrize(
+    "option",
+    "--tolerance=-1 --tolerance=5 --max-failed=2 --max-failed=nan --min-records=0".split(),
+)
 def test_a_rule_outside_of_its_range_is_bad_input(good: Path, option: str) -> None:
     assert invoke("gate", str(good), "--min", "f1=0.5", option).exit_code == 2
 

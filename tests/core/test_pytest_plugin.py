@@ -284,6 +284,10 @@ def test_a_junit_file_has_the_line_of_each_gate(project: pytest.Pytester) -> Non
         ("claimspan_gate([], min={'f1': 0.5})", "there are no records"),
         ("claimspan_gate(records())", "lets everything pass"),
         ("claimspan_gate(records(), min={'f1': 'high'})", "min cannot be used"),
+        ("claimspan_gate(records(), min={'f1': '80%'})", "such as 0.8 for 80 %"),
+        ("claimspan_gate(records(), max={'f1': 80})", "max f1 is 80: give a mean between"),
+        ("claimspan_gate(records(), min={'f1': float('nan')})", "min cannot be used"),
+        ("claimspan_gate(records(), min={'f1': 0.5}, tolerance=5)", "tolerance cannot be used"),
         ("claimspan_gate('absent.jsonl', min={'f1': 0.5})", "absent.jsonl"),
     ],
 )

@@ -33,6 +33,8 @@ MOST_FRAMES: Final = 6
         ({"sampel": 0.1}, "a monitor has no option 'sampel': did you mean sample\\?"),
         ({"nonsense": 1}, "a monitor has no option 'nonsense': there are judge, ground_truth"),
         ({"sample": 2}, "sample is 2.0: give a share between 0.0 and 1.0"),
+        ({"sample": 5}, "between 0.0 and 1.0, such as 0.05 for 5 %"),
+        ({"sample": "5%"}, "between 0.0 and 1.0, such as 0.05 for 5 %, or a sampler"),
         ({"judge": "nobody"}, "names no judge: use 'lexical', 'local'"),
         ({"judge": 3}, "judge is of type int: give"),
         ({"ground_truth": "missing.jsonl"}, "cannot read 'missing.jsonl'"),

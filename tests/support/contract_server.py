@@ -152,6 +152,13 @@ class ContractServer:
             return 422, {"error": "invalid"}
 
 
+class _Listening(ThreadingHTTPServer):
+    # As many as servers of backends let wait. Of the standard library's five the kernel drops what
+    # a writer opens beyond, at once and eight at a time, where a busy machine accepts late; it is
+    # tried again after a second, which is longer than an impatient request has.
+    request_queue_size = 128
+
+
 @contextmanager
 def contract_server(api: Api) -> Generator[ContractServer]:
     """Listen on a free port for as long as the block runs, and fail where a contract was broken."""
@@ -159,7 +166,7 @@ def contract_server(api: Api) -> Generator[ContractServer]:
     class Handler(_Handler):
         pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Listening(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.block_on_close = False
     contract = ContractServer(f"http://127.0.0.1:{server.server_port}", api)

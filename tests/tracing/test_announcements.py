@@ -51,6 +51,15 @@ def test_a_set_up_that_works_says_so_in_two_lines(caplog: pytest.LogCaptureFixtu
     assert "faithfulness" in second
 
 
+@pytest.mark.parametrize(("sample", "told"), [(0.004, "0.4%"), (0.9996, "99.96%"), (0.0, "0%")])
+def test_a_small_sample_does_not_read_as_none_and_a_large_one_not_as_all(
+    caplog: pytest.LogCaptureFixture, sample: float, told: str
+) -> None:
+    monitor = Monitor(ScriptedJudge(), sample=sample, tracer_provider=provider())
+
+    assert f"sample {told}," in lines_of(monitor, caplog, queries=1)[0]
+
+
 def test_a_judge_that_always_fails_is_said_once_with_the_way_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

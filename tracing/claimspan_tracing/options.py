@@ -18,6 +18,7 @@ from claimspan.evaluation.arguments import judge_of
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.protocol import BudgetedJudge
+from claimspan.text.percentages import percent_hint
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.blocking import may_block
@@ -360,7 +361,10 @@ def _refuse_dispatch(name: str, dispatch: Dispatcher | None) -> None:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"sample is {value!r}: give a share between 0.0 and 1.0, or a sampler")
+        hint = percent_hint(value)
+        raise ConfigError(
+            f"sample is {value!r}: give a share between 0.0 and 1.0{hint}, or a sampler"
+        )
     return float(value)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison_tables import as_markdown, as_text
-from claimspan.files.private import write_private
+from claimspan.files.private import refuse_input, write_private
 from claimspan.text.visible import visible
 
 __all__ = ["compare_command"]
@@ -52,6 +52,7 @@ def compare_command(
     Every mean has its bootstrap interval. A system is called better or worse than the baseline
     where a paired permutation test shows it, adjusted for all tests of the table.
     """
+    refuse_input(markdown, files, option="--markdown")
     found = compare_files(
         files,
         baseline=baseline,

@@ -13,7 +13,7 @@ import typer
 from claimspan.errors import ConfigError
 from claimspan.files.datasets.item import DatasetItem
 from claimspan.files.datasets.reading import AUTO, FORMATS, BadLine, read_dataset
-from claimspan.files.private import is_same_file, replaced_private
+from claimspan.files.private import refuse_input, replaced_private
 from claimspan.text.visible import visible
 
 __all__ = ["dataset"]
@@ -45,8 +45,7 @@ def dataset(
     with 1 where lines could not be read.
     """
     # The dataset is read while the output is written.
-    if is_same_file(output, file):
-        raise ConfigError(f"{str(output)!r} is the dataset itself: give another path with -o")
+    refuse_input(output, [file], option="-o")
     bad: list[BadLine] = []
     items = read_dataset(format, file, on_bad=bad.append)
     counts = _write(items, output, with_chunks=chunks, limit=limit)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -185,12 +186,25 @@ def evaluate_command(
         # mistake in the file is to be said at once.
         chosen = default_judge(judge) if run.left_to_judge and not celery else None
         on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
-        run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
+        with _told_where_it_stops(run, output):
+            run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
         write_views(run, progress)
     found = compare_files(before_and_after, progress=progress) if before_and_after else None
     typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
+
+
+@contextmanager
+def _told_where_it_stops(run: EvaluationRun, output: Path | None) -> Generator[None]:
+    """Say at Ctrl-C how far the run has come, and what becomes of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "give -o FILE to keep what is done" if output is None else "the same command goes on"
+        done, records = run.summary.records, run.account.records
+        typer.echo(f"claimspan: stopped after {done} of {records} records; {kept}", err=True)
+        raise
 
 
 def _keep_from_skipped(skipped: Path | None, *others: Path | None) -> None:

@@ -17,9 +17,10 @@ from typing import TextIO
 from claimspan.errors import ConfigError
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.account import Account
+from claimspan.files.no_records import no_records
 from claimspan.files.private import replaced_private
 from claimspan.files.raw_rows import SkippedRow
-from claimspan.files.record_files import WRITE_RECORDS, RecordFile
+from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
 from claimspan.judges.protocol import Judge
@@ -194,21 +195,8 @@ class EvaluationRun:
         return False
 
     def _refuse_nothing(self) -> None:
-        if self.account.records:
-            return
-        if _holds_traces(self.file.path):
-            raise ConfigError(
-                f"{str(self.file.path)!r} is a trace file, whose records were evaluated while they "
-                "were written: see `claimspan report` and `claimspan stats`"
-            )
-        raise ConfigError(
-            f"{str(self.file.path)!r} contains no records{self.account.told}{self._hint()}: "
-            f"{WRITE_RECORDS}"
-        )
-
-    def _hint(self) -> str:
-        is_cut = self.file.path.suffix.lower() == ".json" and self.file.unit == "line"
-        return ", and is not JSON as a whole, as if it were cut off" if is_cut else ""
+        if not self.account.records:
+            raise no_records(self.file, self.account)
 
     def _rows(self) -> Iterator[tuple[InputRow, Recorded]]:
         """What is left to evaluate, as it is taken up."""
@@ -282,9 +270,3 @@ class EvaluationRun:
 
 def _skipped_rows(path: Path | None) -> AbstractContextManager[TextIO | None]:
     return nullcontext() if path is None else replaced_private(path, what="the skipped rows")
-
-
-def _holds_traces(path: Path) -> bool:
-    """Whether a file that holds no record has spans as OTLP JSON in its first line."""
-    with path.open("rb") as file:
-        return b'"resourceSpans"' in file.readline(1 << 16)

@@ -13,7 +13,8 @@ from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
 from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
-from claimspan.files.private import write_private
+from claimspan.files.private import refuse_input, write_private
+from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
 __all__ = ["GATE_FAILED", "gate_command", "thresholds"]
@@ -41,7 +42,8 @@ _Confident = Annotated[
     bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
 ]
 _Tolerance = Annotated[
-    float, typer.Option(help="By how much a metric may get worse than the baseline's.", min=0)
+    float,
+    typer.Option(help="By how much a metric may get worse than the baseline's.", min=0, max=1),
 ]
 _MinRecords = Annotated[
     int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
@@ -87,6 +89,7 @@ def gate_command(
         min_records=min_records,
         max_failed=max_failed,
     )
+    refuse_input(markdown, [file, baseline], option="--markdown")
     before = None if baseline is None else read_system(baseline)
     result = check_gate(read_system(file), gate, baseline=before)
     page = visible(gate_as_markdown(result))
@@ -128,7 +131,9 @@ def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
             limit = float("nan")
         # NaN is neither above nor below any mean: a rule with it could never fail.
         if not metric or limit != limit or abs(limit) == float("inf"):
-            raise ConfigError(f"{option} {each!r} is no threshold: write faithfulness=0.8")
+            share = from_percent(value)
+            example = f"{metric or 'faithfulness'}={0.8 if share is None else share:g}"
+            raise ConfigError(f"{option} {each!r} is no threshold: write {example}")
         if metric in found:
             raise ConfigError(f"{option} gives {metric} twice: give it once")
         found[metric] = limit

@@ -21,7 +21,8 @@ from claimspan.cli.judge_tables import (
 from claimspan.cost.pricing import Price
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, aestimate
-from claimspan.files.record_files import WRITE_RECORDS, read_usable_records
+from claimspan.files.no_records import no_records
+from claimspan.files.record_files import RecordFile, read_usable_records
 from claimspan.judges import Judge, default_judge
 from claimspan.judges.llm.extraction import Extraction
 from claimspan.judges.llm.judge import OpenAIJudge
@@ -80,9 +81,10 @@ def estimate_command(
 
     Counts the calls, tokens and dollars of an OpenAI-compatible judge. No call is made.
     """
-    records, account = read_usable_records(file)
+    given = RecordFile(file)
+    records, account = read_usable_records(given)
     if not records:
-        raise ConfigError(f"{str(file)!r} contains no records{account.told}: {WRITE_RECORDS}")
+        raise no_records(given, account)
     if account.skipped:
         typer.echo(f"{account.skipped} of {account.rows} rows are no records: left out", err=True)
     price = _price(input_price, output_price)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from claimspan.evaluation.estimate import Estimate
 from claimspan.meta_evaluation.agreement import Agreement
 from claimspan.meta_evaluation.calibration import Calibration
+from claimspan.text.percentages import in_percent
 
 __all__ = [
     "MeasuredJudge",
@@ -80,12 +81,15 @@ def comparison_table(measured: Sequence[MeasuredJudge]) -> str:
 def calibration_table(found: Calibration) -> str:
     """Format the thresholds of a cascade, and what they are expected to save and to lose."""
     low, high = found.thresholds.low, found.thresholds.high
+    saved, lost, agreement_lost = (
+        in_percent(each, in_table=True) for each in (found.saved, found.lost, found.agreement_lost)
+    )
     return "\n".join(
         (
             f"Thresholds(low={low:.3f}, high={high:.3f}); expected, on {found.n} held-out claims:",
-            f"  verdicts saved     {found.saved:.1%} are not asked of the strong judge",
-            f"  wrongly decided    {found.lost:.1%} of all verdicts, by the cheap judge",
-            f"  agreement lost     {found.agreement_lost:.1%}, at the strong judge's accuracy",
+            f"  verdicts saved     {saved} are not asked of the strong judge",
+            f"  wrongly decided    {lost} of all verdicts, by the cheap judge",
+            f"  agreement lost     {agreement_lost}, at the strong judge's accuracy",
         )
     )
 

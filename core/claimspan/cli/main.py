@@ -78,10 +78,12 @@ def main() -> None:
         sys.stdout.flush()
     except ClaimspanError as error:
         # Here, so that `--help` and `--version` import nothing more.
+        from claimspan.files.kinds import other_kinds
         from claimspan.text.visible import visible
 
         # A message may name a file or a judge, whose names may hold commands of a terminal.
-        print(f"claimspan: {visible(str(error))}", file=sys.stderr)
+        told = visible(f"{error}{other_kinds(sys.argv[1:])}")
+        print(f"claimspan: {told}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
@@ -170,6 +172,11 @@ def _run(arguments: Sequence[str]) -> None:
     else:
         if name in groups:
             name, *rest = f"{name}.{rest[0]}", *rest[1:]
+        # Commands of others may take it; of ours none does, and one would write a file called so.
+        if name in SUMMARIES and "-" in rest:
+            raise ConfigError(
+                "'-' does not stand for standard input or output here: give the path of a file"
+            )
         build_app(name)(rest, prog_name=f"claimspan {name.replace('.', ' ')}")
     if not arguments or (name in groups and not rest):
         sys.exit(BAD_INPUT)

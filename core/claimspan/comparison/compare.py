@@ -249,6 +249,21 @@ def _require_common(table: Sequence[_Figures], before: System) -> None:
     for figures in table:
         if not figures.common:
             raise ConfigError(
-                f"{before.name} and {figures.system.name} have no record in common: compare "
-                "results of the same dataset, whose records have the same ids, or the same queries"
+                f"{before.name} and {figures.system.name} have no record in common"
+                f"{_but_queries(before, figures.system)}"
             )
+
+
+def _but_queries(before: System, system: System) -> str:
+    """What the records do have in common, and what to do."""
+    queries = len(set(before.queries.values()) & set(system.queries.values()))
+    if not queries:
+        return (
+            ": compare results of the same dataset, whose records have the same ids, or the same "
+            "queries"
+        )
+    many = "1 query" if queries == 1 else f"{queries} queries"
+    return (
+        f", but {many}: records with ids are paired by these, so give both files the same ids, or "
+        "neither of them any"
+    )

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from claimspan.comparison.compare import compare_systems
-from claimspan.comparison.comparison import SIGNIFICANCE, Difference
+from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, Difference
 from claimspan.comparison.direction import lower_is_better
 from claimspan.comparison.pairs import estimates
 from claimspan.comparison.systems import System
 from claimspan.errors import ConfigError
 from claimspan.metrics.compute import METRICS
 from claimspan.statistics import Estimate
+from claimspan.text.percentages import in_percent, percent_hint
 
 __all__ = ["MAX_FAILED", "Check", "Gate", "GateResult", "check_gate"]
 
@@ -47,7 +48,7 @@ class Gate(BaseModel):
     confident: bool = False
     """Whether the whole 95 % interval has to hold a threshold, and not the mean alone."""
 
-    tolerance: float = Field(default=0.0, ge=0)
+    tolerance: float = Field(default=0.0, ge=0, le=1)
     """By how much a metric may get worse than the baseline's."""
 
     min_records: int = Field(default=1, ge=1)
@@ -55,6 +56,39 @@ class Gate(BaseModel):
 
     max_failed: float = Field(default=MAX_FAILED, ge=0, le=1)
     """Share of the records that may have no evaluation, or be missing from the baseline's."""
+
+    @classmethod
+    def of(cls, rules: Mapping[str, object]) -> Self:
+        """Make a gate of rules that nobody has checked.
+
+        Args:
+            rules: The fields by their names.
+
+        Raises:
+            ConfigError: One of them cannot be used.
+        """
+        try:
+            return cls.model_validate(rules)
+        except ValidationError as error:
+            wrong = sorted({str(each["loc"][0]) for each in error.errors()})
+            raise ConfigError(
+                f"{', '.join(wrong)} cannot be used: give thresholds as numbers by metric, and "
+                "shares between 0.0 and 1.0, such as 0.8 for 80 %"
+            ) from None
+
+    @model_validator(mode="after")
+    def _can_be_beyond(self) -> Self:
+        # Such a rule would hold always or never, whatever the answers are.
+        for rule, limits in (("min", self.min), ("max", self.max)):
+            for metric, limit in limits.items():
+                if metric in METRICS and not 0 <= limit <= 1:
+                    raise ConfigError(
+                        f"{rule} {metric} is {limit:g}: give a mean between 0.0 and 1.0"
+                        f"{percent_hint(limit)}"
+                    )
+                if metric == CLAIMS_PER_RESPONSE and limit < 0:
+                    raise ConfigError(f"{rule} {metric} is {limit:g}: give a number of 0 or more")
+        return self
 
 
 class Check(BaseModel):
@@ -185,7 +219,7 @@ def _share_check(rule: _Rule, found: int, of: int, limit: float, told: str) -> C
         passed=share <= limit,
         limit=limit,
         fell_by=max(0.0, share - limit),
-        said=f"{found} of {of} {told} ({share:.1%})",
+        said=f"{found} of {of} {told} ({in_percent(share)})",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from claimspan.comparison.comparison import Difference
 from claimspan.comparison.gate import Check, GateResult
 from claimspan.comparison.tables import MISSING, Table, figure, interval, p_value, signed
+from claimspan.text.percentages import in_percent
 
 __all__ = ["gate_as_markdown", "gate_as_text", "gate_line"]
 
@@ -71,7 +72,8 @@ def _against_baseline(metric: str, found: Difference) -> tuple[str, ...]:
 
 
 def _limit_of_records(check: Check) -> str:
-    return f"{check.limit:.0f}" if check.rule == "records" else f"{check.limit:.1%}"
+    limit = check.limit or 0.0
+    return f"{limit:.0f}" if check.rule == "records" else in_percent(limit, in_table=True)
 
 
 def _beyond(check: Check) -> str:

@@ -30,10 +30,13 @@ ID_KEYS_OF_QUERIES: Final = ("ground_truth_id", "query_id", "question_id")
 ID_KEYS: Final = (*ID_KEYS_OF_QUERIES, "id")
 """Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
 
-QUERY_KEYS: Final = ("query", "question", "input")
+QUERY_KEYS: Final = ("query", "question", "input", "user_input")
 """Fields of a file that hold a query."""
 
-TEXT_KEYS: Final = ("ground_truth", "gt_answer", "ground_truth_answer", "reference", "answer")
+TEXT_KEYS: Final = (
+    *("ground_truth", "gt_answer", "ground_truth_answer", "reference", "expected_output"),
+    "answer",
+)
 """Fields of a file that hold a ground truth."""
 
 WAITING_KEY: Final = TEXT_KEYS[0]

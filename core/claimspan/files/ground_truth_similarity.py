@@ -15,6 +15,7 @@ from claimspan.files.ground_truth_wording import (
     normalise,
     words_of,
 )
+from claimspan.text.percentages import percent_hint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,10 +54,10 @@ def similar_queries(
         GroundTruthError: ``embed`` returned something else.
         MissingExtraError: A package that compares is not installed.
     """
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"similarity is {threshold!r}: give a number above 0 up to 1")
-    if not 0 < threshold <= 1:
-        raise ConfigError(f"similarity is {threshold!r}: give a number above 0 up to 1")
+    is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+    if not is_number or not 0 < threshold <= 1:
+        hint = percent_hint(threshold)
+        raise ConfigError(f"similarity is {threshold!r}: give a number above 0 up to 1{hint}")
     if embed is None:
         return _ByLetters(queries, threshold)
     return _ByEmbedding(queries, threshold, embed)

@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
@@ -22,6 +22,7 @@ __all__ = [
     "create_private_database",
     "is_same_file",
     "open_private",
+    "refuse_input",
     "refuse_special",
     "replaced_private",
     "replaced_private_bytes",
@@ -227,6 +228,24 @@ def is_same_file(left: Path, right: Path) -> bool:
         # Not by names alone: a hard link and a file system without case have two for one file.
         return left.samefile(right)
     return left.resolve() == right.resolve()
+
+
+def refuse_input(output: Path | None, inputs: Iterable[Path | None], *, option: str) -> None:
+    """Refuse to write over a file that a command reads: the only copy of it may be lost.
+
+    Args:
+        output: Where the command is to write; None for nowhere.
+        inputs: What it reads.
+        option: The option that names the output.
+
+    Raises:
+        ConfigError: The output is one of the inputs.
+    """
+    if output is not None and any(is_same_file(output, each) for each in inputs if each):
+        raise ConfigError(
+            f"{str(output)!r} is a file that this command reads, and {option} would replace it: "
+            f"give another path with {option}"
+        )
 
 
 def refuse_special(path: Path) -> None:

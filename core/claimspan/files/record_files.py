@@ -22,12 +22,7 @@ from claimspan.files.raw_rows import NoRow, RawRow, SkippedRow, json_rows, lines
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.records import RagRecord
 
-__all__ = ["WRITE_RECORDS", "RecordFile", "read_records", "read_usable_records"]
-
-WRITE_RECORDS: Final = (
-    "write one JSON record with query and response a line, a JSON list, or CSV with a header"
-)
-"""What a message says to do about a file without records."""
+__all__ = ["RecordFile", "read_records", "read_usable_records"]
 
 _WANTED: Final = "JSON, JSON-lines or CSV file of records"
 
@@ -115,6 +110,14 @@ class RecordFile:
             if isinstance(row, InputRow):
                 yield row
 
+    def readable_rows(self) -> Iterator[RawRow]:
+        """Read the rows that can be read, whether they are records or not.
+
+        Raises:
+            FileError: The file can no longer be read.
+        """
+        return (row for row in self._raw_rows() if isinstance(row, RawRow))
+
     def refusal(self, row: SkippedRow) -> FileError:
         """Return the error for a row that cannot be used, for those who skip none."""
         return FileError(
@@ -189,21 +192,18 @@ def read_records(path: str | Path) -> list[RagRecord]:
     return [row.record for row in RecordFile(path).every_record()]
 
 
-def read_usable_records(path: str | Path) -> tuple[list[RagRecord], Account]:
+def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
     """Read the records of a file, and leave out the rows that are none.
-
-    Args:
-        path: As for ``RecordFile``.
 
     Returns:
         The records, and the account of what was left out.
 
     Raises:
-        FileError: The file cannot be read.
+        FileError: The file can no longer be read.
     """
     account = Account()
     records: list[RagRecord] = []
-    for row in RecordFile(path).rows():
+    for row in file.rows():
         account.add(row)
         if isinstance(row, InputRow):
             records.append(row.record)

@@ -30,9 +30,11 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     **{"question": "query", "answer": "response", "retrieved_context": "chunks"},
     **{"contexts": "chunks", "gt_answer": "ground_truth", "reference": "ground_truth"},
     **{"user_input": "query", "retrieved_contexts": "chunks"},
+    **{"input": "query", "actual_output": "response", "retrieval_context": "chunks"},
+    "expected_output": "ground_truth",
     "query_id": "id",
 }
-"""RAGChecker's and RAGAS's names, and others that are in use, to ours."""
+"""RAGChecker's, RAGAS's and DeepEval's names, and others that are in use, to ours."""
 
 _WRONG: Final[Mapping[str, str]] = {
     "chunks": "is not a list of texts or of objects with a text",
@@ -99,16 +101,20 @@ class _Passage(_Row):
 class _Record(_Row):
     """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
 
-    query: str = Field(validation_alias=AliasChoices("query", "question", "user_input"))
-    response: TextOrScalar = Field(validation_alias=AliasChoices("response", "answer"))
+    query: str = Field(validation_alias=AliasChoices("query", "question", "user_input", "input"))
+    response: TextOrScalar = Field(
+        validation_alias=AliasChoices("response", "answer", "actual_output")
+    )
     chunks: list[_Passage | str] | None = Field(
         default=None,
         validation_alias=AliasChoices(
-            "chunks", "retrieved_context", "contexts", "retrieved_contexts"
+            *("chunks", "retrieved_context", "contexts", "retrieved_contexts"),
+            "retrieval_context",
         ),
     )
     ground_truth: TextOrScalar | None = Field(
-        default=None, validation_alias=AliasChoices("ground_truth", "gt_answer", "reference")
+        default=None,
+        validation_alias=AliasChoices("ground_truth", "gt_answer", "reference", "expected_output"),
     )
     id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "query_id"))
     metadata: Mapping[str, JsonValue] | None = None

@@ -15,6 +15,7 @@ from typing import Final, Literal
 from claimspan.errors import ConfigError
 from claimspan.labelling.keys import claim_digest, record_key
 from claimspan.report import ReportClaim, ReportEntry
+from claimspan.text.percentages import percent_hint
 
 __all__ = ["DOUBTFUL_SHARE", "MOST_CLAIMS", "PickedClaim", "Share", "pick_claims"]
 
@@ -79,7 +80,8 @@ def pick_claims(
         ConfigError: ``doubtful`` is not between 0 and 1, or there is no claim to label.
     """
     if not 0 <= doubtful <= 1:
-        raise ConfigError(f"doubtful is {doubtful!r}: give a share between 0 and 1")
+        hint = percent_hint(doubtful)
+        raise ConfigError(f"doubtful is {doubtful!r}: give a share between 0 and 1{hint}")
     candidates = list(_candidates(entries))
     if not candidates:
         raise ConfigError(

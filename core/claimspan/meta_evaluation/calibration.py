@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.errors import ConfigError
 from claimspan.judges.cascade import Thresholds
 from claimspan.meta_evaluation.labelled import JudgedClaim, LabelledClaim
+from claimspan.text.percentages import percent_hint
 from claimspan.verdicts import Label
 
 __all__ = ["Calibration", "calibrate", "split_tune_test"]
@@ -74,7 +75,10 @@ def calibrate(
             thresholds keep to ``max_loss``.
     """
     if not (0 <= max_loss <= 1 and 0 <= strong_accuracy <= 1):
-        raise ConfigError("max_loss and strong_accuracy are shares: give them between 0 and 1")
+        hint = percent_hint(max_loss) or percent_hint(strong_accuracy)
+        raise ConfigError(
+            f"max_loss and strong_accuracy are shares: give them between 0 and 1{hint}"
+        )
     usable = [claim for claim in tune if claim.entailed is not None and claim.has_probabilities]
     if not usable or not test:
         raise ConfigError(

@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from claimspan.errors import ConfigError
 from claimspan.metrics import METRICS
+from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.status import Status
 
 __all__ = ["COOLDOWN_SECONDS", "LOOKS", "Alert", "AlertEvent", "AlertState"]
@@ -113,7 +114,10 @@ class Alert:
                 f"Alert.min_records is {self.min_records!r}: give {FEWEST_RECORDS} to 5,000 records"
             )
         if not _is_number(self.confidence) or not 0.5 < self.confidence < 1:
-            raise ConfigError(f"Alert.confidence is {self.confidence!r}: give 0.95, or 0.99")
+            raise ConfigError(
+                f"Alert.confidence is {self.confidence!r}: give one above 0.5 and below 1.0"
+                f"{percent_hint(self.confidence)}"
+            )
         object.__setattr__(self, "name", self.name or self._default_name())
 
     @classmethod
@@ -198,7 +202,7 @@ class Alert:
         if not _is_number(given[0]) or not (0 <= given[0] <= 1 and least < given[0] < most):
             raise ConfigError(
                 f"Alert.{self.side} is {given[0]!r}: scores and shares are from 0.0 to 1.0, so "
-                "give a threshold that they can be beyond"
+                f"give a threshold that they can be beyond{percent_hint(given[0])}"
             )
 
 

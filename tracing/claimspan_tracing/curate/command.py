@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from claimspan.files.private import check_replaceable, refuse_input
 from claimspan.text.visible import visible
 from claimspan_tracing.curate.candidates import read_candidates
 from claimspan_tracing.curate.golden_file import GoldenFile
@@ -38,6 +39,9 @@ def curate(
     filled in.
     """
     reasons = checked_reasons(by)
+    # Before it is read: what is no file may have no end.
+    check_replaceable(output, what="the ground truths")
+    refuse_input(output, files, option="-o")
     golden = GoldenFile(output)
     candidates = read_candidates(files)
     picks = pick(candidates, n, reasons, known=golden.queries, seed=seed)

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from claimspan.errors import ConfigError
 from claimspan.metrics import METRICS
+from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.chance import is_share
 from claimspan_tracing.decide.facts import Facts
 
@@ -223,5 +224,6 @@ def _number(name: str, value: object) -> float:
 
 def _share(name: str, value: object) -> float:
     if not is_share(value):
-        raise ConfigError(f"{name} is {value!r}: give a number from 0.0 to 1.0")
+        hint = percent_hint(value)
+        raise ConfigError(f"{name} is {value!r}: give a number from 0.0 to 1.0{hint}")
     return _number(name, value)

@@ -8,6 +8,7 @@ from typing import Final
 
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, default_judge
+from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.chance import is_share, is_taken
 from claimspan_tracing.decide.conditions import Condition
 from claimspan_tracing.decide.facts import Facts
@@ -42,7 +43,8 @@ class Rule:
                 "a function of the facts"
             )
         if not is_share(self.rate):
-            raise ConfigError(f"Rule.rate is {self.rate!r}: give a share between 0.0 and 1.0")
+            hint = percent_hint(self.rate)
+            raise ConfigError(f"Rule.rate is {self.rate!r}: give a share between 0.0 and 1.0{hint}")
         if not isinstance(self.name, str) or not self._named():  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError("a rule with a lambda needs a name: Rule(lambda ..., 0.5, name=...)")
 
@@ -109,7 +111,8 @@ class RuleSampler:
                     f"rules has a value of type {type(rule).__name__}: give Rule(condition, rate)"
                 )
         if not is_share(default):
-            raise ConfigError(f"default is {default!r}: give a share between 0.0 and 1.0")
+            hint = percent_hint(default)
+            raise ConfigError(f"default is {default!r}: give a share between 0.0 and 1.0{hint}")
         self.rules: Final = tuple(rules)
         self.default: Final = float(default)
         self.first_judge: Final = _checked_judge(first_judge)

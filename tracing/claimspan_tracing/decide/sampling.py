@@ -7,6 +7,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge
+from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.chance import is_share, is_taken
 from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.status import Status
@@ -62,7 +63,10 @@ class Decision:
         if not isinstance(self.sampled, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for samplers that are not type-checked
             raise ConfigError(f"Decision.sampled is {self.sampled!r}: give True or False")
         if not is_share(self.rate):
-            raise ConfigError(f"Decision.rate is {self.rate!r}: give a number from 0.0 to 1.0")
+            raise ConfigError(
+                f"Decision.rate is {self.rate!r}: give a number from 0.0 to 1.0"
+                f"{percent_hint(self.rate)}"
+            )
         if self.status is not None and self.sampled:
             raise ConfigError("Decision.status is the state of a record that is not sampled")
         if self.undecided and not self.sampled:
@@ -114,7 +118,8 @@ class RateSampler:
             ConfigError: The rate is not a number between 0 and 1.
         """
         if not is_share(rate):
-            raise ConfigError(f"sample is {rate!r}: give a share between 0.0 and 1.0")
+            hint = percent_hint(rate)
+            raise ConfigError(f"sample is {rate!r}: give a share between 0.0 and 1.0{hint}")
         self.rate: Final = float(rate)
 
     def decide(self, facts: Facts) -> Decision:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from claimspan.text.percentages import in_percent
 from claimspan_tracing.decide.sampling import RateSampler
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.settings import Settings
@@ -115,7 +116,9 @@ def _described(settings: Settings) -> str:
     else:
         judge = f"the judge is {settings.judge.name}"
     sampler = settings.sampler
-    rate = f"{sampler.rate:.0%}" if isinstance(sampler, RateSampler) else type(sampler).__name__
+    rate = type(sampler).__name__
+    if isinstance(sampler, RateSampler):
+        rate = in_percent(sampler.rate)
     truths = "no ground truth" if settings.ground_truth is None else "with ground truth"
     return f"spans go to {settings.source.described()}; {judge}, sample {rate}, {truths}"
 

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.errors import NoRecordsError
-from claimspan.files.private import write_private
+from claimspan.files.kinds import other_kinds
+from claimspan.files.private import refuse_input, write_private
 from claimspan.report import (
     ReportSystem,
     TraceLinks,
@@ -84,6 +85,7 @@ def report(
     """
     chosen = wanted or _ENDINGS.get(output.suffix if output else "", ReportFormat.HTML)
     output = output or Path(_NAMES[chosen])
+    refuse_input(output, files, option="-o")
     links = None if trace_url is None else TraceLinks(trace_url)
     inputs = system_files(files, strict=strict)
     systems = [_read(each, as_json=as_json) for each in inputs]
@@ -176,7 +178,7 @@ def _read(file: SystemFile, *, as_json: bool) -> ReportSystem:
         if as_json:
             nothing = {"entries": 0, "means": {}, "skipped": file.skipped.counts}
             typer.echo(json.dumps({"report": None, **nothing}))
-        typer.echo(visible(f"claimspan: {error}"), err=True)
+        typer.echo(visible(f"claimspan: {error}{other_kinds([str(file.path)])}"), err=True)
         raise typer.Exit(1) from None
     _warn_of(file.skipped, file.path)
     return system

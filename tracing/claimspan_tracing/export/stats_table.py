@@ -9,6 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from claimspan.text.percentages import in_percent
 from claimspan_tracing.export.estimates import Estimate
 from claimspan_tracing.export.stats import GroupStats
 
@@ -60,7 +61,7 @@ def _statuses(group: GroupStats) -> Table:
     for head in ("records", "share of the weight"):
         table.add_column(head, justify="right")
     for status, count in group.statuses.items():
-        share = "" if count.share is None else f"{count.share:.1%}"
+        share = "" if count.share is None else in_percent(count.share, in_table=True)
         table.add_row(_shown(status), f"{count.records:,}", share)
     return table
 

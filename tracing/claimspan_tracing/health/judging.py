@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 from claimspan import Chunk, Evaluation, RagRecord, aevaluate
 from claimspan.errors import ClaimspanError, ConfigError
+from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.health.findings import Finding
 
 __all__ = ["check_judge"]
+
+_T = TypeVar("_T")
 
 _FACT: Final = "The Danube rises in the Black Forest in Germany."
 _RECORD: Final = RagRecord(
@@ -40,7 +43,7 @@ def check_judge(settings: Settings, timeout: float) -> Iterator[Finding]:
         timeout: Seconds that it may take.
     """
     if settings.dispatcher is not None:
-        yield Finding("judge", "ok", "records are judged by workers: run the check there as well")
+        yield _handed_over(settings.dispatcher, timeout)
         return
     name = settings.judge.name
     began = time.monotonic()
@@ -62,6 +65,21 @@ def check_judge(settings: Settings, timeout: float) -> Iterator[Finding]:
     yield _judged(evaluation, f"{name} evaluated a record in {seconds:.1f} s{paid}{where}")
 
 
+def _handed_over(dispatcher: Dispatcher, timeout: float) -> Finding:
+    """Whether workers can be given records, where the dispatcher can tell."""
+    # No part of the protocol, which dispatchers of others fulfil already.
+    check: Callable[[], object] | None = getattr(dispatcher, "check", None)
+    try:
+        if check is not None:
+            _within(timeout, check)
+    except TimeoutError:
+        found = f"{type(dispatcher).__name__} could reach nobody within {timeout:g} s"
+        return Finding("judge", "failed", found, "check the address that it sends records to")
+    except ClaimspanError as error:
+        return Finding("judge", "failed", str(error))
+    return Finding("judge", "ok", "records are judged by workers: run the check there as well")
+
+
 def _judged(evaluation: Evaluation, found: str) -> Finding:
     faithfulness = evaluation.metrics.get("faithfulness")
     if faithfulness is None:
@@ -75,21 +93,31 @@ def _judged(evaluation: Evaluation, found: str) -> Finding:
 
 
 def _evaluated(settings: Settings, timeout: float) -> Evaluation:
-    """Evaluates the record, on a thread: the caller may be in a loop, and the judge may block."""
-    outcome: list[Evaluation | BaseException] = []
+    """Evaluates the record."""
 
-    def evaluate() -> None:
+    def evaluate() -> Evaluation:
+        call = aevaluate(_RECORD, judge=settings.judge, budget=settings.budget)
+        return asyncio.run(asyncio.wait_for(call, timeout))
+
+    return _within(timeout, evaluate)
+
+
+def _within(timeout: float, work: Callable[[], _T]) -> _T:
+    """Calls a function on a thread: the caller may be in a loop, and the function may block."""
+    outcome: list[_T] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
         try:
-            call = aevaluate(_RECORD, judge=settings.judge, budget=settings.budget)
-            outcome.append(asyncio.run(asyncio.wait_for(call, timeout)))
+            outcome.append(work())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            outcome.append(error)
+            raised.append(error)
 
-    thread = threading.Thread(target=evaluate, name="claimspan-check", daemon=True)
+    thread = threading.Thread(target=run, name="claimspan-check", daemon=True)
     thread.start()
     thread.join(timeout)
+    if raised:
+        raise raised[0]
     if not outcome:
         raise TimeoutError
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
     return outcome[0]

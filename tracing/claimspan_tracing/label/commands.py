@@ -11,7 +11,7 @@ import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
 from claimspan.errors import ConfigError
-from claimspan.files.private import write_private
+from claimspan.files.private import refuse_input, write_private
 from claimspan.labelling import join_labels, pick_claims, read_claim_labels, render_label_page
 from claimspan.labelling.picking import DOUBTFUL_SHARE, MOST_CLAIMS
 from claimspan.meta_evaluation.calibration import MAX_LOSS
@@ -85,6 +85,7 @@ def label(
     Keys: E entailed, N neutral, C contradicted, U unsure. The page downloads `labels.csv`, which
     `claimspan calibrate` reads beside the same file of traces or results.
     """
+    refuse_input(output, [file], option="-o")
     picked = pick_claims(_entries(file), n, doubtful=doubtful, seed=seed)
     page = render_label_page(picked, title=f"Label claims of {file.stem}")
     # Readable by its owner alone: it holds the questions and answers of users.
@@ -143,6 +144,7 @@ def calibrate(
 def _calibrate_traffic(files: list[Path], output: Path | None, *, as_json: bool) -> None:
     if len(files) != 2 or files[0].suffix.lower() == _LABELS:
         raise ConfigError("give two files: traces or results, then labels.csv")
+    refuse_input(output, files, option="-o")
     traces, labels = files
     joined = join_labels(_entries(traces), read_claim_labels(labels))
     found = calibrate_traffic(joined.verdicts, joined.judge)

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.errors import ConfigError
+from claimspan.files.private import refuse_input
 from claimspan.text.visible import visible
 from claimspan_tracing.run.dataset import read_dataset
 from claimspan_tracing.run.session import RunSettings, Session
@@ -71,6 +72,8 @@ def run(
 
     Exits with 1 where some questions have no answer or no scores.
     """
+    for option, path in (("-o", output), ("--traces", traces), ("--report", report)):
+        refuse_input(path, [dataset], option=option)
     items = read_dataset(dataset)
     settings = RunSettings(
         pipeline=pipeline,

@@ -39,9 +39,10 @@ def read_dataset(path: str | Path) -> list[DatasetItem]:
     """Read the questions of a dataset.
 
     Args:
-        path: JSON lines, or CSV where the name ends so, with ``query`` (``question``, ``input``)
-            and, where they are known, ``ground_truth`` (``gt_answer``, ``reference``, ``answer``),
-            ``id`` (``query_id``, ``question_id``) and ``metadata`` (an object).
+        path: JSON lines, or CSV where the name ends so, with ``query`` (``question``, ``input``,
+            ``user_input``) and, where they are known, ``ground_truth`` (``gt_answer``,
+            ``reference``, ``expected_output``, ``answer``), ``id`` (``query_id``, ``question_id``)
+            and ``metadata`` (an object).
 
     Raises:
         FileError: The file cannot be read, holds no question, or an id twice; names the line.

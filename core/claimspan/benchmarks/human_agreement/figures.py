@@ -17,6 +17,7 @@ from claimspan.benchmarks.human_agreement.split import (
 )
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.statistics import Estimate, bootstrap, mean_estimate, spearman
+from claimspan.text.percentages import percent_hint
 
 __all__ = [
     "PUBLISHED",
@@ -214,7 +215,8 @@ def check_options(
     """
     # From 0 on every answer would be right, also one that declines, since it has 0.
     if threshold is not None and not 0 < threshold <= 1:
-        raise ConfigError(f"threshold is {threshold!r}: give one above 0 and at most 1")
+        hint = percent_hint(threshold)
+        raise ConfigError(f"threshold is {threshold!r}: give one above 0 and at most 1{hint}")
     if folds < 0 or folds == 1:
         raise ConfigError(f"folds is {folds!r}: give 2 or more, or 0 for none")
     question_parts((each.question for each in answers), max(2, folds), 0)

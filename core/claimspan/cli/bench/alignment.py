@@ -24,7 +24,7 @@ from claimspan.benchmarks.alignment import (
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.evaluation.result import Evaluation
-from claimspan.files.private import write_private
+from claimspan.files.private import refuse_input, write_private
 from claimspan.judges import Judge, default_judge
 from claimspan.text.visible import visible
 
@@ -94,6 +94,7 @@ def alignment_command(
     """
     if recorded and (judge is not None or results is not None):
         raise ConfigError("--recorded takes no --judge and no --results: nothing is judged")
+    refuse_input(output, [file, results], option="-o")
     if recorded:
         found = _recomputed(file)
     else:

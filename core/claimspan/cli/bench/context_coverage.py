@@ -38,7 +38,7 @@ from claimspan.benchmarks.context_coverage.summary import summarize
 from claimspan.cli.bench.context_coverage_tables import as_markdown, as_text
 from claimspan.cli.bench.user_metric import load_metric
 from claimspan.errors import ConfigError
-from claimspan.files.private import write_private
+from claimspan.files.private import refuse_input, write_private
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
 from claimspan.progress import progress_bar
 from claimspan.text.visible import visible
@@ -127,6 +127,7 @@ def context_coverage(
         raise ConfigError("--markdown and --json do not go together: give one of them")
     # Before judging, which costs money: a metric that cannot be loaded is noticed at once.
     own = dict(map(load_metric, metrics or ()))
+    refuse_input(combinations, [file, output], option="--combinations")
     items = read_items(file)
     judged = _judge_all(
         items, _judge(judge, prompt), output, progress, (batched, max_facts, concurrency)
@@ -170,6 +171,7 @@ def build(
 
     The file is meant to be read and edited: one item a line.
     """
+    refuse_input(output, documents, option="-o")
     given = read_documents(documents)
     if questions is not None:
         given = _with_questions(given, _language_model(questions, "--questions"))

@@ -7,6 +7,7 @@ from typing import Final
 
 from claimspan.benchmarks.human_agreement.figures import PUBLISHED, HumanAgreement, Rates
 from claimspan.statistics import Estimate
+from claimspan.text.percentages import in_percent
 
 __all__ = ["as_markdown", "as_text"]
 
@@ -94,7 +95,7 @@ def _systems(found: HumanAgreement) -> _Table:
 
 
 def _undefined(found: HumanAgreement) -> list[str]:
-    lines = [f"{found.metric} undefined: {found.undefined_share:.1%} of all answers"]
+    lines = [f"{found.metric} undefined: {in_percent(found.undefined_share)} of all answers"]
     reasons = sorted(found.undefined.items(), key=lambda each: -each[1])
     lines += [f"  {n:,}: {reason}" for reason, n in reasons[:_MAX_REASONS]]
     if len(reasons) > _MAX_REASONS:

@@ -40,6 +40,7 @@ from claimspan.judges.local.reading import (
 from claimspan.judges.local.regression import VerdictRegression
 from claimspan.judges.local.shared_reads import SharedReads, Work
 from claimspan.judges.protocol import Cell
+from claimspan.text.percentages import percent_hint
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
@@ -113,7 +114,8 @@ class LocalJudge:
         if threads < 1:
             raise ConfigError(f"threads={threads!r} is too low: use 1 or more")
         if not 0 <= sure_from <= 1:
-            raise ConfigError(f"sure_from={sure_from!r} is not a probability: use 0 to 1")
+            hint = percent_hint(sure_from)
+            raise ConfigError(f"sure_from={sure_from!r} is not a probability: use 0 to 1{hint}")
         if known_bytes < 0:
             raise ConfigError(f"known_bytes={known_bytes!r} is negative: use 0 or more")
         self._model = None if model is None else str(model)

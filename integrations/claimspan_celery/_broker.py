@@ -1,0 +1,90 @@
+"""Where a broker is, and why it cannot be reached: by host and port, and never by its password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from claimspan.errors import ConfigError
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+__all__ = ["TRANSPORT", "broker_url", "check_broker", "place_of", "why"]
+
+# Without them a broker that accepts no connection keeps the thread for minutes. Of AMQP, only a
+# confirmed message is accepted. Each transport ignores the options of the others.
+TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socket_timeout": 5}
+"""Options of a connection that is given up in time."""
+
+
+def place_of(url: object) -> str:
+    """Return host and port of a URL, such as ``" at broker:6379"``; empty where they are not sure.
+
+    Args:
+        url: As an app has it, which may be a list of them; the first counts.
+    """
+    try:
+        parts = urlsplit(str(url).partition(";")[0])
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ""
+    # Behind the host, the sign shows a password that was cut at a slash: the host is part of it.
+    if not host or "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        return ""
+    shown = f"[{host}]" if ":" in host else host
+    return f" at {shown}" if port is None else f" at {shown}:{port}"
+
+
+def why(error: BaseException) -> str:
+    """Return why a connection failed: in words of the operating system, else by a class's name.
+
+    What a client says in words of its own may quote a URL, and that has a password.
+    """
+    causes = list(_causes(error))
+    for each in causes:
+        if isinstance(each, OSError) and each.errno is not None and each.strerror:
+            return each.strerror
+    return type(causes[-1]).__name__
+
+
+def broker_url(app: Celery) -> object:
+    """Return where an app sends, as it was configured."""
+    return app.conf.broker_write_url or app.conf.broker_url
+
+
+def check_broker(app: Celery, remedy: str) -> None:
+    """Connect to the broker of an app once.
+
+    Args:
+        app: The app.
+        remedy: What to do where that fails.
+
+    Raises:
+        ConfigError: It cannot be reached.
+    """
+    try:
+        connection: Any = app.connection_for_write(
+            transport_options=TRANSPORT | dict(app.conf.broker_transport_options or {})
+        )
+        with connection:
+            # Once: left to itself, kombu tries for many seconds before it says so.
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+    except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+        url = broker_url(app)
+        place = place_of(url)
+        if not place and "@" in str(url):
+            remedy = f"encode the signs of its password that have a meaning in URLs; {remedy}"
+        raise ConfigError(
+            f"the Celery broker{place} cannot be reached ({why(error)}): {remedy}"
+        ) from None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
