@@ -160,8 +160,7 @@ def _of_node(node: BaseNode, known: Known, score: object = None) -> Document:
     same, metadata = known.get(id_), node.metadata
     if same and same.text is text and same.score == score and same.metadata == metadata:
         return same
-    number = float(score) if isinstance(score, int | float) else None
-    document = Document(text=text, id=id_, score=number, metadata=dict(metadata))
+    document = Document(text=text, id=id_, score=score, metadata=dict(metadata))
     known[id_] = document
     return document
 
