@@ -80,10 +80,9 @@ def with_texts(value: object) -> object:
     run.
     """
     if type(value) is dict:
-        held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
-        if any(type(item) is list for item in held.values()):
-            return {key: _noted(item) for key, item in held.items()}
-        return held
+        # Copied in one step: another thread may change it meanwhile.
+        held: dict[object, object] = value.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - whatever it holds
+        return {key: _noted(item) for key, item in held.items()}
     return _noted(value)
 
 
@@ -99,7 +98,8 @@ def as_returned(value: object) -> object:
     if isinstance(value, BaseModel):
         return Structure(vars(value))
     if type(value) is dict:
-        held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        # Copied in one step: another thread may change it meanwhile.
+        held: dict[object, object] = value.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - whatever it holds
         return {key: _as_item(item) for key, item in held.items()}
     return _as_item(value)
 

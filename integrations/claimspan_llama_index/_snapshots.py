@@ -222,7 +222,8 @@ def _fields_of_model(model: BaseModel, known: Known, depth: int) -> Fields:
 
 
 def _mapping(values: dict[object, object], known: Known, depth: int) -> dict[object, object]:
-    return {key: taken(value, known, depth) for key, value in values.items()}
+    # Copied in one step: another thread may change it meanwhile.
+    return {key: taken(value, known, depth) for key, value in values.copy().items()}
 
 
 def _list(values: Sequence[object], known: Known, depth: int) -> object:
