@@ -47,9 +47,13 @@ def shared() -> dict[str, object]:
     return {"question": "q", **{f"history {number}": [number] for number in range(50)}}
 
 
+def answer(state: dict[str, object]) -> str:
+    return "an answer"
+
+
 def test_no_query_of_langchain_is_lost_whose_input_changes(make_monitor: MonitorFactory) -> None:
     monitor = make_monitor()
-    chain = RunnableLambda(lambda _: "an answer")
+    chain = RunnableLambda(answer)
     state = shared()
     with changing(state):
         for _ in range(QUERIES):

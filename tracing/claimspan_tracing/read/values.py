@@ -97,7 +97,7 @@ def _score(value: object) -> float | None:
     """A finite number; what else a store calls a score has no place on a span or in JSON."""
     if value is None or isinstance(value, bool):
         return None
-    # By what it can become: most of numpy's scalars, which stores return, are of no class of Python.
+    # By what it can become: most of numpy's scalars, which stores return, are no float.
     try:
         number = float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
     except Exception:  # noqa: BLE001 - a type of the store's own may raise anything
