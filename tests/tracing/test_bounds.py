@@ -262,13 +262,17 @@ def test_a_root_can_be_given_up_as_soon_as_it_can_be_found() -> None:
     class EndedByAnother:
         """An id. A dict asks for its hash, and another thread ends the run that it finds by it."""
 
+        is_watched = True
+
         def __hash__(self) -> int:
-            if any(run.id is self for run in table.open_runs()):
+            if self.is_watched and any(run.id is self for run in table.open_runs()):
+                self.is_watched = False
                 table.close(tree)
             return 1
 
-    root = Run(EndedByAnother(), tree, None, RunKind.CHAIN, "chain", tree.now(), QUERY, {})
-    table.add_root(root)
+    run_id = EndedByAnother()
+    table.add_root(Run(run_id, tree, None, RunKind.CHAIN, "chain", tree.now(), QUERY, {}))
+    run_id.is_watched = False
 
     # A root that was closed before it was added stayed the oldest, and each look at it was in vain.
     assert table.close_all() == [tree]
