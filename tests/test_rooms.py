@@ -122,8 +122,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "label": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "export", "job", "monitor", "options", "read", "redact"}
-    | {"remote", "run", "shared", "structured", "write"},
+    | {"capture", "deliver", "dispatch", "export", "job", "lifecycle", "monitor", "options", "read"}
+    | {"redact", "remote", "run", "shared", "structured", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}

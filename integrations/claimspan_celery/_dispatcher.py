@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +13,7 @@ from claimspan.errors import ConfigError
 from claimspan_celery._broker import TRANSPORT, broker_url, check_broker, place_of, why
 from claimspan_celery._message import EVALUATE, HIDDEN, MAX_BYTES, QUEUE
 from claimspan_tracing import Job, Outcome, Status
-from claimspan_tracing.adapters import Deliver, JobKey, run_suppressed
+from claimspan_tracing.adapters import Deliver, JobKey, restart_in_child, run_suppressed
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -101,8 +98,7 @@ class CeleryDispatcher:
         self._thread: threading.Thread | None
         self._deliver: Deliver
         self._reset()
-        if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-            os.register_at_fork(after_in_child=_weakly(weakref.WeakMethod(self._forked)))
+        restart_in_child(self)
 
     # --- on the threads of the monitor ---
 
@@ -271,8 +267,8 @@ class CeleryDispatcher:
         self._thread = None
         self._deliver = _nowhere
 
-    def _forked(self) -> None:
-        """A forked child has no thread, and must not speak on its parent's connection.
+    def restart_in_child(self) -> None:
+        """Go on in a forked child, which must not speak on its parent's connection.
 
         The connection is kept, unused: closing it would say goodbye in the parent's name.
         """
@@ -283,14 +279,3 @@ class CeleryDispatcher:
 
 def _nowhere(job: Job, outcome: Outcome) -> None:
     """Take no outcome: no job is dispatched before ``start``."""
-
-
-def _weakly(method: weakref.WeakMethod[Callable[[], None]]) -> Callable[[], None]:
-    """A function that calls a method as long as its object lives, without keeping it alive."""
-
-    def call() -> None:
-        bound = method()
-        if bound is not None:
-            bound()
-
-    return call

@@ -120,7 +120,11 @@ class RedisStore:
 
     def uncount(self, key: str) -> None:
         """Take back one delivery."""
-        self._redis.decr(f"{PREFIX}:deliveries:{key}")
+        pipe = self._redis.pipeline()
+        pipe.decr(f"{PREFIX}:deliveries:{key}")
+        # Another worker may have done the job meanwhile, and removed the counter: this makes it.
+        pipe.expire(f"{PREFIX}:deliveries:{key}", self._done_seconds)
+        pipe.execute()
 
     def is_done(self, key: str) -> bool:
         """Whether the scores were written."""

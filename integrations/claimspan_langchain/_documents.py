@@ -80,10 +80,9 @@ def with_texts(value: object) -> object:
     run.
     """
     if type(value) is dict:
-        held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
-        if any(type(item) is list for item in held.values()):
-            return {key: _noted(item) for key, item in held.items()}
-        return held
+        # Copied in one step: another thread may change it meanwhile.
+        held: dict[object, object] = value.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - whatever it holds
+        return {key: _noted(item) for key, item in held.items()}
     return _noted(value)
 
 
@@ -99,7 +98,8 @@ def as_returned(value: object) -> object:
     if isinstance(value, BaseModel):
         return Structure(vars(value))
     if type(value) is dict:
-        held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
+        # Copied in one step: another thread may change it meanwhile.
+        held: dict[object, object] = value.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - whatever it holds
         return {key: _as_item(item) for key, item in held.items()}
     return _as_item(value)
 
@@ -132,7 +132,7 @@ def read_document(found: LangChainDocument, text: str | None = None) -> Document
     return Document(
         text=found.page_content if text is None else text,
         id=found.id,
-        score=_number(scores[0]) if scores else None,
+        score=scores[0] if scores else None,
         metadata=metadata,
     )
 
@@ -169,7 +169,7 @@ def _serialised(found: Mapping[object, object], text: str) -> Document:
     metadata = found.get("metadata")
     named = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
     scores = [named[key] for key in SCORE_KEYS if key in named]
-    return Document(text, found.get("id"), _number(scores[0]) if scores else None, named)
+    return Document(text, found.get("id"), scores[0] if scores else None, named)
 
 
 def holds_documents(value: object) -> bool:
@@ -253,13 +253,4 @@ def _listed(item: object) -> Document | None:
         return None
     text = next((item[key] for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
     named = {str(key): value for key, value in item.items() if value is not text}
-    score = _number(item["score"]) if "score" in item else None
-    return None if text is None else Document(text, item.get("id"), score, named)
-
-
-def _number(value: object) -> float | None:
-    """Return the value as a float, also if it is a numpy scalar; None if it is no number."""
-    try:
-        return float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
-    except (TypeError, ValueError, OverflowError):
-        return None
+    return None if text is None else Document(text, item.get("id"), item.get("score"), named)

@@ -160,8 +160,7 @@ def _of_node(node: BaseNode, known: Known, score: object = None) -> Document:
     same, metadata = known.get(id_), node.metadata
     if same and same.text is text and same.score == score and same.metadata == metadata:
         return same
-    number = float(score) if isinstance(score, int | float) else None
-    document = Document(text=text, id=id_, score=number, metadata=dict(metadata))
+    document = Document(text=text, id=id_, score=score, metadata=dict(metadata))
     known[id_] = document
     return document
 
@@ -223,7 +222,8 @@ def _fields_of_model(model: BaseModel, known: Known, depth: int) -> Fields:
 
 
 def _mapping(values: dict[object, object], known: Known, depth: int) -> dict[object, object]:
-    return {key: taken(value, known, depth) for key, value in values.items()}
+    # Copied in one step: another thread may change it meanwhile.
+    return {key: taken(value, known, depth) for key, value in values.copy().items()}
 
 
 def _list(values: Sequence[object], known: Known, depth: int) -> object:

@@ -150,5 +150,4 @@ def _item(item: Mapping[object, object]) -> Document | None:
 def _document(text: object, id_: object, score: object, metadata: object) -> Document:
     named = {str(k): v for k, v in metadata.items()} if is_mapping(metadata) else {}
     # OpenInference's LangChain instrumentor writes no score, but keeps the metadata.
-    number = score if isinstance(score, int | float) else named.get("score")
-    return Document(text, id_, number if isinstance(number, int | float) else None, named)
+    return Document(text, id_, named.get("score") if score is None else score, named)

@@ -25,6 +25,7 @@ from claimspan_tracing.adapters import (
     is_suppressed,
     is_suppressed_by_us,
     processors_of,
+    restart_in_child,
     submit_ended,
     wait_until_idle,
     warn_of_no_exporter,
@@ -79,12 +80,18 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """
         self.monitor = default_monitor(monitor, options)
         self._reader = SpanReader(query_key, response_key)
-        self._traces = TraceTable()
-        self._lock = threading.RLock()
+        self.restart_in_child()
         self._chain: object = None
         self._is_wrapped = False
         self._has_looked = False
         self._attached = 1
+        restart_in_child(self)
+
+    def restart_in_child(self) -> None:
+        """Begin anew in a forked child: the spans that are open are those of its parent."""
+        self._traces = TraceTable()
+        # Another thread may have held the one of the parent, and nobody here lets go of it.
+        self._lock = threading.RLock()
 
     @property
     def is_detached(self) -> bool:

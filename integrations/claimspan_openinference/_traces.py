@@ -100,7 +100,11 @@ class OpenTrace:
             self.is_lost = True
             return
         node = self._nodes.setdefault(span_id, _Node())
-        node.parent = self._above(span.parent, parent)
+        if node.is_started:
+            # Its id is that of an open span: the SDK draws them from the module ``random``, which
+            # the application may seed at every step. It is known when it ends.
+            return
+        node.parent = self._above(span.parent, parent, node)
         # A wrapper of it may have been seen already, which knows more than what the SDK shows.
         node.span, node.is_started = node.span or span, True
         self._n_started += 1
@@ -115,9 +119,9 @@ class OpenTrace:
 
     def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
         """Note a span that has ended; returns the records that are complete by now."""
-        node = self._nodes.pop(span_id, None) or _Node()
+        node = self._taken(span, span_id)
         if not node.is_started:  # nobody told us of its start
-            node.parent = self._above(span.parent, None)
+            node.parent = self._above(span.parent, None, node)
         self._n_started -= node.is_started
         node.is_started, node.is_ended, node.span = False, True, None
         node.was_ai = is_marked(span.attributes)
@@ -222,8 +226,22 @@ class OpenTrace:
             self._release(above.groups[:-MAX_WAITING])
             above.groups, above.has_dropped = above.groups[-MAX_WAITING:], True
 
-    def _above(self, parent: SpanContext | None, seen: object) -> _Node | None:
-        """The node of a parent in this process; made where the parent was not seen to start."""
+    def _taken(self, span: ReadableSpan, span_id: int) -> _Node:
+        """The node of a span that has ended, which is open no more; a new one where none is."""
+        known = self._nodes.get(span_id)
+        if known is None:
+            return _Node()
+        open_span = known.span if known.is_started else None
+        if isinstance(open_span, ReadableSpan) and open_span.start_time != span.start_time:
+            return _Node()  # the open one is another, with the same id
+        del self._nodes[span_id]
+        return known
+
+    def _above(self, parent: SpanContext | None, seen: object, below: _Node) -> _Node | None:
+        """The node of a parent in this process; made where the parent was not seen to start.
+
+        None for a parent that stands below its own part: whoever makes ids up may have circles.
+        """
         if parent is None or parent.is_remote:
             return None
         node = self._nodes.get(parent.span_id)
@@ -234,7 +252,7 @@ class OpenTrace:
             context = seen.get_span_context()
             if context is parent or context == parent:
                 node.span = seen
-        return node
+        return None if node is below or _is_below(node, below) else node
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
         """Whether the answer is still to come, from a model whose span is open below the top."""

@@ -47,9 +47,13 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
     members = [span for span in group.spans if group.joined_below is not None or span is not top]
     made = [(span, _run(span, tree)) for span in members]
     tree.runs += sorted([run for _, run in made], key=lambda run: run.start)
-    runs = {_id(top): root} | {run.span_id: run for _, run in made}
+    runs = {run.span_id: run for _, run in made}
+    if group.joined_below is None:
+        runs[_id(top)] = root
     for span, run in made:
-        run.parent = _above(span, runs, group.links) or root
+        above = _above(span, runs, group.links)
+        # Ids may go round in circles, where somebody made them up.
+        run.parent = root if above is None or _is_part_of(above, run) else above
     for run in tree.runs[1:]:
         _set_apart(run)
     reject_attempts(tree.runs[1:])
@@ -85,18 +89,25 @@ def _root_of_joined(group: Group, tree: RunTree) -> Run:
 def _above(span: ReadableSpan, runs: dict[int, Run], links: dict[int, int]) -> Run | None:
     """The run of the nearest span above that is a part of the record."""
     span_id = span.parent.span_id if span.parent else 0
-    for _ in range(len(links) + 1):  # ids may go round in circles, where somebody made them up
+    for _ in range(len(links) + 1):  # as above: they may go round in circles
         if span_id in runs or span_id not in links:
             break
         span_id = links[span_id]
-    found = runs.get(span_id)
-    return None if found is None or found.id is span else found
+    return runs.get(span_id)
+
+
+def _is_part_of(run: Run, other: Run) -> bool:
+    """Whether a run is another one, or stands below it."""
+    above: Run | None = run
+    while above is not None and above is not other:
+        above = above.parent
+    return above is not None
 
 
 def _set_apart(run: Run) -> None:
     """Take a model or a retriever in a check, or in a reranker, for no part of the answer."""
     above = run.parent
-    while above is not None and above is not run:
+    while above is not None:
         span = above.id
         kind = (
             kind_of_span(span) if isinstance(span, ReadableSpan) else kind_of(attributes_of(above))

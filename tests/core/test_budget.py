@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -238,6 +239,7 @@ def test_a_budget_in_dollars_needs_a_price() -> None:
     OpenAIJudge("stub", base_url="http://127.0.0.1:9", budget=Budget(calls_per_record=3))
 
 
-def test_a_negative_limit_is_refused() -> None:
-    with pytest.raises(ConfigError, match="negative"):
-        Budget(per_day=-1)
+@pytest.mark.parametrize("limit", [-1, math.nan])
+def test_a_limit_that_nothing_is_within_is_refused(limit: float) -> None:
+    with pytest.raises(ConfigError, match="negative or no number"):
+        Budget(per_day=limit)

@@ -241,3 +241,5 @@ def test_a_mean_of_something_that_is_no_number_is_refused(bad: float) -> None:
         mean_estimate([0.5, bad])
     with pytest.raises(ConfigError, match="no number"):
         compare_paired([0.5, bad], [0.5, 0.5])
+    with pytest.raises(ConfigError, match="no number"):
+        sign_flip_p_values([[0.5, 0.5], [0.5, bad]])

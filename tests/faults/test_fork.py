@@ -73,6 +73,42 @@ os._exit(0)
     assert statuses_in(tmp_path) == {"evaluated": 2}
 
 
+def test_a_child_forked_while_openinference_s_spans_are_looked_at_works(tmp_path: Path) -> None:
+    code = (
+        FORKED
+        + """
+from opentelemetry.sdk.trace import TracerProvider
+import claimspan_openinference
+provider = TracerProvider()
+monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
+processor = claimspan_openinference.ClaimspanSpanProcessor(monitor)
+provider.add_span_processor(processor)
+tracer = provider.get_tracer("somebody else's instrumentation")
+def evaluates_traced():
+    kind = "openinference.span.kind"
+    documents = {"retrieval.documents.0.document.content": "The Drava is 725 km long."}
+    asked = {kind: "CHAIN", "input.value": "How long?", "output.value": "It is 725 km long."}
+    with tracer.start_as_current_span("chain", attributes=asked):
+        with tracer.start_as_current_span("search", attributes={kind: "RETRIEVER", **documents}):
+            pass
+    monitor.flush(10)
+    return monitor.stats.evaluated == monitor.stats.produced == 1
+held = threading.Event()
+def hold():
+    with processor._lock:
+        held.set()
+        time.sleep(3600)
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+in_child(evaluates_traced)
+os._exit(0)
+"""
+    )
+    ended = run_python(code, tmp_path)
+
+    assert ended.words == ["0"], ended.stderr
+
+
 def test_a_child_forked_during_an_export_to_the_trace_file_works(tmp_path: Path) -> None:
     code = (
         FORKED

@@ -134,6 +134,17 @@ def test_two_workers_with_the_same_job_write_it_once(
     assert backend.spans == []
 
 
+def test_a_delivery_that_is_taken_back_after_the_job_was_done_stays_in_no_redis(
+    store: RedisStore, server: RedisServer
+) -> None:
+    store.delivered("job")
+    store.end("job", written=True)  # by another worker, which had the same job
+
+    store.uncount("job")
+
+    assert server.client.ttl("claimspan:deliveries:job") > 0
+
+
 def test_a_worker_that_dies_while_it_writes_keeps_its_turn_for_a_bounded_time(
     job: Job, store: RedisStore, server: RedisServer
 ) -> None:

@@ -13,12 +13,14 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.llms import MockLLM
+from opentelemetry.trace import INVALID_SPAN
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langchain._reader import LangChainReader
 from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import Capture, RunKind, open_capture
-from claimspan_tracing.capture.table import MAX_OPEN_TREES, MAX_TREE_RUNS
+from claimspan_tracing.capture.runs import Run, RunTree
+from claimspan_tracing.capture.table import MAX_OPEN_TREES, MAX_TREE_RUNS, RunTable
 from claimspan_tracing.job import MAX_CHUNKS
 from claimspan_tracing.read.bounds import MAX_CHUNKS_BYTES, MAX_RUNS
 
@@ -251,3 +253,26 @@ def test_what_begins_below_a_query_that_was_given_up_is_no_query(
 
     assert monitor.stats.produced == 1
     assert monitor.stats.dropped == {"shutdown": 1}
+
+
+def test_a_root_can_be_given_up_as_soon_as_it_can_be_found() -> None:
+    table = RunTable()
+    tree = RunTree(INVALID_SPAN, LangChainReader())
+
+    class EndedByAnother:
+        """An id. A dict asks for its hash, and another thread ends the run that it finds by it."""
+
+        is_watched = True
+
+        def __hash__(self) -> int:
+            if self.is_watched and any(run.id is self for run in table.open_runs()):
+                self.is_watched = False
+                table.close(tree)
+            return 1
+
+    run_id = EndedByAnother()
+    table.add_root(Run(run_id, tree, None, RunKind.CHAIN, "chain", tree.now(), QUERY, {}))
+    run_id.is_watched = False
+
+    # A root that was closed before it was added stayed the oldest, and each look at it was in vain.
+    assert table.close_all() == [tree]

@@ -96,7 +96,7 @@ def test_a_score_that_is_no_finite_number_leaves_the_chunk_without_one(
     assert monitor.flush()
 
     (chunk,) = sink.finished[0].job.record.chunks
-    expected = {"3": 3.0, "0.7": 0.7, "True": 1.0}.get(str(score))
+    expected = {"3": 3.0, "0.7": 0.7}.get(str(score))
     assert chunk.score == expected
     assert attributes(spans.one("RETRIEVER")).get("retrieval.documents.0.document.score") == (
         expected

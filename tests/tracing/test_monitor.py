@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator, Sequence
 
@@ -242,6 +243,14 @@ async def test_flushing_does_not_block_the_event_loop(make_monitor: MonitorFacto
     assert turns > 5
 
 
+def test_who_waits_without_an_end_gives_infinity(make_monitor: MonitorFactory) -> None:
+    monitor = make_monitor()
+    run(monitor, "q")
+
+    assert monitor.flush(math.inf)
+    assert monitor.shutdown(math.inf)
+
+
 def test_several_records_are_before_the_judge_at_once(make_monitor: MonitorFactory) -> None:
     monitor = make_monitor(judge=ScriptedJudge(delay=0.2))
 
@@ -303,6 +312,8 @@ def test_a_judge_that_calls_sys_exit_does_not_end_the_worker(
         ({"hold_seconds": 0}, "hold_seconds is 0"),
         ({"hold_seconds": "30"}, "hold_seconds is '30'"),
         ({"max_queue_records": -1}, "max_queue_records is -1"),
+        ({"max_queue_records": 0.5}, "max_queue_records is 0.5: give a whole number"),
+        ({"max_queue_bytes": math.inf}, "max_queue_bytes is inf: give a whole number"),
         ({"judge": "gpt-4o"}, "the judge=.gpt-4o. names no judge"),
         ({"ground_truth": 7}, "ground_truth is of type int"),
     ],

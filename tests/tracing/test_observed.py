@@ -398,29 +398,6 @@ def test_an_async_generator_yields_the_same_and_its_parts_are_the_answer(
     assert attributes(spans.root)["claimspan.score.faithfulness"] == 1.0
 
 
-def test_a_stream_that_is_left_early_is_abandoned(
-    make_monitor: MonitorFactory, spans: Spans
-) -> None:
-    monitor = make_monitor()
-    closed: list[bool] = []
-
-    @observe(monitor=monitor)
-    def ask(query: str) -> Generator[str]:
-        try:
-            yield "one"
-            yield "two"
-        finally:
-            closed.append(True)
-
-    stream = ask("q")
-    next(stream)
-    stream.close()
-    assert monitor.flush()
-
-    assert closed == [True]
-    assert attributes(spans.root)["claimspan.evaluation.status"] == "abandoned"
-
-
 def test_an_observed_function_within_another_belongs_to_its_record(
     make_monitor: MonitorFactory, spans: Spans
 ) -> None:

@@ -20,7 +20,10 @@ from claimspan.judges import LexicalJudge
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
+from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.judge_thread import JudgeThread
 from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
+from claimspan_tracing.guard import Guard
 from claimspan_tracing.testing import InMemoryMonitor
 
 from lc_pipelines import rag_chain
@@ -192,3 +195,29 @@ def test_a_shutdown_does_not_rest() -> None:
 def test_a_share_that_is_none_is_refused_at_set_up(share: float) -> None:
     with pytest.raises(ConfigError, match="max_cpu_share is"):
         Monitor("lexical", max_cpu_share=share)
+
+
+def test_after_a_long_step_the_queue_is_looked_at_once_however_many_jobs_came() -> None:
+    clock, looks, is_over = Clock(), list[None](), threading.Event()
+    pace, guard = of(clock, 0.25), Guard()
+    pace.begin()
+    clock.work(10.0)  # of a judge, in one step
+    pace.rest()
+
+    def look() -> None:
+        looks.append(None)
+
+    evaluator = Evaluator(ScriptedJudge(), None, guard)
+    thread = JudgeThread(look, evaluator, lambda _job, _outcome: None, guard, pace)
+    for _ in range(100):
+        done = threading.Event()
+        thread.fill()
+        thread.call(done.set)
+        assert done.wait(10)
+    pace.release()
+    # Behind all timers that were set before.
+    thread.call(lambda: asyncio.get_running_loop().call_later(2 * LONGEST_REST, is_over.set))
+    assert is_over.wait(10)
+    thread.stop(10)
+
+    assert len(looks) == 1

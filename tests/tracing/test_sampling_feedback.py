@@ -235,6 +235,20 @@ def test_a_record_is_kept_for_a_while_only(
     assert monitor.only_record().status is Status.NOT_SAMPLED
 
 
+def test_of_feedback_that_comes_early_what_was_said_last_is_kept_longest(
+    monitor: InMemoryMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "MAX_JOBS", 2)
+    tracer = monitor.provider.get_tracer("the application")
+    with tracer.start_as_current_span("request") as request:
+        trace_id = request.get_span_context().trace_id
+        for each in (trace_id, 1, trace_id, 2):
+            monitor.feedback(0.0, trace_id=each)
+        chain_of(monitor).invoke("q")
+
+    assert monitor.only_record().status is Status.EVALUATED
+
+
 def test_without_a_rule_about_feedback_nothing_is_kept() -> None:
     with InMemoryMonitor(sample=0.0) as monitor:
         chain_of(monitor).invoke("q")

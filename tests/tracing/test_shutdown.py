@@ -112,3 +112,27 @@ print(judge.extracted, sorted(t.name for t in threading.enumerate() if "claimspa
 
     assert done.stdout.strip() == "8 []"
     assert LOST_AT_EXIT.fullmatch(done.stderr)
+
+
+def test_a_process_whose_end_may_take_as_long_as_it_needs_loses_no_record(tmp_path: Path) -> None:
+    code = """
+import math
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor
+from lc_pipelines import rag_chain
+from support import ScriptedJudge
+def state(span):
+    return f"{span.attributes.get('claimspan.evaluation.status', '')}\\n"
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=state)))
+monitor = Monitor(
+    judge=ScriptedJudge(), sample=1.0, tracer_provider=provider, exit_timeout=math.inf
+)
+rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+"""
+    done = wait_for(start(["-c", code], tmp_path))
+
+    assert done.stdout.split() == ["evaluated"]
+    assert done.stderr == ""

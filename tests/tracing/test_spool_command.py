@@ -96,7 +96,7 @@ def test_a_directory_is_an_error_for_the_command_and_for_a_monitor(place: str) -
         Monitor(spool=place)
 
 
-@pytest.mark.parametrize("value", [123, b"spool.db", "spool\0.db"])
+@pytest.mark.parametrize("value", [123, b"spool.db", "spool\0.db", "spool\ud800.db"])
 def test_what_is_no_path_is_an_error_when_the_monitor_is_made(value: str) -> None:
     with pytest.raises(ConfigError, match="give the path of a file"):
         Monitor(spool=value)

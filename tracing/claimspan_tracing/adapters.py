@@ -31,6 +31,7 @@ from claimspan_tracing.export.exporting import exports, processors_of, warn_of_n
 from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
+from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.read.acknowledged import acknowledges
@@ -113,6 +114,7 @@ __all__ = [
     "open_capture",
     "processors_of",
     "request_context",
+    "restart_in_child",
     "run_suppressed",
     "says_grade",
     "sdk_provider",

@@ -314,8 +314,8 @@ def reserve(timeout: float) -> float:
 
 
 def seconds_left(deadline: float) -> float:
-    """Seconds to a time on the monotonic clock; at least 0."""
-    return max(0.0, deadline - time.monotonic())
+    """Seconds to a time on the monotonic clock: at least 0, and no more than a lock can wait."""
+    return min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
 
 
 def within(deadline: float, call: Callable[[], bool]) -> bool:

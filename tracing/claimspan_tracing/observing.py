@@ -52,10 +52,10 @@ def observe(
     """Capture each call of a function as a record: ``@observe`` or ``@observe(sample=0.05)``.
 
     The function may be a coroutine function, a generator or an asynchronous generator, whose parts
-    are joined. It returns, yields and raises the same as without. What it retrieves is known where
-    an integration of the same monitor reports it, where it calls
-    ``current_record().retrieved(documents)``, or where it returns ``(answer, documents)`` or a
-    mapping with both.
+    are joined. It returns, yields and raises the same as without; but what is sent or thrown into
+    an asynchronous generator does not reach it. What it retrieves is known where an integration of
+    the same monitor reports it, where it calls ``current_record().retrieved(documents)``, or where
+    it returns ``(answer, documents)`` or a mapping with both.
 
     Args:
         function: Answers a query.
@@ -209,8 +209,10 @@ def _stream(
         try:
             step = functools.partial(inner.send, (yield part))
         except GeneratorExit as left:
-            inner.close()
-            record.end(left)
+            try:
+                inner.close()
+            finally:  # what puts its things away may raise, too
+                record.end(left)
             raise
         except BaseException as thrown:  # noqa: BLE001 - whoever reads may throw anything into it
             step = functools.partial(inner.throw, thrown)
@@ -249,6 +251,8 @@ async def _astream(
         try:
             yield part
         except BaseException as left:
-            await inner.aclose()
-            record.end(left)
+            try:
+                await inner.aclose()
+            finally:  # as in ``_stream``
+                record.end(left)
             raise

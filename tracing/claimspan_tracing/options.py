@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
@@ -39,6 +40,7 @@ __all__ = [
     "checked_alerts",
     "checked_budget",
     "checked_capture",
+    "checked_count",
     "checked_cpu_share",
     "checked_dispatch",
     "checked_ground_truth",
@@ -227,7 +229,7 @@ def checked_spool(value: str | Path | None) -> Path | None:
         ConfigError: It is no path, there is a link, a directory or a device, or the file is
             somebody else's.
     """
-    if value is not None and (not isinstance(value, str | Path) or "\0" in str(value)):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+    if value is not None and not isinstance(value, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
         raise ConfigError(f"spool is {value!r}: give the path of a file")
     path = checked_path(value)
     if path is not None:
@@ -387,3 +389,14 @@ def checked_positive(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ConfigError(f"{name} is {value!r}: give a positive number")
     return value
+
+
+def checked_count(name: str, value: object) -> int:
+    """Return a number of things, of which there has to be room for one.
+
+    Raises:
+        ConfigError: It is less than 1, or has no end.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < math.inf:
+        raise ConfigError(f"{name} is {value!r}: give a whole number of at least 1")
+    return int(value)

@@ -87,7 +87,7 @@ class Budget:
             clock: Returns the seconds since 1970-01-01 UTC.
 
         Raises:
-            ConfigError: A limit is negative.
+            ConfigError: A limit is negative, or NaN.
         """
         self.per_day: Final = per_day
         self.per_record: Final = per_record
@@ -96,8 +96,9 @@ class Budget:
         self._day_limits = Limits(per_day, calls_per_day, tokens_per_day)
         self._record_limits = Limits(per_record, calls_per_record, tokens_per_record)
         limits = (*self._day_limits, *self._record_limits)
-        if any(limit is not None and limit < 0 for limit in limits):
-            raise ConfigError("a limit of Budget is negative: give 0 or more, or None")
+        # NaN is not at least 0 either: nothing would be within it, and every call would wait.
+        if not all(limit is None or limit >= 0 for limit in limits):
+            raise ConfigError("a limit of Budget is negative or no number: give 0 or more, or None")
         self._clock = clock
         self._lock = threading.Lock()
         self._own = MemoryBudgetStore()

@@ -41,11 +41,14 @@ def sign_flip_p_values(columns: Sequence[Sequence[float]]) -> list[float]:
         One p-value a column; 1.0 for a column of zeros.
 
     Raises:
-        ConfigError: The columns differ in length.
+        ConfigError: The columns differ in length, or a difference is not finite.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
     if len({len(column) for column in columns}) > 1:
         raise ConfigError("the columns differ in length: give 0 where a column has no pair")
+    # No sum is as far from 0 as NaN is: it would look like the surest difference of all.
+    if not all(math.isfinite(each) for column in columns for each in column):
+        raise ConfigError("a difference is infinite or no number: give 0 where there is none")
     found: dict[int, float] = {}
     for place, column in enumerate(columns):
         differences = [each for each in column if each]

@@ -374,7 +374,12 @@ def _two_deep(value: object) -> object:
     if type(value) is not dict:
         return _shallow(value)
     held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
-    return {key: _shallow(item) for key, item in held.items()}
+    # Copied in one step: another thread may change it meanwhile, and the query would be lost.
+    copy = held.copy()
+    for key, item in copy.items():
+        if type(item) in _COPIED:
+            copy[key] = _shallow(item)
+    return copy
 
 
 def _shallow(value: object) -> object:

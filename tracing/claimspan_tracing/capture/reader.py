@@ -23,7 +23,7 @@ class Document:
     id: object = None
     """Its id in the store; None where the store gave none."""
 
-    score: float | None = None
+    score: object = None
     """The retriever's own score, on its own scale; None where it gave none."""
 
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -124,9 +124,11 @@ class RunTable:
             The trees that were given up to stay within the bounds.
         """
         run.tree.runs.append(run)
-        self.runs[run.id] = run
         with self._lock:
+            # First: whoever finds the run may end it, and a root that was closed before it was
+            # added would be the oldest for ever, which nothing can give up.
             self._roots[run.id] = run
+            self.runs[run.id] = run
             return self._evict()
 
     def _leave_closed(self, run: Run) -> None:

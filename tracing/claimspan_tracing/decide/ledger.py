@@ -146,7 +146,9 @@ class Ledger:
         with self._changed:
             # Evaluations may outlast their records: late scores are waited for as well.
             while self._pending() or self._running:
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                left = max(0.0, deadline - time.monotonic())
+                # Whoever waits without an end gives infinity, which a lock refuses.
+                if not self._changed.wait(min(left, threading.TIMEOUT_MAX)):
                     return not (self._pending() or self._running)
             return True
 

@@ -153,7 +153,8 @@ class Delivery(Generic[_T]):
                 entry.due = 0.0
             self._changed.notify_all()
             try:
-                return self._changed.wait_for(lambda: not self._left, timeout)
+                longest = min(timeout, threading.TIMEOUT_MAX)  # a lock refuses infinity
+                return self._changed.wait_for(lambda: not self._left, longest)
             finally:
                 self._flushing -= 1
 

@@ -73,6 +73,7 @@ class JudgeThread:
         self._cancelled: set[JobKey] = set()
         # When the thread was asked for something that it has not come to yet.
         self._asked_at: float | None = None
+        self._is_resting = False
         self._stopped = False
         self._given_up = False
 
@@ -139,9 +140,11 @@ class JudgeThread:
         self._asked_at = None
         # Of a judge that takes long steps the rests are longer than timers may wait for: then the
         # next evaluation begins later.
-        owed = self._pace.owed
-        if owed > LONGEST_REST:
-            asyncio.get_running_loop().call_later(LONGEST_REST, self._fill)
+        if self._pace.owed > LONGEST_REST:
+            # One timer for all that ask meanwhile: each job that is dispatched does.
+            if not self._is_resting:
+                self._is_resting = True
+                asyncio.get_running_loop().call_later(LONGEST_REST, self._fill_after_rest)
             return
         most = CONCURRENCY + LATE_CONCURRENCY
         # A judge may refuse to be cancelled: its calls are counted until they have ended.
@@ -154,6 +157,10 @@ class JudgeThread:
             loop = asyncio.get_running_loop()
             task = loop.create_task(self._run(job, waited), context=free_context())
             self._in_time[job.key] = (job, task)
+
+    def _fill_after_rest(self) -> None:
+        self._is_resting = False
+        self._fill()
 
     def _make_late(self, key: JobKey) -> None:
         running = self._in_time.pop(key, None)

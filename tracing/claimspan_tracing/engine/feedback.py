@@ -109,7 +109,9 @@ class FeedbackDesk:
             self._decide_again(key, feedback.value)
         # Of a whole trace, another query may still be under way.
         if not found or not feedback.span_id:
-            self._early[feedback.trace_id, feedback.span_id] = (feedback.value, self._clock())
+            about = feedback.trace_id, feedback.span_id
+            self._early[about] = (feedback.value, self._clock())
+            self._early.move_to_end(about)  # a second opinion takes the place of the first
 
     def emit(self, feedback: Feedback) -> None:
         """Write feedback as an event and as a metric; on any thread."""

@@ -39,12 +39,11 @@ def document_of(chunk: object) -> Document | None:
     if not isinstance(text, str):
         return None
     id_ = first_of(chunk, ("id", "doc_id", "node_id"))
-    score = first_of(chunk, ("score",))
     metadata = first_of(chunk, ("metadata", "meta"))
     return Document(
         text,
         id=None if id_ is None else str(id_),
-        score=float(score) if isinstance(score, int | float) else None,
+        score=first_of(chunk, ("score",)),
         metadata={str(key): each for key, each in metadata.items()} if is_mapping(metadata) else {},
     )
 

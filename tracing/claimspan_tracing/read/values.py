@@ -95,9 +95,11 @@ def _chunk(document: Document, of: Values) -> tuple[Chunk, str]:
 
 def _score(value: object) -> float | None:
     """A finite number; what else a store calls a score has no place on a span or in JSON."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, bool):
         return None
+    # By what it can become: most of numpy's scalars, which stores return, are no float.
     try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # an integer beyond every float
+        number = float(value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - float() decides
+    except Exception:  # noqa: BLE001 - a type of the store's own may raise anything
         return None
+    return number if math.isfinite(number) else None

@@ -38,6 +38,10 @@ def check_place(path: Path) -> None:
             found = part.lstat()
         except OSError:  # not there; what cannot be reached is a matter of run time
             continue
+        except ValueError:  # a NUL, or half of a surrogate pair
+            raise ConfigError(
+                f"the spool {str(part)!r} is no path: give the path of a file"
+            ) from None
         if not stat.S_ISREG(found.st_mode):
             raise ConfigError(
                 f"the spool {str(part)!r} is a link, a directory or a device: give another file"

@@ -250,19 +250,19 @@ class Store:
 
     def put_back(self, lease: Lease, delay: float, *, counted: bool) -> bool:
         """Let a row wait; ``counted`` where it has used up one of its attempts."""
-        changes = "state = 'waiting', not_before = :text, attempts = attempts - :refund"
+        changes = "state = 'waiting', not_before = :start, attempts = attempts - :refund"
         start = self._clock() + int(delay * 1e9)
-        return self._change(changes, lease, text=start, refund=0 if counted else 1)
+        return self._change(changes, lease, start=start, refund=0 if counted else 1)
 
     def export_again(self, lease: Lease, delay: float) -> bool:
         """Let a row whose spans were not exported wait to be written again."""
-        changes = "state = 'unexported', not_before = :text"
-        return self._change(changes, lease, text=self._clock() + int(delay * 1e9))
+        changes = "state = 'unexported', not_before = :start"
+        return self._change(changes, lease, start=self._clock() + int(delay * 1e9))
 
     def kill(self, lease: Lease, reason: str) -> None:
         """Make a row a dead letter."""
-        changes = "state = 'dead', owner = NULL, died_at = :died_at, reason = :text"
-        self._change(changes, lease, text=reason[:MAX_REASON], died_at=time.time())
+        changes = "state = 'dead', owner = NULL, died_at = :died_at, reason = :reason"
+        self._change(changes, lease, reason=reason[:MAX_REASON], died_at=time.time())
         self.died.append(reason[:MAX_REASON])
 
     def delete(self, leases: Iterable[Lease]) -> None:
