@@ -21,7 +21,7 @@ from claimspan_tracing.read.answering import (
 from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.printed_fields import with_printed_fields
-from claimspan_tracing.read.prompted import read_texts
+from claimspan_tracing.read.prompted import is_made_of, read_texts
 from claimspan_tracing.read.reworded import set_otherwise
 from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
@@ -135,8 +135,7 @@ def _context(
         found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
         # What a model made of documents, without being asked, is what the answering one read.
         own = [each for each in generations if was_asked(each, questions)]
-        said = (each.completion.strip() for each in (*own, *answers))
-        own_words = {query.strip(), response.strip(), *said}
+        own_words = {query.strip(), *_written(generations, [*own, *answers], response)}
         texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
         rest = (_without_own(text, own, found) for text in texts)
         found += [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
@@ -231,7 +230,9 @@ def _with_reworded(
     known = [_text(each) for each in found] + [_text(d) for d, part in pairs if part is d]
     # Also what seems to be cut: marks between its lines leave its beginning as it is.
     unsure = [_text(document) for document, part in pairs if part is not document]
-    is_there = iter(set_otherwise(prompts, unsure, known) if unsure else ())
+    # The words where sentences meet prove nothing for the window that was made of them.
+    rows = zip(unsure, set_otherwise(prompts, unsure, known) if unsure else (), strict=True)
+    is_there = (is_read and not is_made_of(text, known) for text, is_read in rows)
     return [document if part is document or next(is_there) else part for document, part in pairs]
 
 
@@ -277,6 +278,31 @@ def _unexplained(
     explained = Explained([_text(document) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
     return [*dict.fromkeys(chain.from_iterable(rest))]
+
+
+def _written(
+    generations: Sequence[Generated], own: Sequence[Generated], response: str
+) -> Iterator[str]:
+    """Yield the response and what models have said, apart from what they have only copied.
+
+    A text that a model had read before it said so was its evidence: an agent may give back what a
+    tool returned, word for word.
+    """
+    answer = response.strip()
+    gave_it = [each for each in generations if answer in each.completion]
+    if not gave_it or not all(_had_read(each, answer) for each in gave_it):
+        yield answer
+    for each in own:
+        said = each.completion.strip()
+        if not _had_read(each, said):
+            yield said
+
+
+def _had_read(generation: Generated, said: str) -> bool:
+    if any(said == text.strip() for text in generation.tool_results):
+        return True
+    # What is shorter, such as a grade, may be a word of the prompt.
+    return len(said) >= MIN_HANDED_ON and said in generation.prompt
 
 
 def _messages(generation: Generated) -> Sequence[str]:

@@ -12,7 +12,7 @@ from typing import Final
 from claimspan_tracing.read.in_order import InOrder
 from claimspan_tracing.read.shortened import short_beginning, with_ending
 
-__all__ = ["read_texts"]
+__all__ = ["is_made_of", "read_texts"]
 
 PIECE: Final = 40
 """Characters of the pieces by which a text is looked for that does not stand there as a whole: long
@@ -88,6 +88,11 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
             return
         found[index] = texts[index] if part == normal[index] else part
         prompt = prompt.replace(part, _TAKEN)
+
+
+def is_made_of(text: str, known: Sequence[str]) -> bool:
+    """Whether a text is nothing but others in a row, as a window is of its sentences."""
+    return _consists_of(_normal(text), [*map(_normal, known)])
 
 
 def _consists_of(form: str, known: Sequence[str]) -> bool:
