@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from llama_index.core import VectorStoreIndex
-from llama_index.core.agent.workflow import ReActAgent
+from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.indices.query.query_transform.base import (
     HyDEQueryTransform,
@@ -378,3 +378,14 @@ async def test_an_observation_of_a_reasoning_agent_is_evidence(monitor: InMemory
     await ReActAgent(tools=[tool("text")], llm=model).run(user_msg=TOWER, memory=memory_of([]))
 
     assert seen(monitor) == (TOWER, HIGH, [NEWS], "evaluated")
+
+
+@agents_look_around
+async def test_the_instructions_of_an_agent_that_writes_code_are_no_evidence(
+    monitor: InMemoryMonitor,
+) -> None:
+    agent = CodeActAgent(code_execute_fn=reflect, llm=Script(said=HIGH), tools=[])
+
+    await agent.run(user_msg=TOWER, memory=memory_of([]))
+
+    assert seen(monitor) == (TOWER, HIGH, [], "no_context")
