@@ -2,7 +2,7 @@
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportDeprecated=false
 # The frameworks leave some of their generics open.
 
 from typing import Any

@@ -167,3 +167,25 @@ def test_the_words_of_an_agent_that_is_a_tool_are_no_evidence(monitor: InMemoryM
     pipeline.run({"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
 
     judged(monitor.only_record(), FACTS[:1])
+
+
+def with_labels(documents: list[Document]) -> str:
+    return "\n".join(f"File content of {d.id}\n\n{d.content}" for d in documents)
+
+
+def test_labels_between_documents_of_several_paragraphs_are_no_evidence(
+    monitor: InMemoryMonitor,
+) -> None:
+    contents = [f"{fact}\n\n| part | metres |\n|---|---|" for fact in FACTS]
+    documents = [Document(id=str(n), content=text) for n, text in enumerate(contents)]
+    tool = ComponentTool(
+        Shelf(documents),
+        name="look_up",
+        description="Looks something up",
+        outputs_to_string={"source": "documents", "handler": with_labels},
+    )
+    pipeline = Pipeline()
+    pipeline.add_component("agent", agent(tool))
+    pipeline.run({"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
+
+    judged(monitor.only_record(), contents)

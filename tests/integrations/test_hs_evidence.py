@@ -261,6 +261,33 @@ def test_articles_that_were_fetched_are_evidence_without_their_addresses(
 
 
 @component
+class Queries:
+    """Returns the rows of a table as Python writes them."""
+
+    @component.output_types(results=list[str])
+    def run(self, replies: list[Any]) -> dict[str, Any]:
+        return {"results": [str([(f"It's new:\n\n{HIGH}",)])]}
+
+
+def test_a_result_that_the_answer_repeats_is_evidence_though_it_is_escaped_in_the_prompt(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("first", chat_prompt("Write SQL for: {{ question }}"))
+    pipeline.add_component("sql", Says("SELECT note FROM towers"))
+    pipeline.add_component("table", Queries())
+    pipeline.add_component("prompt", chat_prompt("Rows: {{ results }}\n{{ question }}"))
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("first.prompt", "sql.messages")
+    pipeline.connect("sql.replies", "table.replies")
+    pipeline.connect("table.results", "prompt.results")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"first": {"question": TOWER}, "prompt": {"question": TOWER}})
+
+    judged(monitor.only_record(), [str([(f"It's new:\n\n{HIGH}",)])])
+
+
+@component
 class Condenses:
     """Puts documents into words of its own."""
 

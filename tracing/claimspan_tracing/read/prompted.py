@@ -24,6 +24,9 @@ MAX_PIECES: Final = 8
 _ESCAPED: Final = re.compile(r"[\"\\\n\t&<>']")
 """What JSON, HTML or Python writes in another way, among ASCII."""
 
+_SAFE: Final = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&'"})
+"""What JSON has for these that may stand within HTML, as Jinja's filter ``tojson`` writes it."""
+
 _TAKEN: Final = "\0"
 """Stands in the prompt where a text was found, so that a text with the same beginning, as that of
 overlapping chunks, is not found there once more."""
@@ -127,6 +130,7 @@ def _forms(text: str) -> Iterator[str]:
     if not text.isascii() or _ESCAPED.search(text):
         yield _normal(json.dumps(text)[1:-1])
         yield _normal(json.dumps(text, ensure_ascii=False)[1:-1])
+        yield _normal(json.dumps(text)[1:-1].translate(_SAFE))
         yield _normal(html.escape(text))
         yield _normal(repr(text)[1:-1])
 
