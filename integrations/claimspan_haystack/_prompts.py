@@ -9,7 +9,7 @@ from typing import Final, TypeGuard
 
 from claimspan_haystack._documents import AnyDocument, documents_in
 from claimspan_haystack._generations import replies_below, runs_below
-from claimspan_haystack._operations import QUERY_NAME, TOOL_RUN, operation_of
+from claimspan_haystack._operations import PIPELINE_RUNS, QUERY_NAME, TOOL_RUN, operation_of
 from claimspan_haystack._texts import holds_text, nested_parts
 from claimspan_tracing.adapters import Run, RunKind, is_list, is_mapping
 
@@ -23,12 +23,17 @@ MAX_ITEMS: Final = 100
 
 _EVIDENCE: Final = re.compile(
     r"(?:^|_)(?:contexts?|documents?|docs?|passages?|chunks?|snippets?|search|results?|sources?"
-    r"|knowledge|facts?|evidences?|windows?|references?|contents?|background)(?:_|$)"
+    r"|knowledge|facts?|evidences?|windows?|references?|contents?|background|articles?|excerpts?"
+    r"|paragraphs?|pages?|posts?|transcripts?|notes?|findings?|summaries|information)(?:_|$)"
 )
 """Words in the names of inputs and outputs that hold evidence."""
 
 _WINDOWS: Final = re.compile(r"(?:^|_)windows(?:_|$)")
 """A word in the names of inputs that hold documents with what stands around them."""
+
+
+_PLACE: Final = re.compile(r"(?:^|_)(?:urls?|links?|uri|href|ids?)$")
+"""Ends of the names of fields that only tell where a text is from."""
 
 
 def read_documents(root: Run) -> list[AnyDocument] | None:
@@ -52,11 +57,14 @@ def read_documents(root: Run) -> list[AnyDocument] | None:
 
 def passages_of(run: Run) -> list[str]:
     """Return the texts among the values of a run whose name says that they are evidence."""
+    is_pipeline = operation_of(run).name in PIPELINE_RUNS
     found: dict[str, None] = {}
     for values in (run.inputs, run.outputs):
         for part in nested_parts(values):
             for name, value in part.items():
-                if isinstance(name, str) and _EVIDENCE.search(name.lower()):
+                # Under the name of a component stand its sockets, which have names of their own.
+                is_component = is_pipeline and part is values and is_mapping(value)
+                if not is_component and isinstance(name, str) and _EVIDENCE.search(name.lower()):
                     found.update(dict.fromkeys(_texts(value)))
     return list(found)
 
@@ -73,13 +81,14 @@ def windows_of(run: Run) -> list[str]:
 
 
 def _texts(value: object, depth: int = MAX_DEPTH) -> Iterator[str]:
-    """Yield the texts in a value, without questions that are paired with their contexts."""
+    """Yield the texts in a value, without questions paired with them, and where they are from."""
     if isinstance(value, str):
         if value.strip():
             yield value
     elif is_mapping(value) and depth:
         for name, item in value.items():
-            if not QUERY_NAME.search(str(name).lower()):
+            key = str(name).lower()
+            if not (QUERY_NAME.search(key) or _PLACE.search(key)):
                 yield from _texts(item, depth - 1)
     elif depth and (is_list(value) or _is_set(value)):
         for item in islice(value, MAX_ITEMS):

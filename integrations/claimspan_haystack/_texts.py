@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -31,6 +32,9 @@ MAX_DEPTH: Final = 4
 
 _ID: Final = re.compile(r"(?:^|_)ids?$")
 """Ends of the names of inputs that tell a conversation, a user or a document from others."""
+
+_MESSAGE: Final = '{"role": "assistant", '
+"""How the JSON of a message begins that a model has written."""
 
 _SETTINGS: Final = frozenset({"filters", "meta", "metadata", "generation_kwargs", "hook_context"})
 """Inputs whose mappings hold no question."""
@@ -150,9 +154,20 @@ def said(message: ChatMessage) -> str:
 def _result(result: object) -> str:
     """The result of a tool: a text, or a list of contents of which some are texts."""
     if not is_list(result):
-        return str(result)
+        return _unpacked(str(result))
     texts: list[object] = [getattr(each, "text", each) for each in result]
     return join_bounded([text for text in texts if isinstance(text, str)], "\n")
+
+
+def _unpacked(result: str) -> str:
+    """What an agent has said that is a tool: Haystack makes JSON of its last message."""
+    if not result.startswith(_MESSAGE):
+        return result
+    try:
+        message = ChatMessage.from_dict(json.loads(result))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return result
+    return join_bounded(message.texts, "\n") or result
 
 
 def is_said(outputs: object) -> bool:

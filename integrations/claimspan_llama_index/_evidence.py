@@ -23,9 +23,13 @@ HANDED_OVER: Final = " is now handling the request due to the following reason: 
 """What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
 
 
+LOADED: Final = "Content loaded! You can now search the information using "
+"""What the first tool of a ``LoadAndSearchToolSpec`` says; the second one finds something."""
+
+
 def has_found(text: str) -> bool:
     """Whether the result of a tool is more than a note of LlamaIndex's own."""
-    return HANDED_OVER not in text
+    return HANDED_OVER not in text and not text.startswith(LOADED)
 
 
 def unfound(tree: RunTree) -> set[str]:

@@ -20,6 +20,7 @@ from claimspan_llama_index._origins import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_llama_index._texts import (
+    STRUCTURE,
     answer_in,
     fields_of,
     given_to,
@@ -95,8 +96,11 @@ class LlamaIndexReader:
     def query(self, root: Run) -> object:
         """Return the question that the root was asked, before any rewriting."""
         call = call_of(root)
-        # A model that is called by itself is asked by its prompt.
-        return question_of(call) or (_prompt(call) if root.kind is RunKind.GENERATOR else "")
+        asked = question_of(call)
+        if asked or root.kind is not RunKind.GENERATOR:
+            return asked
+        # A model that is called by itself is asked by its prompt, or by its user's last message.
+        return question_in(given_to(call)) or _prompt(call)
 
     def response(self, root: Run) -> object:
         """Return the text of the answer in the result of the root, or the last completion."""
@@ -109,8 +113,11 @@ class LlamaIndexReader:
         return "" if text == NO_RESPONSE else structured_text(text)
 
     def names_answer(self, root: Run) -> bool:
-        """Return False: nobody says where the answer is."""
-        return False
+        """Whether an engine or an agent has filled a structure of the user's: that is an answer."""
+        said = root.outputs
+        if isinstance(said, Fields):
+            return bool(said.get(STRUCTURE))
+        return isinstance(said, Answer) and isinstance(said.said, Fields)
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""

@@ -11,6 +11,7 @@ from llama_index.core.chat_engine.types import BaseChatEngine, StreamingAgentCha
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.llm import LLM
+from llama_index.core.prompts.mixin import PromptMixin
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index_instrumentation import DispatcherSpanMixin
 
@@ -31,8 +32,9 @@ PARTS: Final = (DispatcherSpanMixin, IngestionPipeline, StreamingAgentChatRespon
 """Classes whose methods are no query by themselves, unless the class is one of ``PIPELINES``:
 embedding a text, splitting a document, selecting a tool."""
 
-HOUSEKEEPING: Final = frozenset({"reset"})
-"""Methods of ``PIPELINES`` that answer nothing."""
+HOUSEKEEPING: Final = frozenset({"reset", "_prepare_chat_with_tools", *vars(PromptMixin)})
+"""Methods of ``PIPELINES`` that answer nothing. LlamaIndex makes spans of all abstract ones, also
+of those that show and change prompts, and that make the arguments of a model with tools."""
 
 JOBS: Final = "run_jobs"
 """LlamaIndex's function that runs ``PARTS`` concurrently, and is a span of its own."""

@@ -12,6 +12,7 @@ from claimspan_tracing.adapters import fields_of as plain_fields_of
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, structured_text
 
 __all__ = [
+    "STRUCTURE",
     "answer_in",
     "fields_of",
     "given_to",

@@ -223,7 +223,7 @@ def test_a_text_that_a_component_puts_into_the_prompt_is_evidence(monitor: InMem
     judged(monitor.only_record(), FACTS[:1])
 
 
-@pytest.mark.parametrize("name", ["context", "search_results", "sources", "known_facts"])
+@pytest.mark.parametrize("name", ["context", "search_results", "sources", "known_facts", "page"])
 def test_a_text_that_is_given_by_hand_is_evidence(monitor: InMemoryMonitor, name: str) -> None:
     pipeline = Pipeline()
     pipeline.add_component("prompt", chat_prompt(f"{{{{ {name} }}}}\n{{{{ question }}}}"))
@@ -232,6 +232,59 @@ def test_a_text_that_is_given_by_hand_is_evidence(monitor: InMemoryMonitor, name
     pipeline.run({"prompt": {name: FACTS[0], "question": TOWER}})
 
     judged(monitor.only_record(), FACTS[:1])
+
+
+@component
+class Fetches:
+    """Returns what it has fetched as mappings, as a client of a site of news does."""
+
+    @component.output_types(articles=list[dict[str, str]])
+    def run(self, top_k: int) -> dict[str, Any]:
+        places = ("https://example.org/tower", "https://example.org/bridge")
+        pairs = zip(places, FACTS[:top_k], strict=True)
+        return {"articles": [{"url": url, "text": text} for url, text in pairs]}
+
+
+def test_articles_that_were_fetched_are_evidence_without_their_addresses(
+    monitor: InMemoryMonitor,
+) -> None:
+    template = "{% for each in articles %}{{ each.text }}\nURL: {{ each.url }}\n{% endfor %}"
+    pipeline = Pipeline()
+    pipeline.add_component("fetch", Fetches())
+    pipeline.add_component("prompt", chat_prompt(template + "{{ question }}"))
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("fetch.articles", "prompt.articles")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"fetch": {"top_k": 2}, "prompt": {"question": TOWER}})
+
+    judged(monitor.only_record(), FACTS[:2])
+
+
+@component
+class Queries:
+    """Returns the rows of a table as Python writes them."""
+
+    @component.output_types(results=list[str])
+    def run(self, replies: list[Any]) -> dict[str, Any]:
+        return {"results": [str([(f"It's new:\n\n{HIGH}",)])]}
+
+
+def test_a_result_that_the_answer_repeats_is_evidence_though_it_is_escaped_in_the_prompt(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("first", chat_prompt("Write SQL for: {{ question }}"))
+    pipeline.add_component("sql", Says("SELECT note FROM towers"))
+    pipeline.add_component("table", Queries())
+    pipeline.add_component("prompt", chat_prompt("Rows: {{ results }}\n{{ question }}"))
+    pipeline.add_component("llm", Says(HIGH))
+    pipeline.connect("first.prompt", "sql.messages")
+    pipeline.connect("sql.replies", "table.replies")
+    pipeline.connect("table.results", "prompt.results")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    pipeline.run({"first": {"question": TOWER}, "prompt": {"question": TOWER}})
+
+    judged(monitor.only_record(), [str([(f"It's new:\n\n{HIGH}",)])])
 
 
 @component
@@ -264,8 +317,8 @@ def test_what_a_component_made_of_documents_is_the_chunk_and_not_the_documents(
     )
 
 
-def test_a_window_of_text_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor) -> None:
-    sentences = ("Paris has a tower. ", f"{FACTS[0]} ", "It was painted again last year. ")
+def windowed(*sentences: str) -> Pipeline:
+    """Retrieve one of some sentences, and those around it."""
     store = InMemoryDocumentStore()
     split = [
         Document(content=text, meta={"source_id": "s", "split_id": i, "split_idx_start": 100 * i})
@@ -275,12 +328,32 @@ def test_a_window_of_text_takes_the_place_of_the_sentence_in_it(monitor: InMemor
     pipeline = Pipeline()
     pipeline.add_component("shelf", InMemoryBM25Retriever(store, top_k=1))
     pipeline.add_component("windows", SentenceWindowRetriever(store, window_size=1))
-    template = "{% for each in windows %}{{ each }}\n{% endfor %}{{ question }}"
-    pipeline.add_component("prompt", chat_prompt(template))
     pipeline.add_component("llm", Says(HIGH))
     pipeline.connect("shelf.documents", "windows.retrieved_documents")
+    return pipeline
+
+
+def test_a_window_of_text_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor) -> None:
+    sentences = ("Paris has a tower. ", f"{FACTS[0]} ", "It was painted again last year. ")
+    pipeline = windowed(*sentences)
+    template = "{% for each in windows %}{{ each }}\n{% endfor %}{{ question }}"
+    pipeline.add_component("prompt", chat_prompt(template))
     pipeline.connect("windows.context_windows", "prompt.windows")
     pipeline.connect("prompt.prompt", "llm.messages")
     run_in("run", pipeline, asking())
 
     judged(monitor.only_record(), ["".join(sentences)])
+
+
+def test_the_sentences_of_a_window_are_read_once_where_they_stand_one_by_one(
+    monitor: InMemoryMonitor,
+) -> None:
+    # The shorter they are, the more of the window's words stand where two of them meet.
+    sentences = ("Paris has a tall tower. ", "The tower is 330 metres high. ", "It is of iron. ")
+    pipeline = windowed(*sentences)
+    pipeline.add_component("prompt", chat_prompt())
+    pipeline.connect("windows.context_documents", "prompt.documents")
+    pipeline.connect("prompt.prompt", "llm.messages")
+    run_in("run", pipeline, asking())
+
+    judged(monitor.only_record(), [*sentences])

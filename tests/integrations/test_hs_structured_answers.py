@@ -2,6 +2,7 @@
 
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,12 @@ def test_an_answer_without_a_known_field_is_all_of_its_texts(monitor: InMemoryMo
     plain_rag('```json\n{"height": "330 metres", "since": "March 2022", "n": 3}\n```').run(asking())
 
     judged(monitor.only_record(), FACTS, "330 metres\nMarch 2022")
+
+
+def test_a_structured_answer_may_quote_what_was_read(monitor: InMemoryMonitor) -> None:
+    plain_rag(json.dumps({"subject": "The tower", "note": FACTS[0]})).run(asking())
+
+    judged(monitor.only_record(), FACTS, f"The tower\n{FACTS[0]}")
 
 
 @pytest.mark.parametrize(

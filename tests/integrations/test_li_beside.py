@@ -41,6 +41,7 @@ from llama_index.core.extractors import (
 from llama_index.core.indices.property_graph import SimpleLLMPathExtractor
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import ChatSummaryMemoryBuffer
 from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.node_parser.relational.base_element import BaseElementNodeParser, Element
@@ -48,7 +49,8 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever
 from llama_index.core.schema import BaseNode, TextNode, TransformComponent
 from llama_index.core.selectors import LLMSingleSelector
-from llama_index.core.tools import RetrieverTool
+from llama_index.core.tools import FunctionTool, RetrieverTool
+from llama_index.core.tools.tool_spec.load_and_search import LoadAndSearchToolSpec
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 
@@ -57,7 +59,8 @@ from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
 from captured import no_record
-from li_buildings import facts, monitored, rag
+from li_agents import ToolUser
+from li_buildings import facts, monitored, rag, seen
 from li_pipelines import Script, Shelf, memory_of, synthesizer_of
 
 span = get_dispatcher("app_of_test_li_beside").span
@@ -275,6 +278,25 @@ def test_an_engine_that_finds_nothing_is_a_query_without_context(monitor: InMemo
     assert monitor.only_record().status == "no_context"
 
 
+PROMPT = PromptTemplate("Say it by {context_str}: {query_str}")
+
+CHANGED: dict[str, Callable[[], object]] = {
+    "shown": lambda: rag(HIGH, 0).get_prompts(),
+    "changed": lambda: rag(HIGH, 0).update_prompts(
+        {"response_synthesizer:text_qa_template": PROMPT}
+    ),
+    "of a retriever": lambda: Shelf(facts(0)).get_prompts(),
+    "of a synthesizer": lambda: synthesizer_of(Script(said=HIGH)).update_prompts({}),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_looking_at_prompts_or_changing_them_is_no_run(monitor: InMemoryMonitor, what: str) -> None:
+    CHANGED[what]()
+
+    assert monitor.spans() == ()
+
+
 # --- evaluators -----------------------------------------------------------------------------------
 
 
@@ -403,6 +425,13 @@ async def test_a_model_alone_is_never_judged(monitor: InMemoryMonitor, name: str
     assert (record.status, record.record.response) == ("no_context", HIGH)
 
 
+def test_a_model_that_is_given_tools_by_hand_is_one_record(monitor: InMemoryMonitor) -> None:
+    tool = FunctionTool.from_defaults(built)
+    ToolUser(wanted=[], said=HIGH).chat_with_tools([tool], chat_history=[ChatMessage(TOWER)])
+
+    assert seen(monitor) == (TOWER, HIGH, [], "no_context")
+
+
 async def test_a_summary_of_the_chat_is_not_its_answer(monitor: InMemoryMonitor) -> None:
     summing_up = Script(said="A summary of all that was said so far in the chat.")
     memory = ChatSummaryMemoryBuffer.from_defaults(
@@ -422,6 +451,19 @@ async def test_a_summary_of_the_chat_is_not_its_answer(monitor: InMemoryMonitor)
         ("And who built it?", HIGH),
     ]
     assert all([c.text for c in each.chunks] == FACTS[:1] for each in records)
+
+
+def test_the_note_of_a_tool_that_has_loaded_something_is_llamaindexes_own(
+    monitor: InMemoryMonitor,
+) -> None:
+    def loaded(page: str) -> list[Document]:
+        """Load a page."""
+        return documents()
+
+    spec = LoadAndSearchToolSpec.from_defaults(FunctionTool.from_defaults(loaded))
+    note = spec.to_tool_list()[0](page="towers").content
+
+    assert not has_found(note)
 
 
 def test_the_note_of_a_hand_over_between_agents_is_llamaindexes_own() -> None:

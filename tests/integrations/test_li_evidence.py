@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from llama_index.core import VectorStoreIndex
-from llama_index.core.agent.workflow import ReActAgent
+from llama_index.core import PromptHelper, VectorStoreIndex
+from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.indices.query.query_transform.base import (
     HyDEQueryTransform,
@@ -28,7 +28,7 @@ from llama_index.core.query_engine import (
     RouterQueryEngine,
     TransformQueryEngine,
 )
-from llama_index.core.response_synthesizers import ResponseMode
+from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.tools import FunctionTool, RetrieverTool
@@ -72,6 +72,40 @@ async def test_a_mode_of_answering_reads_what_a_cut_off_has_left(
     await ask(engine, how)
 
     assert seen(monitor) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+RIVERS = {
+    "drava": "The Drava is 725 km long and rises in Toblach.",
+    "sava": "The Sava is 990 km long and ends in Belgrade.",
+    "mura": "The Mura is 464 km long and crosses Graz.",
+    "krka": "The Krka is 94 km long and passes Novo Mesto.",
+    "soca": "The Soca is 138 km long and flows to Monfalcone.",
+}
+
+
+def page_about(river: str) -> str:
+    return (
+        f"{RIVERS[river]}\n\nMore on {river}: it's well known, see the note in the guide for"
+        f" {river.upper()}, where 50 % of all visitors begin.\n- first point about {river}, which"
+        f" guides repeat to each group\n- second point about {river}: open daily, 9 to 17 h\n\n"
+        f"| {river} | value |\n|---|---|\n| length | as above |"
+    )
+
+
+@pytest.mark.parametrize("words", [230, 260, 290])
+def test_a_node_that_is_split_between_prompts_is_one_chunk(
+    monitor: InMemoryMonitor, words: int
+) -> None:
+    synthesizer = get_response_synthesizer(
+        llm=Script(said=HIGH),
+        response_mode=ResponseMode.TREE_SUMMARIZE,
+        prompt_helper=PromptHelper(words, 64, tokenizer=str.split),
+    )
+    nodes = [TextNode(id_=river, text=page_about(river)) for river in RIVERS]
+
+    synthesizer.synthesize(TOWER, [NodeWithScore(node=node) for node in nodes])
+
+    assert [chunk.id for chunk in monitor.only_record().record.chunks] == [*RIVERS]
 
 
 def test_a_window_takes_the_place_of_the_sentence_in_it(monitor: InMemoryMonitor) -> None:
@@ -378,3 +412,14 @@ async def test_an_observation_of_a_reasoning_agent_is_evidence(monitor: InMemory
     await ReActAgent(tools=[tool("text")], llm=model).run(user_msg=TOWER, memory=memory_of([]))
 
     assert seen(monitor) == (TOWER, HIGH, [NEWS], "evaluated")
+
+
+@agents_look_around
+async def test_the_instructions_of_an_agent_that_writes_code_are_no_evidence(
+    monitor: InMemoryMonitor,
+) -> None:
+    agent = CodeActAgent(code_execute_fn=reflect, llm=Script(said=HIGH), tools=[])
+
+    await agent.run(user_msg=TOWER, memory=memory_of([]))
+
+    assert seen(monitor) == (TOWER, HIGH, [], "no_context")

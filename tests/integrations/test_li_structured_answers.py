@@ -54,6 +54,11 @@ class Listed(BaseModel):
     pages: int
 
 
+class Noted(BaseModel):
+    subject: str
+    note: str
+
+
 STRUCTURED = [
     (Reasoned, '{"certainty": "high", "answer": "It is 330 metres."}', "It is 330 metres."),
     (
@@ -96,6 +101,33 @@ async def test_a_structured_answer_of_an_agent_is_read_as_its_texts(
     await ask_agent([tool], TOWER, HIGH, structure=structure)
 
     assert seen(monitor) == (TOWER, "It is 330 metres.", FACTS[:1], "evaluated")
+
+
+@pytest.mark.parametrize("how", ["class", "model"])
+def test_a_structured_answer_may_quote_what_was_read(monitor: InMemoryMonitor, how: str) -> None:
+    index = VectorStoreIndex([found.node for found in facts(0)])
+    model = Script(said=Noted(subject="The tower", note=FACTS[0]).model_dump_json())
+    if how == "class":
+        engine = index.as_query_engine(llm=model, output_cls=Noted)
+    else:
+        engine = index.as_query_engine(llm=model.as_structured_llm(Noted))
+
+    engine.query(TOWER)
+
+    assert seen(monitor) == (TOWER, f"The tower\n{FACTS[0]}", FACTS[:1], "evaluated")
+
+
+@agents_look_around
+async def test_a_structured_answer_of_an_agent_may_quote_what_a_tool_found(
+    monitor: InMemoryMonitor,
+) -> None:
+    def structure(messages: list[ChatMessage]) -> dict[str, Any]:
+        return {"subject": "The tower", "note": FACTS[0]}
+
+    tool = RetrieverTool.from_defaults(Shelf(facts(0)), name="find", description="find")
+    await ask_agent([tool], TOWER, HIGH, structure=structure)
+
+    assert seen(monitor) == (TOWER, f"The tower\n{FACTS[0]}", FACTS[:1], "evaluated")
 
 
 @every_shape

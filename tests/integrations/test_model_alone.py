@@ -9,6 +9,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.output_parsers import StrOutputParser
+from llama_index.core.llms import ChatMessage
 
 import claimspan_llama_index
 from claimspan_langchain import ClaimspanCallbackHandler
@@ -68,6 +69,21 @@ def test_a_system_message_beside_it_changes_nothing(monitor: InMemoryMonitor) ->
 def test_a_model_of_llama_index_is_read_alike(name: str) -> None:
     with attached(lambda made: claimspan_llama_index.instrument(made)) as monitor:
         Script(said=HIGH).complete(PROMPTS[name])
+
+    judged(monitor.only_record(), [FOUND])
+
+
+@pytest.mark.parametrize("how", ["chat", "achat"])
+async def test_a_chat_model_of_llama_index_is_asked_what_its_user_said_last(how: str) -> None:
+    messages = [
+        ChatMessage(role="system", content=f"Answer by the context.\nContext:\n{FOUND}"),
+        ChatMessage(role="user", content="Hello"),
+        ChatMessage(role="assistant", content="Hello!"),
+        ChatMessage(role="user", content=TOWER),
+    ]
+    with attached(lambda made: claimspan_llama_index.instrument(made)) as monitor:
+        model = Script(said=HIGH)
+        await model.achat(messages) if how == "achat" else model.chat(messages)
 
     judged(monitor.only_record(), [FOUND])
 

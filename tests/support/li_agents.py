@@ -27,6 +27,7 @@ from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from li_pipelines import Echo, memory_of
 
 __all__ = [
+    "ToolUser",
     "agents_look_around",
     "ask_agent",
     "ask_graded",
@@ -62,7 +63,7 @@ async def ask_agent(
         in_workflow: Run it in an ``AgentWorkflow``.
         structure: Makes a structured answer of the agent's messages.
     """
-    model = _ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
+    model = ToolUser(wanted=[str(tool.metadata.name) for tool in tools], said=answer)
     structured: dict[str, Any] = {"structured_output_fn": structure} if structure else {}
     agent = FunctionAgent(
         name="one",
@@ -130,7 +131,9 @@ async def cancel_workflow(shelf: BaseRetriever, question: str) -> None:
     await asyncio.sleep(0.1)
 
 
-class _ToolUser(FunctionCallingLLM):
+class ToolUser(FunctionCallingLLM):
+    """Calls each tool once, with its own name as ``input``, and then answers."""
+
     wanted: list[str]
     said: str
 

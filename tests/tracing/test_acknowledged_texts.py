@@ -33,6 +33,7 @@ from buildings import FACTS, HIGH
         '{"status": "success", "message": "Saved.", "id": "n-17"}',
         '{"ok": true, "memory_id": 4}',
         '{"status": 200}',
+        '{"success": true, "status_code": 201}',
     ],
 )
 def test_what_only_says_that_it_was_done_acknowledges(text: str) -> None:

@@ -67,6 +67,7 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "Parts of a document are below.\n\nQuestion: {1}\n======\n{0}\n======\nEnd:",
         "[KNOWLEDGE]\n{0}\n[/KNOWLEDGE]\n\n{1}",
         "### Context\n{0}\n\n### Question\n{1}\n\n### Answer",
+        "Documents\n{0}\n\nQuestion: {1}",
         'Text from our articles is below:\n"""\n{0}\n"""\nQuestion: {1}',
     ],
 )
@@ -74,6 +75,11 @@ def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:
     assert written_evidence([prompt.format(f"{LONG}\n{OTHER}", QUERY)], QUERY) == [
         f"{LONG}\n{OTHER}"
     ]
+
+
+def test_a_list_of_facts_below_their_name_is_evidence() -> None:
+    prompt = f"# Known facts\n- {LONG}\n- {OTHER}\n\nQuestion: {QUERY}"
+    assert written_evidence([prompt], QUERY) == [f"{LONG}\n- {OTHER}"]
 
 
 @pytest.mark.parametrize("label", ["Frage", "Pregunta", "Vprašanje", "My question", "**Q**"])
@@ -96,6 +102,8 @@ def test_tags_within_the_evidence_are_part_of_it() -> None:
         f"Question: {QUERY}",
         "You have access to information: ask for it.",
         "Answer from the documents that your tools find.\n\nBe polite, and answer briefly.",
+        "- Put no code snippets into the final answer\n- Structure it as if you had computed it",
+        "1. Say nothing that is not in the documents\n2. Never say what you have not read in them",
         "Use the context below.\n\nQuestion: what is it that the reservoir above the town holds?",
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +79,13 @@ def test_a_short_text_may_stand_behind_an_escaped_line_break() -> None:
 def test_a_text_of_two_stores_that_the_prompt_has_once_was_read_once() -> None:
     assert read_texts([f"{LONG} Q"], [LONG, LONG]) == [LONG, None]
     assert read_texts([f"{LONG} {LONG} Q"], [LONG, LONG]) == [LONG, LONG]
+
+
+def test_a_text_may_stand_there_as_json_within_html() -> None:
+    text = "\n".join(f"{n}. Größe & Höhe für 'früh' <§ {n}>" for n in range(9))
+    written = jinja2.Environment(autoescape=True).from_string("Context: {{ it | tojson }} Q")
+
+    assert read_texts([written.render(it=[text])], [text]) == [text]
 
 
 def test_a_text_may_stand_there_as_python_writes_it() -> None:

@@ -49,9 +49,7 @@ _HANDED: Final = re.compile(
 )
 """A conversation that was handed to another agent, whose name may be any word."""
 
-_STATES: Final = frozenset(
-    {"status", "state", "success", "ok", "done", "result", "saved", "stored"}
-)
+_STATES: Final = frozenset("status status_code state success ok done result saved stored".split())
 _TEXTS: Final = frozenset({"message", "msg", "detail", "details", "error", "errors"})
 _NAMES: Final = re.compile(r"(?:^|_)ids?$", re.IGNORECASE)
 

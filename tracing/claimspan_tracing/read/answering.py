@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from claimspan_tracing.structured.answers import structured_text
 from claimspan_tracing.structured.grades import says_grade
 
 __all__ = [
@@ -142,7 +143,13 @@ def _unchecked(index: int, generations: Sequence[Generated]) -> int:
 
 def _share(completion: str, response: str) -> float:
     """How much of the longer text is the shorter one; 0 where it is no part of it."""
-    short, long = sorted((completion.strip(), response.strip()), key=len)
+    said = completion.strip()
+    # A structure is returned as the text of its fields.
+    return _part_of(said, response.strip()) or _part_of(structured_text(said), response.strip())
+
+
+def _part_of(said: str, response: str) -> float:
+    short, long = sorted((said, response), key=len)
     return len(short) / len(long) if short and short in long else 0.0
 
 

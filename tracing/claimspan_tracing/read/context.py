@@ -20,8 +20,9 @@ from claimspan_tracing.read.answering import (
 )
 from claimspan_tracing.read.explained import Explained
 from claimspan_tracing.read.handwritten import written_evidence
+from claimspan_tracing.read.overlaps import apart, text_of
 from claimspan_tracing.read.printed_fields import with_printed_fields
-from claimspan_tracing.read.prompted import read_texts
+from claimspan_tracing.read.prompted import is_made_of, read_texts
 from claimspan_tracing.read.reworded import set_otherwise
 from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
@@ -132,11 +133,10 @@ def _context(
         # Beside what a pipeline names, a document that holds what a model has said is the answer to
         # a part of the question. Where it names nothing, that is a compressed chunk.
         others = _without_said(generations, others) if candidates.named else others
-        found = _apart(prompts, [*found, *_others_in(prompts, found, others)])
+        found = apart(prompts, [*found, *_others_in(prompts, found, others)])
         # What a model made of documents, without being asked, is what the answering one read.
         own = [each for each in generations if was_asked(each, questions)]
-        said = (each.completion.strip() for each in (*own, *answers))
-        own_words = {query.strip(), response.strip(), *said}
+        own_words = {query.strip(), *_written(generations, [*own, *answers], response)}
         texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
         rest = (_without_own(text, own, found) for text in texts)
         found += [_from_prompt(text) for text in dict.fromkeys(chain.from_iterable(rest))]
@@ -200,7 +200,9 @@ def _without_said(
     return [
         document
         for document in documents
-        if all(_is_in(prompt, _text(document)) for text, prompt in said if text in _text(document))
+        if all(
+            _is_in(prompt, text_of(document)) for text, prompt in said if text in text_of(document)
+        )
     ]
 
 
@@ -228,32 +230,13 @@ def _with_reworded(
 ) -> list[Document | None]:
     """Add the documents that stand in the prompts in other letters, or with marks."""
     pairs = [*zip(others, parts, strict=True)]
-    known = [_text(each) for each in found] + [_text(d) for d, part in pairs if part is d]
+    known = [text_of(each) for each in found] + [text_of(d) for d, part in pairs if part is d]
     # Also what seems to be cut: marks between its lines leave its beginning as it is.
-    unsure = [_text(document) for document, part in pairs if part is not document]
-    is_there = iter(set_otherwise(prompts, unsure, known) if unsure else ())
+    unsure = [text_of(document) for document, part in pairs if part is not document]
+    # The words where sentences meet prove nothing for the window that was made of them.
+    rows = zip(unsure, set_otherwise(prompts, unsure, known) if unsure else (), strict=True)
+    is_there = (is_read and not is_made_of(text, known) for text, is_read in rows)
     return [document if part is document or next(is_there) else part for document, part in pairs]
-
-
-def _apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
-    """Documents without those that stand in the prompts only within one that they are a part of.
-
-    Where leaves were merged into their parent, or sentences into a window, that one was read.
-    """
-    # Without the white space around them, which a prompt may lack.
-    texts = [_text(document).strip() for document in found]
-    return [
-        document
-        for document, text in zip(found, texts, strict=True)
-        if not (around := [t for t in texts if len(t) > len(text) and text in t])
-        or any(text in _outside(prompt, around) for prompt in prompts)
-    ]
-
-
-def _outside(prompt: str, texts: Iterable[str]) -> str:
-    for text in sorted(texts, key=len, reverse=True):
-        prompt = prompt.replace(text, "\0")
-    return prompt
 
 
 def _unexplained(
@@ -274,9 +257,34 @@ def _unexplained(
     # The results of tools are messages of the prompt; any other text has to be found there.
     others = [text for text in texts if text not in results]
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
-    explained = Explained([_text(document) for document in found])
+    explained = Explained([text_of(document) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
     return [*dict.fromkeys(chain.from_iterable(rest))]
+
+
+def _written(
+    generations: Sequence[Generated], own: Sequence[Generated], response: str
+) -> Iterator[str]:
+    """Yield the response and what models have said, apart from what they have only copied.
+
+    A text that a model had read before it said so was its evidence: an agent may give back what a
+    tool returned, word for word.
+    """
+    answer = response.strip()
+    gave_it = [each for each in generations if answer in each.completion]
+    if not gave_it or not all(_had_read(each, answer) for each in gave_it):
+        yield answer
+    for each in own:
+        said = each.completion.strip()
+        if not _had_read(each, said):
+            yield said
+
+
+def _had_read(generation: Generated, said: str) -> bool:
+    if any(said == text.strip() for text in generation.tool_results):
+        return True
+    # What is shorter, such as a grade, may be a word of the prompt.
+    return len(said) >= MIN_HANDED_ON and said in generation.prompt
 
 
 def _messages(generation: Generated) -> Sequence[str]:
@@ -295,9 +303,9 @@ def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document])
         for each in own
         if len(completion := each.completion.strip()) >= MIN_HANDED_ON
         and completion in text
-        and text[:MAX_BEGINNING] not in each.prompt
+        and not _is_in(each.prompt, text[:MAX_BEGINNING])
     ]
-    return Explained([*map(_text, found), *said]).rest_of(text) if said else [text]
+    return Explained([*map(text_of, found), *said]).rest_of(text) if said else [text]
 
 
 def _from_prompt(text: str) -> Document:
@@ -317,7 +325,7 @@ def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Documen
 
 
 def _parts(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document | None]:
-    texts = [*map(_text, documents)]
+    texts = [*map(text_of, documents)]
     return [
         part if part is None else document if part == text else replace(document, text=part)
         for document, text, part in zip(documents, texts, read_texts(prompts, texts), strict=True)
@@ -352,7 +360,7 @@ def _once_each(documents: Iterable[Document]) -> Iterator[Document]:
 def _with_windows(document: Document) -> Iterator[Document]:
     """A document, and forms of it with more around its text, as sentence windows keep them."""
     yield document
-    text = _text(document)
+    text = text_of(document)
     # A mapping of another kind may do anything when it is read.
     is_plain = type(document.metadata) is dict
     for value in islice(document.metadata.values() if is_plain else (), MAX_FIELDS):
@@ -362,10 +370,4 @@ def _with_windows(document: Document) -> Iterator[Document]:
 
 def _key(document: Document) -> tuple[str, str]:
     id_ = document.id
-    return id_ if type(id_) is str else bounded(id_, MAX_KEY_BYTES), _text(document)
-
-
-def _text(document: Document) -> str:
-    if isinstance(document.text, str):
-        return document.text[:MAX_JOINED]  # no prompt that is looked at holds more
-    return bounded(document.text, MAX_JOINED)
+    return id_ if type(id_) is str else bounded(id_, MAX_KEY_BYTES), text_of(document)

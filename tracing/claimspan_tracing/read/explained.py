@@ -36,13 +36,21 @@ class Explained:
         # Not sought where no escape is: the text may be all documents in a row.
         text = _ESCAPED.sub(_unescaped, text) if _ESCAPE in text else text
         places = InOrder(text)
-        inside = [len(each) for each in self._known if places.has(each)]
-        if inside and len(text) - sum(inside) < MIN_EVIDENCE:
+        inside = [each for each in self._known if places.has(each)]
+        if inside and len(text) - sum(map(len, inside)) < MIN_EVIDENCE:
             return []
         if not inside and not self._explain(text):
             return [text]
         paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
-        return [p for p in paragraphs if len(p) >= MIN_EVIDENCE and not self._explain(p)]
+        rest = (self._beside(p) for p in paragraphs if len(p) >= MIN_EVIDENCE)
+        return [p for p in rest if len(p) >= MIN_EVIDENCE]
+
+    def _beside(self, paragraph: str) -> str:
+        """What a paragraph has beside the last one of a document, which it goes on from."""
+        if self._explain(paragraph):
+            return ""
+        last = (each for each in self._ends if paragraph.startswith(each))
+        return paragraph[len(max(last, key=len, default="")) :].strip()
 
     def _explain(self, text: str) -> bool:
         """Whether a document stands in a text, or the text in one, also with other signs."""
@@ -55,6 +63,12 @@ class Explained:
             return False
         shared = ((len(own & rows), len(own)) for own in self._rows if own)
         return any(n >= MIN_SHARED * min(size, len(rows)) for n, size in shared)
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        """The last paragraphs of documents that have several."""
+        parted = (_PARAGRAPH_END.split(each.strip()) for each in self._known)
+        return [parts[-1] for parts in parted if len(parts) > 1]
 
     @cached_property
     def _rows(self) -> list[set[Row]]:

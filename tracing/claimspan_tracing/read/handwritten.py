@@ -80,6 +80,9 @@ _PRODUCES: Final = re.compile(
 )
 """How a line begins that asks for a passage or a document, or that is a line of JSON."""
 
+_ITEM: Final = re.compile(r"[ \t]{0,20}([-*\u2022]|\d{1,2}(?=[.)]))[.)]?[ \t]")
+"""How an item of a list begins."""
+
 _OPENED: Final = re.compile(r"<(\w{1,40})(?:\s[^<>\n]{0,100})?>$")
 """The tag that announces the material."""
 
@@ -201,10 +204,17 @@ def _announced(text: str) -> re.Match[str] | None:
     for found in islice(_ANNOUNCED.finditer(text), MAX_ANNOUNCED):
         points_back = _points_back(text[max(0, found.start() - MAX_BACK) : found.end()])
         begin = max(text.rfind("\n", 0, found.start()) + 1, found.start() - MAX_ASKED)
-        is_other = found[0].endswith("\n") and _PRODUCES.match(text, begin)
+        is_open = found[0].endswith("\n")
+        is_other = is_open and (_PRODUCES.match(text, begin) or _is_item(text, begin, found.end()))
         if not points_back and not is_other:
             return found
     return None
+
+
+def _is_item(text: str, begin: int, end: int) -> bool:
+    """Whether a line is one item of a list, as of instructions, and the next line another one."""
+    item, other = _ITEM.match(text, begin), _ITEM.match(text, end)
+    return item is not None and other is not None and item[1].isdigit() == other[1].isdigit()
 
 
 def before_label(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from claimspan_tracing.read.in_order import InOrder
 from claimspan_tracing.read.shortened import short_beginning, with_ending
 
-__all__ = ["read_texts"]
+__all__ = ["is_made_of", "read_texts"]
 
 PIECE: Final = 40
 """Characters of the pieces by which a text is looked for that does not stand there as a whole: long
@@ -23,6 +23,9 @@ MAX_PIECES: Final = 8
 
 _ESCAPED: Final = re.compile(r"[\"\\\n\t&<>']")
 """What JSON, HTML or Python writes in another way, among ASCII."""
+
+_SAFE: Final = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&'"})
+"""What JSON has for these that may stand within HTML, as Jinja's filter ``tojson`` writes it."""
 
 _TAKEN: Final = "\0"
 """Stands in the prompt where a text was found, so that a text with the same beginning, as that of
@@ -90,6 +93,11 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
         prompt = prompt.replace(part, _TAKEN)
 
 
+def is_made_of(text: str, known: Sequence[str]) -> bool:
+    """Whether a text is nothing but others in a row, as a window is of its sentences."""
+    return _consists_of(_normal(text), [*map(_normal, known)])
+
+
 def _consists_of(form: str, known: Sequence[str]) -> bool:
     """Whether a text is nothing but others in a row, which the prompt has with a space between."""
     for text in sorted({text for text in known if text in form}, key=len, reverse=True):
@@ -122,6 +130,7 @@ def _forms(text: str) -> Iterator[str]:
     if not text.isascii() or _ESCAPED.search(text):
         yield _normal(json.dumps(text)[1:-1])
         yield _normal(json.dumps(text, ensure_ascii=False)[1:-1])
+        yield _normal(json.dumps(text)[1:-1].translate(_SAFE))
         yield _normal(html.escape(text))
         yield _normal(repr(text)[1:-1])
 
