@@ -363,10 +363,8 @@ def _refuse_dispatch(name: str, dispatch: Dispatcher | None) -> None:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        hint = percent_hint(value)
-        raise ConfigError(
-            f"sample is {value!r}: give a share between 0.0 and 1.0{hint}, or a sampler"
-        )
+        share = f"give a share between 0.0 and 1.0{percent_hint(value)}"
+        raise ConfigError(f"sample is {value!r}: {share}, or a sampler")
     return float(value)
 
 
