@@ -2,6 +2,7 @@
 
 settings     the checked options of a monitor
 engine       what the application's threads call, and the life of the parts
+intake       how a record of the application comes into the queue, or is refused
 reading      the worker: from a run tree to a job, its decision and its spans
 evaluations  jobs that were dispatched: how long their spans are held, and what comes back
 deliveries   the sinks that deliver on threads of their own

@@ -16,11 +16,11 @@ from claimspan_tracing import semconv
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
-from claimspan_tracing.capture.weight import weigh_tree
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.collected import note_root
 from claimspan_tracing.engine.feedback import Feedback
+from claimspan_tracing.engine.intake import Intake
 from claimspan_tracing.engine.opening import open_record
 from claimspan_tracing.engine.parts import Parts
 from claimspan_tracing.engine.settings import Settings
@@ -75,12 +75,10 @@ class Engine:
         self.table = RunTable(max_tree_bytes=settings.max_bytes)
         """The open runs."""
         self._parts = Parts(settings, self.guard)
+        self._intake = Intake(self._parts, self.guard)
         # Re-entrant: a signal handler may shut down what it has interrupted.
         self._lock = threading.RLock()
         self._is_ready = False
-        self._had_record = False
-        self._closed = False
-        self._stopped = False
         self._ended: threading.Event | None = None
         self._is_exported, self._is_delivered = False, False
         self._dropped_before_flush = 0
@@ -105,13 +103,12 @@ class Engine:
     @property
     def is_closed(self) -> bool:
         """Whether no record is taken any more."""
-        return self._closed
+        return self._intake.is_closed
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
         tracer = self._settings.source.tracer()
-        if not self._is_ready:
-            self._get_ready()
+        self._get_ready()
         # Langfuse's processor decides by the first attributes what the root of an application is.
         span = tracer.start_span(
             semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, attributes=BARE_ROOT, start_time=started
@@ -121,6 +118,7 @@ class Engine:
 
     def submit(self, tree: RunTree) -> None:
         """Take a tree whose root has ended, and whose spans are ours."""
+        self._get_ready()
         record = open_record(tree)
         self._parts.ledger.produced()
         if tree.failed:
@@ -128,7 +126,7 @@ class Engine:
             self._parts.writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
             record.safe = threading.Event() if self._settings.serverless else None
-            self._accept(record, tree)
+            self._intake.accept(record, tree)
             if record.safe is not None:
                 self._wait_until_safe(record, record.safe)
             return
@@ -138,8 +136,9 @@ class Engine:
 
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
+        self._get_ready()
         self._parts.ledger.produced()
-        self._accept(open_record(tree), tree)
+        self._intake.accept(open_record(tree), tree)
 
     def feedback(self, feedback: Feedback) -> None:
         """Take what a user said about a response, at any time; the worker does the rest."""
@@ -164,10 +163,11 @@ class Engine:
             since the last flush.
         """
         deadline = time.monotonic() + timeout
-        if self._parts.spool is not None and not self._had_record and not self._closed:
+        if self._parts.spool is not None and not self._parts.is_started and not self.is_closed:
             # A process without records of its own may have come for those of others.
+            self._get_ready()
             with suppress(RuntimeError):  # the interpreter is shutting down
-                self._start()
+                self._parts.start()
         is_idle = self.wait_until_idle(timeout)
         is_exported = within(deadline, self._export)
         is_delivered = self._deliver(deadline)
@@ -189,7 +189,7 @@ class Engine:
 
     def _export(self) -> bool:
         """Have the spans exported that have ended; False where the provider says it could not."""
-        if self._had_record:
+        if self._parts.is_started:
             self._parts.confirmations.watch()
         is_exported = self._force_flush()
         self._parts.spooling.settle_exports()
@@ -197,7 +197,7 @@ class Engine:
 
     def _deliver(self, deadline: float) -> bool:
         """Have results delivered; a sink of the application's may not heed its timeout."""
-        if not self._had_record or self._parts.deliveries.is_empty:
+        if not self._parts.is_started or self._parts.deliveries.is_empty:
             return True
         return within(deadline, partial(self._parts.deliveries.flush, deadline))
 
@@ -222,7 +222,7 @@ class Engine:
 
     def close(self) -> None:
         """Refuse every record from now on, and judge those that are left at full speed."""
-        self._closed = True
+        self._intake.close()
         self._parts.evaluations.leave_spool()
         self._parts.evaluations.hurry()
 
@@ -243,13 +243,13 @@ class Engine:
 
     def retire(self) -> None:
         """End the threads when nothing is pending: nobody can use the monitor any more."""
-        if self._is_ready and not self._closed:
+        if self._is_ready and not self.is_closed:
             exit_threads.run(self._end_when_idle)  # not here: the garbage collector may call this
 
     def _end_when_idle(self) -> None:
         # In turns of a second: the end of the process may come in between, and ends us itself.
         while not self._parts.ledger.wait_until_idle(1.0):
-            if self._closed:
+            if self.is_closed:
                 return
         self.begin_ending(time.monotonic() + self.exit_timeout)
 
@@ -258,12 +258,11 @@ class Engine:
         for tree in self.table.close_all():
             with self.guard:
                 self._parts.ledger.produced()
-                self._refuse(open_record(tree), tree, Status.SHUTDOWN)
+                self._intake.refuse(open_record(tree), tree, Status.SHUTDOWN)
         self._parts.evaluations.stop(seconds_left(deadline) / STOP_SHARE)
         self._parts.worker.stop(seconds_left(deadline) / STOP_SHARE)
-        # Set before the open records are finished: a thread that adds a record from now on sees
-        # it, and finishes that record.
-        self._stopped = True
+        # Before the open records are finished: a thread that adds a record from now on does it.
+        self._intake.stop()
         self._abandon_in_batches(deadline)
         self._is_exported = self._export()
         # After the last export: what was confirmed need not be done again.
@@ -282,7 +281,7 @@ class Engine:
             )
             if not within(deadline, self._force_flush):
                 break
-        self._abandon_all()
+        self._intake.abandon_all()
 
     def _has_dropped_none(self) -> bool:
         """Whether neither a record nor a span was lost since the last flush."""
@@ -292,50 +291,7 @@ class Engine:
         before, self._dropped_before_flush = self._dropped_before_flush, lost
         return lost == before
 
-    # --- taking records ---
-
-    def _accept(self, record: OpenRecord, tree: RunTree) -> None:
-        try:
-            self._take_in(record, tree)
-        except BaseException:  # also Ctrl-C, which may come at any line
-            is_open = self._parts.records.get(record.key) is record
-            if is_open and self._parts.records.take(record.key) is record:
-                self._parts.writer.refuse(record, Status.JUDGE_ERROR, "claimspan failed inside")
-            self._parts.queue.release(record.key)
-            raise
-
-    def _take_in(self, record: OpenRecord, tree: RunTree) -> None:
-        if self._closed:
-            self._refuse(record, tree, Status.SHUTDOWN)
-            return
-        # Open before it is queued: the worker may take the tree while ``put`` still returns.
-        if not self._parts.records.add(record):
-            self._parts.writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
-            tree.release()
-            return
-        if self._parts.queue.must_weigh:
-            weigh_tree(tree, self.guard)
-        if not self._parts.queue.put(record.key, tree):
-            if self._parts.records.take(record.key) is not None:  # else a shutdown has finished it
-                self._refuse(record, tree, Status.QUEUE_FULL)
-            return
-        try:
-            if not self._had_record:
-                self._start()
-            self._parts.worker.wake()
-            if self._parts.queue.is_pressed:
-                self._parts.worker.hurry()
-        except RuntimeError:  # no thread can be started: the interpreter is shutting down
-            self._abandon_all()
-        if self._stopped:  # a shutdown came in between, and may not have seen this record
-            self._abandon_all()
-
-    def _abandon_all(self) -> None:
-        """Finish every open record with ``shutdown``, on the application's thread."""
-        self._parts.spooling.end_all(Outcome(status=Status.SHUTDOWN))
-        self._parts.writer.finish_all(Outcome(status=Status.SHUTDOWN))
-        self._parts.queue.clear()
-        self._parts.evaluations.abandon()
+    # --- its threads, and the wait of a serverless call ---
 
     def _wait_until_safe(self, record: OpenRecord, safe: threading.Event) -> None:
         """Keep the pipeline's call until the record has its state, or is on disk, and exported."""
@@ -361,34 +317,16 @@ class Engine:
 
     def _get_ready(self) -> None:
         """Be waited for at the end of the process, and start the threads that end us then."""
+        if self._is_ready:
+            return
         with self._lock:
             if self._is_ready:
                 return
             self._is_ready = True
-        wait_at_exit(self)
-        with suppress(RuntimeError):  # no thread can be started: spans are ended where we are
-            exit_threads.reserve(_EXIT_THREADS)
-
-    @may_block()  # a spool is opened
-    def _start(self) -> None:
-        """Get ready for the first record. Two threads may come here at once; it does no harm."""
-        self._get_ready()
-        self._had_record = True
-        self._parts.confirmations.watch()
-        self._parts.deliveries.start()
-        self._parts.evaluations.start()
-
-    def _refuse(self, record: OpenRecord, tree: RunTree, status: Status) -> None:
-        """Finish a record without reading it, on the application's thread."""
-        span = tree.span.get_span_context()
-        decided = self._parts.decider.decide_unread(
-            span.trace_id, span.span_id, tree.root.metadata, record.context
-        )
-        record.decision = decided
-        if decided is not None and not decided.sampled:
-            status = decided.status or Status.NOT_SAMPLED
-        self._parts.writer.refuse(record, status)
-        tree.release()
+        with may_block():  # threads are started
+            wait_at_exit(self)
+            with suppress(RuntimeError):  # none can be: spans are ended where we are
+                exit_threads.reserve(_EXIT_THREADS)
 
     # --- on the worker's thread ---
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from opentelemetry.trace import Tracer
 
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.fit import Room
@@ -45,7 +46,7 @@ __all__ = ["Parts"]
 
 
 class Parts:
-    """The parts that the records of one process pass through; no thread starts here."""
+    """The parts that the records of one process pass through; no thread runs before ``start``."""
 
     def __init__(self, settings: Settings, guard: Guard) -> None:
         """Connect the parts.
@@ -101,6 +102,24 @@ class Parts:
         """What users say about responses."""
         self.evaluations.on_skipped = self.feedback.keep
         self._reading = self._make_reading()
+        self._is_started = False
+
+    @property
+    def is_started(self) -> bool:
+        """Whether anything was to be done yet."""
+        return self._is_started
+
+    @may_block()  # a spool is opened
+    def start(self) -> None:
+        """Get ready for the first record. Two threads may come here at once; it does no harm.
+
+        Raises:
+            RuntimeError: No thread can be started, as while the interpreter shuts down.
+        """
+        self._is_started = True
+        self.confirmations.watch()
+        self.deliveries.start()
+        self.evaluations.start()
 
     def stats(self) -> Stats:
         """Return the counts of records by state."""
