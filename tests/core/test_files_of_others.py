@@ -7,7 +7,6 @@ import gzip
 import json
 import lzma
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from command_line import invoke
 from result_files import result_row, write_results
 
 RECORD = {"query": "Where is it?", "chunks": ["It is in Paris."], "response": "In Paris."}
+LINE = f"{json.dumps(RECORD)}\n".encode()
 SECRET = "only-in-the-file"  # noqa: S105 - content, which no message may have
 
 
@@ -94,14 +94,15 @@ def test_results_are_sent_to_the_commands_that_read_them(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("packed", "told"),
+    ("given", "told"),
     [
-        (gzip.compress, "compressed by gzip: unpack it first"),
-        (bz2.compress, "compressed by bzip2: unpack it first"),
-        (lzma.compress, "compressed by xz: unpack it first"),
-        (lambda text: text.decode().encode("utf-16"), "in UTF-16: save it in UTF-8"),
-        (lambda text: b"PK\x03\x04" + text, "a zip archive or a spreadsheet"),
+        (gzip.compress(LINE), "compressed by gzip: unpack it first"),
+        (bz2.compress(LINE), "compressed by bzip2: unpack it first"),
+        (lzma.compress(LINE), "compressed by xz: unpack it first"),
+        (LINE.decode().encode("utf-16"), "in UTF-16: save it in UTF-8"),
+        (b"PK\x03\x04" + LINE, "a zip archive or a spreadsheet"),
     ],
+    ids=["gzip", "bzip2", "xz", "UTF-16", "zip"],
 )
 @pytest.mark.parametrize(
     "command",
@@ -122,12 +123,12 @@ def test_a_file_that_is_no_text_is_told_by_what_it_is(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command: str,
-    packed: Callable[[bytes], bytes],
+    given: bytes,
     told: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("given.jsonl", "other.jsonl"):
-        (tmp_path / name).write_bytes(packed(f"{json.dumps(RECORD)}\n".encode()))
+        (tmp_path / name).write_bytes(given)
     (tmp_path / "pipeline.py").write_text("def chain(query):\n    return query\n")
     words = command.replace("FILE FILE", "given.jsonl other.jsonl").replace("FILE", "given.jsonl")
     code, last = said(monkeypatch, capsys, *words.split())

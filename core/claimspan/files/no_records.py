@@ -71,9 +71,11 @@ def _instead(file: RecordFile, account: Account, fields: Collection[str]) -> tup
 
 def _first_fields(file: RecordFile) -> frozenset[str]:
     """The names of the fields of the first row that can be read."""
-    values = (row.value for row in file.readable_rows())
-    first = next((each for each in values if isinstance(each, Mapping)), {})
-    return frozenset(map(str, cast("Mapping[object, object]", first)))
+    for row in file.readable_rows():
+        value = row.value
+        if isinstance(value, Mapping):
+            return frozenset(map(str, cast("Mapping[object, object]", value)))
+    return frozenset()
 
 
 def _holds_traces(path: Path) -> bool:
