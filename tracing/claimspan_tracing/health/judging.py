@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
 from typing import Final
 
 from claimspan import Chunk, Evaluation, RagRecord, aevaluate
+from claimspan.daemon_threads import start_daemon
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.health.findings import Finding
@@ -85,9 +85,7 @@ def _evaluated(settings: Settings, timeout: float) -> Evaluation:
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             outcome.append(error)
 
-    thread = threading.Thread(target=evaluate, name="claimspan-check", daemon=True)
-    thread.start()
-    thread.join(timeout)
+    start_daemon(evaluate, "claimspan-check").join(timeout)
     if not outcome:
         raise TimeoutError
     if isinstance(outcome[0], BaseException):
