@@ -21,14 +21,15 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "records": frozenset({"errors", "text"}),
     "verdicts": frozenset({"errors", "text"}),
     "retrievers": frozenset({"errors", "records"}),
-    "concurrency": frozenset({"errors"}),
+    "daemon_threads": frozenset({"errors"}),
+    "concurrency": frozenset({"daemon_threads", "errors"}),
     "loading": frozenset({"errors"}),
     "progress": frozenset({"errors"}),
     "statistics": frozenset({"errors"}),
     "files": VALUES | {"text"},
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
-    "judges": VALUES | {"concurrency", "cost", "files", "text"},
+    "judges": VALUES | {"concurrency", "cost", "daemon_threads", "files", "text"},
     "evaluation": VALUES
     | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
     "meta_evaluation": VALUES

@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from functools import cached_property, partial
-from queue import SimpleQueue
 from typing import Final, Generic, Protocol, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary, WeakSet
 
+from claimspan.daemon_threads import SimpleQueue, start_daemon
 from claimspan.errors import ConfigError
 
 __all__ = [
@@ -158,7 +158,7 @@ class DaemonPool:
         with self._lock:
             while self._n_threads < self.max_threads:
                 name = f"{self.name}-{self._n_threads}"
-                threading.Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
+                start_daemon(partial(_work, self._queue), name)
                 self._n_threads += 1
             return self._queue
 

@@ -183,9 +183,12 @@ def test_a_preloaded_application_in_uvicorns_workers_installs_the_handler_after_
     assert statuses_in(tmp_path) == {"evaluated": 10}
 
 
+@pytest.mark.parametrize("worker", ["sync", "gevent"])
 @pytest.mark.parametrize("preload", ["", "--preload"])
-def test_the_workers_of_gunicorn_end_with_everything_written(tmp_path: Path, preload: str) -> None:
-    command = GUNICORN.replace("--workers", f"{preload} --workers")
+def test_the_workers_of_gunicorn_end_with_everything_written(
+    tmp_path: Path, preload: str, worker: str
+) -> None:
+    command = GUNICORN.replace("--workers", f"{preload} --worker-class {worker} --workers")
     # The application asks once where it is imported: in the master, or in each of two workers.
     ended = serve(command, tmp_path, 10, SIGTERM="1", ASK_AT_IMPORT="1")
 

@@ -9,10 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
+from functools import partial
 from typing import Final, Protocol, runtime_checkable
 from weakref import WeakSet
 
+from claimspan.daemon_threads import SimpleQueue, start_daemon
 from claimspan_tracing.guard import Guard
 
 __all__ = [
@@ -129,8 +130,7 @@ class ExitThreads:
         with self._lock:
             self._wanted += count
             while self._started < self._wanted:
-                args, name = (self._work, self._guard), "claimspan-exit"
-                threading.Thread(target=_serve, args=args, name=name, daemon=True).start()
+                start_daemon(partial(_serve, self._work, self._guard), "claimspan-exit")
                 self._started += 1
 
     def release(self, count: int) -> None:
@@ -321,11 +321,8 @@ def seconds_left(deadline: float) -> float:
 def within(deadline: float, call: Callable[[], bool]) -> bool:
     """Run a call that may not heed its own timeout; False where it has not returned in time."""
     outcome: list[bool] = []
-    thread = threading.Thread(
-        target=lambda: outcome.append(call()), name="claimspan-flush", daemon=True
-    )
     try:
-        thread.start()
+        thread = start_daemon(lambda: outcome.append(call()), "claimspan-flush")
     except RuntimeError:  # no thread can be started: the interpreter is shutting down
         return call()
     thread.join(seconds_left(deadline))

@@ -12,6 +12,7 @@ from typing import Self
 from opentelemetry.trace import SpanContext, TracerProvider
 
 from claimspan.cost.budget import Budget
+from claimspan.daemon_threads import refuse_eventlet
 from claimspan.errors import ClaimspanError
 from claimspan.judges import Judge
 from claimspan_tracing.alert.alert import Alert
@@ -163,6 +164,7 @@ class Monitor:
         max_cpu_share: float = MAX_CPU_SHARE,
     ) -> None:
         try:
+            refuse_eventlet()
             self._settings = Settings(
                 judge=(checked := checked_judge(judge, dispatch)),
                 ground_truth=checked_ground_truth(ground_truth),

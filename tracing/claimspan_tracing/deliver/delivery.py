@@ -9,8 +9,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Generic, TypeVar
 
+from claimspan.daemon_threads import DaemonThread, start_daemon
 from claimspan.errors import DeliveryError
 from claimspan_tracing import lifecycle
 from claimspan_tracing.guard import Guard
@@ -102,7 +104,8 @@ class Delivery(Generic[_T]):
         self._waiting: deque[_Entry[_T]] = deque()
         self._again: list[_Entry[_T]] = []
         self._in_hand = 0
-        self._thread: threading.Thread | None = None
+        self._thread: DaemonThread | None = None
+        self._ident: int | None = None
         self._failures, self._next_try = 0, 0.0
         self._flushing = 0
         self._is_closed, self._is_stopped = False, False
@@ -144,7 +147,7 @@ class Delivery(Generic[_T]):
         Returns:
             False where something is left after ``timeout`` seconds.
         """
-        if threading.current_thread() is self._thread:  # it would wait for itself
+        if threading.get_ident() == self._ident:  # it would wait for itself
             return False
         with self._changed:
             self._flushing += 1
@@ -176,10 +179,8 @@ class Delivery(Generic[_T]):
 
     def _start_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
-            name, run = f"claimspan-{self._name}", Context().run
-            thread = threading.Thread(target=run, args=(self._run,), name=name, daemon=True)
-            thread.start()
-            self._thread = thread
+            run = partial(Context().run, self._run)
+            self._thread = start_daemon(run, f"claimspan-{self._name}")
 
     @property
     def _left(self) -> int:
@@ -189,6 +190,8 @@ class Delivery(Generic[_T]):
 
     def _run(self) -> None:
         suppress()
+        with self._changed:
+            self._ident = threading.get_ident()
         try:
             while batch := self._take():
                 self._settle(*self._deliver(batch))
@@ -202,7 +205,9 @@ class Delivery(Generic[_T]):
         with self._changed:
             while not (batch := self._due()):
                 if self._is_closed and not self._left:
-                    self._thread = None  # while the lock is held: the next item starts another one
+                    self._thread = self._ident = (
+                        None  # while the lock is held: the next item starts another one
+                    )
                     return []
                 self._changed.wait(self._pause())
             self._in_hand = len(batch)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from queue import SimpleQueue
 from typing import Final, ParamSpec, TypeVar
 
 from claimspan.concurrency import Pace
+from claimspan.daemon_threads import SimpleQueue, start_daemon
 
 __all__ = ["DaemonExecutor"]
 
@@ -67,7 +66,7 @@ class DaemonExecutor(ThreadPoolExecutor):
 
 
 def _start(work: Callable[[], None]) -> None:
-    threading.Thread(target=work, name="claimspan-judge-call", daemon=True).start()
+    start_daemon(work, "claimspan-judge-call")
 
 
 def _work(calls: SimpleQueue[Callable[[], None] | None]) -> None:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
+from claimspan.daemon_threads import has_greenlets
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, default_judge
 from claimspan.judges.protocol import PortableJudge
@@ -113,6 +114,11 @@ def checked_worker(
         raise ConfigError(
             "worker='process' needs sys.executable, which an embedded interpreter lacks: leave it "
             "out, or set sys.executable to a Python that has the same packages"
+        )
+    if has_greenlets():
+        raise ConfigError(
+            "worker='process' cannot start its process where gevent has patched subprocess: leave "
+            "it out; the judge has threads of its own there, too"
         )
     first = first_judge_of(sampler)
     return (spec_of(judge), *([] if first is None else [spec_of(first)]))

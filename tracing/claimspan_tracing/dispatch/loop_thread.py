@@ -8,13 +8,19 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from functools import partial
+from queue import Empty
 from typing import Final, TypeVarTuple
 
+from claimspan.daemon_threads import DaemonThread, SimpleQueue, has_greenlets, start_daemon
 from claimspan_tracing.blocking import free_context, is_watched, let_thread_block
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.guard import Guard
 
 __all__ = ["LoopThread"]
+
+START_SECONDS: Final = 5.0
+"""How long a thread may take to make its loop, under gevent."""
 
 CANCEL_SECONDS: Final = 1.0
 """How long tasks may take to end after they were cancelled."""
@@ -54,7 +60,7 @@ class LoopThread:
         self._executor = executor
         self._pace = pace
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: DaemonThread | None = None
         self._stopped = False
         self._may_block = False
         # Re-entrant: the garbage collector may end a user's stream, and so call us, at any time.
@@ -98,18 +104,37 @@ class LoopThread:
         with self._lock:
             if self._thread is not None:
                 return
-            # A loop keeps the context that it is made in, here that of the first request.
-            loop = Context().run(asyncio.new_event_loop)
-            loop.time = _CLOCK[0]  # type: ignore[method-assign]  # all its timers go by this
-            if self._executor is not None:
-                # Here and not on the thread, which the end of a script may outrun.
-                loop.set_default_executor(self._executor())
-            thread = threading.Thread(
-                target=Context().run, args=(self._run, loop), name=self._name, daemon=True
-            )
-            thread.start()
+            started = self._start_beside_greenlets if has_greenlets() else self._start_thread
             # Set after the start: where it fails, the next call tries again.
-            self._loop, self._thread = loop, thread
+            self._loop, self._thread = started()
+
+    def _start_thread(self) -> tuple[asyncio.AbstractEventLoop, DaemonThread]:
+        loop = self._new_loop()
+        return loop, start_daemon(partial(Context().run, partial(self._run, loop)), self._name)
+
+    def _start_beside_greenlets(self) -> tuple[asyncio.AbstractEventLoop, DaemonThread]:
+        """Start a thread that makes its loop itself: gevent's selector is of one thread alone."""
+        made: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+
+        def run() -> None:
+            loop = self._new_loop()
+            made.put(loop)
+            Context().run(self._run, loop)
+
+        thread = start_daemon(run, self._name)
+        try:
+            return made.get(timeout=START_SECONDS), thread
+        except Empty:
+            raise RuntimeError(f"{self._name} does not start") from None
+
+    def _new_loop(self) -> asyncio.AbstractEventLoop:
+        # A loop keeps the context that it is made in, here that of the first request.
+        loop = Context().run(asyncio.new_event_loop)
+        loop.time = _CLOCK[0]  # type: ignore[method-assign]  # all its timers go by this
+        if self._executor is not None:
+            # Not when it is needed, which the end of a script may outrun.
+            loop.set_default_executor(self._executor())
+        return loop
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from threading import Event, Thread
+from threading import Event
 from typing import Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from opentelemetry.trace import format_span_id, format_trace_id
 
+from claimspan.daemon_threads import start_daemon
 from claimspan_tracing import semconv
 from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.export.destination import ENDPOINT_VARIABLES, is_switched_off
@@ -82,7 +83,7 @@ def check_export(source: TracerSource, timeout: float) -> Iterator[Finding]:
     span.end()
     confirmations.complete(key)
     # On a thread: a backend that hangs holds a flush up for longer than the caller wants to wait.
-    Thread(target=source.force_flush, name="claimspan-check", daemon=True).start()
+    start_daemon(source.force_flush, "claimspan-check")
     yield _outcome(confirmations, sent, timeout)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
 from claimspan import Chunk, Evaluation, RagRecord, aevaluate
+from claimspan.daemon_threads import start_daemon
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.engine.settings import Settings
@@ -113,9 +113,7 @@ def _within(timeout: float, work: Callable[[], _T]) -> _T:
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             raised.append(error)
 
-    thread = threading.Thread(target=run, name="claimspan-check", daemon=True)
-    thread.start()
-    thread.join(timeout)
+    start_daemon(run, "claimspan-check").join(timeout)
     if raised:
         raise raised[0]
     if not outcome:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from claimspan.daemon_threads import DaemonThread, start_daemon
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
@@ -69,8 +70,8 @@ class Redaction:
     seconds: float = SECONDS
     """How long the redactor may take for one record."""
 
-    _hanging: list[threading.Thread] = field(
-        default_factory=list[threading.Thread], init=False, repr=False, compare=False
+    _hanging: list[DaemonThread] = field(
+        default_factory=list[DaemonThread], init=False, repr=False, compare=False
     )
 
     @property
@@ -138,11 +139,8 @@ class Redaction:
         if len(self._hanging) >= MAX_HANGING:
             guard.swallow(TimeoutError("calls of the redactor hang"))
             return {}
-        thread = threading.Thread(
-            target=run_suppressed, args=(batch.run,), name="claimspan-redactor", daemon=True
-        )
         try:
-            thread.start()
+            thread = start_daemon(partial(run_suppressed, batch.run), "claimspan-redactor")
         except RuntimeError:  # the interpreter is shutting down, which has a deadline of its own
             run_suppressed(batch.run)
             return batch.found

@@ -6,11 +6,12 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+from functools import partial
 from typing import Final, Generic, TypeVar
 from weakref import WeakSet, finalize
 
 from claimspan.concurrency import Pace, call_last_at_exit, current_pace
+from claimspan.daemon_threads import DaemonThread, SimpleQueue, start_daemon
 from claimspan.errors import JudgeError
 
 __all__ = ["LAST_BATCH_SECONDS", "InferenceStoppedError", "InferenceThread", "Stop", "never"]
@@ -49,7 +50,7 @@ class InferenceThread:
         """
         self._cores = cores
         self._jobs: _Jobs = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._thread: DaemonThread | None = None
         self._starting = threading.Lock()
         self._is_ending = threading.Event()
         # The thread knows the queue alone: it ends with its judge.
@@ -124,14 +125,10 @@ class InferenceThread:
     def _is_started(self) -> bool:
         """Starts the thread where need be; False where the interpreter ends, and takes no more."""
         if self._thread is None:
-            thread = threading.Thread(
-                target=_work_off, args=(self._jobs,), name="claimspan-local-judge", daemon=True
-            )
             try:
-                thread.start()
+                self._thread = start_daemon(partial(_work_off, self._jobs), "claimspan-local-judge")
             except RuntimeError:
                 return False
-            self._thread = thread
         return True
 
 
