@@ -205,9 +205,8 @@ class Delivery(Generic[_T]):
         with self._changed:
             while not (batch := self._due()):
                 if self._is_closed and not self._left:
-                    self._thread = self._ident = (
-                        None  # while the lock is held: the next item starts another one
-                    )
+                    # While the lock is held: the next item starts another one.
+                    self._thread = self._ident = None
                     return []
                 self._changed.wait(self._pause())
             self._in_hand = len(batch)
