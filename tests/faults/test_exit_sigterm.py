@@ -194,3 +194,18 @@ def test_the_workers_of_gunicorn_end_with_everything_written(
 
     assert ended.code == 0
     assert statuses_in(tmp_path) == {"evaluated": 10 + (1 if preload else 2)}
+
+
+def test_a_worker_of_gunicorn_ends_in_time_with_the_backend_hanging(tmp_path: Path) -> None:
+    port = free_port()
+    command = f"{GUNICORN}{port}".split()
+    with silent_backend() as url:
+        process = start(command, tmp_path, SIGTERM="1", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=url)
+        for number in range(30):
+            get(port, str(number))
+        process.terminate()
+        told = time.monotonic()
+        ended = wait_for(process)
+
+    assert ended.code == 0
+    assert ended.ended_at - told < 5.5

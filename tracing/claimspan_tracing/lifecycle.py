@@ -194,6 +194,8 @@ _endings: Final[WeakSet[Ending]] = WeakSet()
 _restarting: Final[WeakSet[Restarting]] = WeakSet()
 # Strongly: an application may keep nothing but the tracers of a provider that we made for it.
 _own_providers: Final[list[ShutsDown]] = []
+# When the end of this process is to be over; empty until it has begun.
+_ends_by: Final[list[float]] = []
 # Ids of the processes that have registered with multiprocessing.
 _finalized: Final[set[int]] = set()
 
@@ -272,6 +274,9 @@ def _is_kernel() -> bool:
 def drain(timeout: float) -> bool:
     """Evaluate what can be, end and export what is left, and shut providers down, all at once.
 
+    Called when the process ends, by an exit hook and by that of a signal: together they take no
+    longer than the first one may.
+
     Args:
         timeout: Seconds that all of it may take.
 
@@ -279,7 +284,10 @@ def drain(timeout: float) -> bool:
         False where a judge, a span processor or an exporter hangs, so that something is lost.
     """
     timeout -= min(TEARDOWN_SECONDS, TEARDOWN_SHARE * timeout)
-    deadline = time.monotonic() + timeout
+    if not _ends_by:
+        _ends_by.append(time.monotonic() + timeout)
+    deadline = _ends_by[0]
+    timeout = seconds_left(deadline)
     endings = list(_endings)
     for ending in endings:
         ending.close()
@@ -332,6 +340,7 @@ def within(deadline: float, call: Callable[[], bool]) -> bool:
 def _after_fork() -> None:
     """Begin anew in a forked child; what the parent has under way is the parent's to end."""
     exit_threads.forget(wanted=len(_own_providers))
+    _ends_by.clear()
     _endings.clear()
     for restarting in list(_restarting):
         restarting.restart_in_child()
