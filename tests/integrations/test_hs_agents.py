@@ -15,6 +15,7 @@ from haystack.tools.tool import Tool
 import claimspan_haystack
 from claimspan.testing import ScriptedJudge
 from claimspan_tracing.testing import InMemoryMonitor
+from hs_tools import PARAMETERS, TEXT_TOOL, agent
 
 from buildings import FACTS, HIGH, TOWER
 from captured import attached, judged, never_judged
@@ -31,48 +32,6 @@ def judge() -> ScriptedJudge:
 def monitor(judge: ScriptedJudge) -> Iterator[InMemoryMonitor]:
     with attached(claimspan_haystack.instrument, judge) as made:
         yield made
-
-
-@component
-class Calls:
-    """A chat model that calls a tool once, and then answers."""
-
-    def __init__(self, answer: str = HIGH, tool: str = "look_up") -> None:
-        self.answer = answer
-        self.tool = tool
-
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
-        if any(message.tool_call_results for message in messages):
-            return {"replies": [ChatMessage.from_assistant(self.answer)]}
-        call = ToolCall(tool_name=self.tool, arguments={"query": "tower"})
-        return {"replies": [ChatMessage.from_assistant("Let me see.", tool_calls=[call])]}
-
-
-def agent(tool: Any, answer: str = HIGH, **options: Any) -> Agent:
-    generator: Any = Calls(answer)
-    return Agent(chat_generator=generator, tools=[tool], **options)
-
-
-def look_up(query: str) -> str:
-    return FACTS[0]
-
-
-@component
-class Delegates:
-    """A chat model that asks another agent, and then answers."""
-
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
-        if any(message.tool_call_results for message in messages):
-            return {"replies": [ChatMessage.from_assistant(HIGH)]}
-        given = {"messages": [{"role": "user", "content": [{"text": "Find out about towers."}]}]}
-        call = ToolCall(tool_name="look_up", arguments=given)
-        return {"replies": [ChatMessage.from_assistant("Let me see.", tool_calls=[call])]}
-
-
-PARAMETERS = {"type": "object", "properties": {"query": {"type": "string"}}}
-TEXT_TOOL = Tool("look_up", "Looks something up", PARAMETERS, look_up)
 
 
 def test_an_agent_that_never_comes_to_an_answer_has_none(
@@ -152,40 +111,3 @@ def test_errors_of_tools_and_what_they_repeat_are_no_evidence(
     pipeline.run({"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
 
     judged(monitor.only_record(), FACTS[:1])
-
-
-def test_the_words_of_an_agent_that_is_a_tool_are_no_evidence(monitor: InMemoryMonitor) -> None:
-    found = agent(TEXT_TOOL, "I have found out how high the tower is.")
-    asked = ComponentTool(
-        found,
-        name="look_up",
-        description="Asks another agent",
-        outputs_to_string={"source": "last_message"},
-    )
-    pipeline = Pipeline()
-    pipeline.add_component("agent", Agent(chat_generator=Delegates(), tools=[asked]))
-    pipeline.run({"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
-
-    judged(monitor.only_record(), FACTS[:1])
-
-
-def with_labels(documents: list[Document]) -> str:
-    return "\n".join(f"File content of {d.id}\n\n{d.content}" for d in documents)
-
-
-def test_labels_between_documents_of_several_paragraphs_are_no_evidence(
-    monitor: InMemoryMonitor,
-) -> None:
-    contents = [f"{fact}\n\n| part | metres |\n|---|---|" for fact in FACTS]
-    documents = [Document(id=str(n), content=text) for n, text in enumerate(contents)]
-    tool = ComponentTool(
-        Shelf(documents),
-        name="look_up",
-        description="Looks something up",
-        outputs_to_string={"source": "documents", "handler": with_labels},
-    )
-    pipeline = Pipeline()
-    pipeline.add_component("agent", agent(tool))
-    pipeline.run({"agent": {"messages": [ChatMessage.from_user(TOWER)]}})
-
-    judged(monitor.only_record(), contents)

@@ -5,8 +5,8 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``languages``: detects the language of a text, also of one short sentence.
 - ``sentences``: splits prose into sentences, in any language.
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
-- ``phrases``: recognises fixed English phrases: filler, abstentions, apologies; and questions.
-- ``refusals``: the phrases of abstentions in other languages.
+- ``phrases``: recognises fixed phrases: filler, abstentions, apologies, referrals; and questions.
+- ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them.
 - ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
 - ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
 - ``answers``: reads a short answer as the statement that it makes, given its question.
@@ -36,6 +36,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``amount_marks``: reads the words that make a number a bound or a rough figure.
 - ``dates``: finds dates, in words and in numbers.
 - ``clock_times``: finds times of day.
+- ``percentages``: writes shares in percent, and tells which share a percentage means.
 - ``shares``: finds shares of a whole, such as "one in four".
 - ``digit_windows``: looks for patterns near the digits of a text only.
 - ``tokens``: estimates how many tokens a language model counts in a text.
