@@ -148,6 +148,12 @@ def test_a_refusal_abstains_however_it_is_marked_up(response: str, form: str) ->
         "The data is not provided to third parties.",
         "The policy does not cover flood damage.",
         "Unknown soldiers lie in the tomb.",
+        "As an assistant manager, you earn 3 % more.",
+        "Flood damage is not covered by the policy document.",
+        "I can only provide three examples: tin, zinc and lead.",
+        "You haven't provided a receipt, so the claim is void.",
+        "The answer is from 10 to 20 days.",
+        "Let me be clear: the fee is 3 %.",
     ],
 )
 def test_an_answer_that_denies_something_abstains_from_nothing(response: str) -> None:

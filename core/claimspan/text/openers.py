@@ -78,7 +78,7 @@ _OPENERS: Final = tuple(
         # "Not covered: It does not cover floods." denies once.
         r"(?:not|no) [\w -]{1,30}:\s+(?=[^.]*\b(?:not|no|never|cannot|\w+n't)\b)",
         r"(?:the )?(?:final |short )?answer (?:to your question )?is that (?=\S)",
-        r"(?:here(?:'s| is| are)|below (?:is|are)) [^:.!?]{1,60}[:：]\s*(?=\S)",
+        r"(?:here(?:'s| is| are)|below (?:is|are)|let me) [^:.!?]{1,60}[:：]\s*(?=\S)",
         # What follows a refusal in the same sentence is still said.
         rf"(?:although|though|while|even though) {_THE_SOURCE} (?:does not|doesn't|do not|don't) "
         r"[^,]{1,120},\s*",

@@ -69,7 +69,7 @@ _SPEAKER: Final = (
     rf"(?:decline|refuse)(?:\W*$| (?:to {_ANSWER}|th(?:is|at)|your)\b)",
     r"(?:'d| would)? (?:rather not|prefer not to) (?:say|answer|discuss|talk|comment|continue)\b",
     r" (?:do not|don't) feel comfortable\b",
-    rf"(?: can only| am only able to|'m only able to) {_ANSWER}\b",
+    r"(?: can only| am only able to|'m only able to) (?:answer|help|assist|discuss|respond|talk)\b",
     r"(?:'m| am) (?:just |only )?an? (?:ai|(?:large )?language model)\b",
 )
 """What follows ``I`` where the speaker does not know, or does not answer."""
@@ -77,8 +77,9 @@ _SPEAKER: Final = (
 _ENGLISH: Final = (
     rf"i(?:{'|'.join(_SPEAKER)})",
     rf"we (?:(?:are|were) (?:not able|unable) to|weren't able to|{_CANNOT}) (?:\w+ )?{_FIND}",
-    r"you (?:haven't|have not|did not|didn't) provide",
-    r"as an? (?:\w+ )?(?:ai|assistant|language model)\b",
+    r"you (?:haven't|have not|did not|didn't) provided? (?:\w+ ){0,4}"
+    r"(?:information|context|evidence|data|documents?|details|question|text)\b",
+    r"as an? (?:\w+ )?(?:ai|language model)\b|as a (?:virtual|digital) assistant\b",
     r"the (?:model|assistant) (?:cannot|can't|is unable to) answer\b",
     r"(?:it|(?:that|this)(?: question| request| topic)?|(?:the|your) (?:question|request|topic))"
     r"(?:'s| is| falls| lies) (?:\w+ )?(?:outside|beyond|out)(?: of)? "
@@ -104,7 +105,7 @@ _ENGLISH: Final = (
     r"(?:it|(?:this|that)(?: \w+)?|(?:the|your) (?:\w+ )?(?:question|answer|information|query)) "
     rf"(?:\w+ )?{_CANNOT} be (?:\w+ )?{_FOUND_OUT}\b",
     rf"[^,.;:]{{1,80}} (?:{_CANNOT} be|{_IS_NOT}) (?:\w+ )?(?:{_FOUND_OUT}|{_MENTIONED}) "
-    rf"(?:from|by|in|within|based on|using|with) {_READ}",
+    rf"(?:from|in|within|based on|using|with) {_READ}",
     rf"(?:it|this|that|the answer) is not (?:\w+ )?(?:in|by) (?:the |your )?(?:\w+ )?{SOURCES}",
     r"(?:the|this|that) (?:\w+ )?(?:information|answer|details?|topic|question) "
     rf"{_IS_NOT} (?:\w+ )?{_MENTIONED}\W*$",
