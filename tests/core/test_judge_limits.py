@@ -76,6 +76,19 @@ async def test_an_ordinary_text_reaches_the_judge_as_it_is(
 # --- calls ---
 
 
+async def test_a_response_that_declines_to_answer_costs_no_call(server: JudgeServer) -> None:
+    refusal = RECORD.model_copy(
+        update={"response": "I'm sorry, but I can't assist with that.", "ground_truth": None}
+    )
+
+    evaluation = await aevaluate(refusal, judge=make_judge(server.url))
+
+    assert evaluation.abstained
+    assert evaluation.response_claims == ()
+    assert "faithfulness" not in evaluation.metrics
+    assert server.calls == evaluation.usage.calls == 0
+
+
 def chunks(count: int) -> tuple[Chunk, ...]:
     return tuple(
         Chunk(id=str(i), text=f"The library stands beside the river. Number {i}.")

@@ -8,6 +8,7 @@ from claimspan.concurrency import SingleFlight, gather_or_cancel
 from claimspan.judges.llm.completion import ChatModel
 from claimspan.judges.llm.extraction import batches_of, extract, limits_of, sentences_of
 from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
+from claimspan.text.abstention import abstains
 from claimspan.text.encodable import encodable
 from claimspan.verdicts import Claim
 
@@ -39,7 +40,7 @@ class Extractor:
     async def claims(
         self, model: ChatModel, text: str, max_claims: int | None, question: str | None
     ) -> list[Claim]:
-        """The claims of a text.
+        """The claims of a text; none, at no call, where it declines to answer.
 
         Args:
             model: The model to ask.
@@ -50,6 +51,9 @@ class Extractor:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
+        # Models make a claim of what a refusal says about its author, which no chunk entails.
+        if abstains(text):
+            return []
         batches = batches_of(sentences_of(encodable(text)))
         limits = limits_of(batches, max_claims)
         limited = str(max_claims) if any(limits) else None

@@ -60,10 +60,10 @@ class OpenAIJudge:
     A record takes one call for the claims of each text, and one check for every
     ``chunks_per_call`` texts with all claims. The check that has all chunks also reads them
     together; where they do not fit into one check, another call reads those that came near. Claims
-    and verdicts are cached by content. The
-    verdicts of a reply are matched by ids that are random in each call; a verdict that is missing,
-    given twice or malformed is requested once more, and then left undecided. A claim that is a bare
-    value, such as ``$1,577 million``, is decided by the value check where that can tell.
+    and verdicts are cached by content. The verdicts of a reply are matched by ids that are random
+    in each call; a verdict that is missing, given twice or malformed is requested once more, and
+    then left undecided. A claim that is a bare value, such as ``$1,577 million``, is decided by the
+    value check where that can tell. A text that declines to answer makes no claim, and no call.
 
     A record may make 100 calls and use 1,000,000 tokens, unless a budget says otherwise; the
     verdicts beyond are undecided. A call never takes longer than ``call_seconds``, retries
