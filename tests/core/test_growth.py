@@ -33,7 +33,7 @@ TEXTS: Final = {
     "ordinals": "Am 3. Mai und am 4. Juni ",
     "English": "The Danube rises in Germany. It flows through ten countries, e.g. Austria. ",
 }
-LENGTH: Final = 20_000
+LENGTH: Final = 10_000
 # Four times the text: linear work gives 4, quadratic work 16. Best of several runs, since others
 # use the machine as well; the memory's caches are not linear either.
 TIMES: Final = 4
