@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -25,6 +26,11 @@ BACKENDS = Path(__file__).parent / "backends"
 MAX_RERUN_TESTS = 10
 """Tests that may need a second run where ``--reruns`` allows one. On a busy machine a handful of
 those that wait for processes and deadlines do; more of them mean that something is broken."""
+
+# How long an example takes is no promise of these tests, and depends on the machine. What the
+# profile of a continuous integration sets besides stays.
+hypothesis.settings.register_profile("unhurried", hypothesis.settings(), deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 _skipped: list[str] = []
 _rerun: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.text.amounts import Amount, amounts
@@ -49,7 +49,6 @@ def test_a_group_of_three_is_read_by_the_other_numbers_of_its_text() -> None:
     assert [each.value for each in amounts(continental)] == [Decimal(1577), Decimal("8.75")]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**12), st.integers(0, 99))
 def test_both_forms_of_any_number_are_the_same_number(whole: int, cents: int) -> None:
     english = f"{whole:,}.{cents:02}"
@@ -134,7 +133,6 @@ def test_what_a_number_stands_for_is_told_by_what_is_beside_it(text: str, kind: 
     assert only(text).kind == kind
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789.,-()$%€ kmMB'\n", max_size=60))
 def test_any_jumble_of_signs_and_digits_is_read_without_an_error(text: str) -> None:
     for each in amounts(text):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.evaluation import Assessment, Evaluation, assess, label_of, summary_of
@@ -23,7 +23,6 @@ E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED
 COUNTS: Final = re.compile(r"(\d+) of (\d+) (claim|fact|chunk)s? ")
 
 # A slow machine is no broken promise.
-unhurried: Final = settings(deadline=None)
 
 
 class Labels(NamedTuple):
@@ -119,7 +118,6 @@ def test_every_metric_with_a_bad_end_has_its_reason(metric: str) -> None:
     assert metric in REASONS
 
 
-@unhurried
 @given(labels())
 def test_the_counts_of_a_reason_are_those_behind_its_score(case: Labels) -> None:
     for each in assess(case.evaluation()):
@@ -133,7 +131,6 @@ def test_the_counts_of_a_reason_are_those_behind_its_score(case: Labels) -> None
             assert each.explanation == ""
 
 
-@unhurried
 @given(labels())
 def test_every_low_score_of_a_mean_tells_what_made_it_low(case: Labels) -> None:
     for each in assess(case.evaluation()):
@@ -141,7 +138,6 @@ def test_every_low_score_of_a_mean_tells_what_made_it_low(case: Labels) -> None:
             assert COUNTS.match(each.explanation)
 
 
-@unhurried
 @given(labels(), st.text(min_size=1, max_size=300))
 def test_a_reason_is_one_line_of_at_most_a_kibibyte(case: Labels, text: str) -> None:
     evaluation = case.evaluation(text=text.replace("{", "(").replace("}", ")") * 9)

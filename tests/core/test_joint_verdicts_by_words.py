@@ -60,7 +60,7 @@ def test_both_judges_read_chunks_together(judge: LexicalJudge | LocalJudge) -> N
     assert isinstance(judge, ContextJudge)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     claims=st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=4),
     chunks=st.lists(

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Final
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -15,7 +15,6 @@ from claimspan.metrics import METRICS
 from claimspan.verdicts import VerdictMatrices
 
 # A slow machine is no broken promise.
-unhurried: Final = settings(deadline=None)
 
 # With halves of surrogate pairs, which Python strings may hold and UTF-8 may not.
 TEXTS: Final = st.text(st.characters() | st.sampled_from("\ud800\udfff\x00\u2028"), max_size=20)
@@ -105,7 +104,6 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
     )
 
 
-@unhurried
 @given(evaluations())
 def test_every_evaluation_equals_itself_after_json(evaluation: Evaluation) -> None:
     again = Evaluation.model_validate_json(evaluation.model_dump_json())
@@ -116,13 +114,11 @@ def test_every_evaluation_equals_itself_after_json(evaluation: Evaluation) -> No
     assert again.undecided_claims == evaluation.undecided_claims
 
 
-@unhurried
 @given(RECORDS)
 def test_every_record_equals_itself_after_json(record: RagRecord) -> None:
     assert RagRecord.model_validate_json(record.model_dump_json()) == record
 
 
-@unhurried
 @given(RECORDS)
 def test_every_record_is_json_that_any_parser_takes(record: RagRecord) -> None:
     def refuse(constant: str) -> float:

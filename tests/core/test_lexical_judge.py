@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from claimspan.judges import Judge, LexicalJudge
@@ -80,7 +80,6 @@ ANY_TEXT = st.lists(st.one_of(st.text(max_size=20), MARKDOWN), max_size=20).map(
 
 
 @given(ANY_TEXT)
-@settings(deadline=None)
 def test_any_text_gives_claims_that_quote_it(text: str) -> None:
     for claim in _claims(text):
         assert claim.text.strip()
@@ -92,7 +91,6 @@ def test_any_text_gives_claims_that_quote_it(text: str) -> None:
 
 
 @given(st.lists(ANY_TEXT.filter(bool), max_size=3), st.lists(ANY_TEXT, max_size=3))
-@settings(deadline=None)
 def test_any_input_gives_a_full_matrix_of_distributions(
     claims: list[str], references: list[str]
 ) -> None:
@@ -107,7 +105,6 @@ def test_any_input_gives_a_full_matrix_of_distributions(
 
 @given(ANY_TEXT.filter(lambda text: any(character.isalnum() for character in text)))
 @example("REFUSED!:0")  # a negator in one sentence, what it denies in the next
-@settings(deadline=None)
 def test_a_text_never_contradicts_itself(text: str) -> None:
     assert _label(text, text) is not Label.CONTRADICTED
 

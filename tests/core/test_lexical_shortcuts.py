@@ -64,7 +64,7 @@ def _look_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 TEXTS: Final = st.lists(st.sampled_from([*WORDS, ".", "\n\n"]), max_size=400).map(" ".join)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(text=TEXTS, claim=st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
 def test_the_support_is_the_window_and_the_sentence_with_most_weight(text: str, claim: str) -> None:
     reference = Reference(text, "en")

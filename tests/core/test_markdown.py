@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.text.markdown import content_sentences, every_sentence, most_sentences
@@ -95,7 +95,6 @@ def test_a_reference_keeps_its_headings_tables_and_code() -> None:
 _ANY = st.text(max_size=80) | st.text(alphabet="aB1 ,.!?;:\n\t|-#`*()\"'", max_size=80)
 
 
-@settings(deadline=None)
 @given(_ANY, st.sampled_from(["en", "de", "sl", "zh"]))
 def test_a_text_has_no_more_sentences_than_it_can_have_at_most(text: str, language: str) -> None:
     found = [each for each in every_sentence(text, language) if each.strip()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.text.memo import Memo, MemoByLanguage
@@ -69,7 +69,6 @@ def test_threads_share_a_memo_that_is_full_all_the_time() -> None:
 _PIECES = st.text(alphabet="abzAZ019.,'’-%$(*)_/é中文\u0301\u200b", min_size=1, max_size=8)
 
 
-@settings(deadline=None)
 @given(st.lists(_PIECES, max_size=6), st.sampled_from(["en", "fr", "sl", "zh"]))
 def test_the_tokens_of_a_text_are_those_of_its_pieces_between_blanks(
     pieces: list[str], language: str

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from claimspan.metrics import METRICS, Undefined, compute_metrics, measure
@@ -23,7 +23,6 @@ DECIDED: Final = st.sampled_from(Label)
 ANY_CELL: Final = st.one_of(st.none(), DECIDED)
 
 # A slow machine is no broken promise.
-unhurried: Final = settings(deadline=None)
 
 
 class Case(NamedTuple):
@@ -76,7 +75,6 @@ def picked(items: Sequence[T], order: Sequence[int]) -> list[T]:
     return [items[index] for index in order]
 
 
-@unhurried
 @given(DECIDED_CASES)
 def test_every_claim_is_right_or_noise_or_hallucinated(case: Case) -> None:
     metrics = case.metrics()
@@ -91,7 +89,6 @@ def test_every_claim_is_right_or_noise_or_hallucinated(case: Case) -> None:
     assert math.isclose(total, 1.0, abs_tol=TOLERANCE)
 
 
-@unhurried
 @given(DECIDED_CASES)
 def test_every_claim_is_faithful_or_hallucinated_or_known(case: Case) -> None:
     metrics = case.metrics()
@@ -101,7 +98,6 @@ def test_every_claim_is_faithful_or_hallucinated_or_known(case: Case) -> None:
     assert math.isclose(total, 1.0, abs_tol=TOLERANCE)
 
 
-@unhurried
 @given(DECIDED_CASES)
 def test_only_ratios_over_a_selection_can_be_undefined_when_all_is_decided(case: Case) -> None:
     missing = set(METRICS) - set(case.metrics())
@@ -109,7 +105,6 @@ def test_only_ratios_over_a_selection_can_be_undefined_when_all_is_decided(case:
     assert missing <= {"context_utilization", "correctness", "groundedness", "soft_alignment"}
 
 
-@unhurried
 @given(ALL_CASES)
 def test_every_metric_is_between_zero_and_one(case: Case) -> None:
     outside = {name: value for name, value in case.metrics().items() if not 0.0 <= value <= 1.0}
@@ -117,7 +112,6 @@ def test_every_metric_is_between_zero_and_one(case: Case) -> None:
     assert outside == {}
 
 
-@unhurried
 @given(ALL_CASES)
 def test_zero_and_omit_agree_where_a_metric_is_defined(case: Case) -> None:
     omitted = case.metrics("omit")
@@ -128,7 +122,6 @@ def test_zero_and_omit_agree_where_a_metric_is_defined(case: Case) -> None:
     assert zeroed == {name: omitted.get(name, 0.0) for name in asked}
 
 
-@unhurried
 @given(ALL_CASES, st.data())
 def test_the_order_of_claims_does_not_matter(case: Case, data: st.DataObject) -> None:
     response = data.draw(st.permutations(range(len(case.a))))
@@ -144,7 +137,6 @@ def test_the_order_of_claims_does_not_matter(case: Case, data: st.DataObject) ->
     assert shuffled.metrics() == case.metrics()
 
 
-@unhurried
 @given(ALL_CASES, st.data())
 def test_the_order_of_chunks_does_not_matter(case: Case, data: st.DataObject) -> None:
     width = max((len(row) for row in case.c + case.d), default=0)
@@ -157,7 +149,6 @@ def test_the_order_of_chunks_does_not_matter(case: Case, data: st.DataObject) ->
     assert shuffled.metrics() == case.metrics()
 
 
-@unhurried
 @given(DECIDED_CASES, st.sampled_from("abcd"))
 def test_an_undecided_cell_gives_nothing_that_no_decision_could_give(
     case: Case, matrix: str
@@ -185,7 +176,6 @@ def verdict_matrices(rows: Sequence[Verdict | None]) -> VerdictMatrices:
     return VerdictMatrices(ground_truth_vs_response=VerdictMatrix.of([[row] for row in rows], 1))
 
 
-@unhurried
 @given(st.lists(ANY_CELL, min_size=1, max_size=8))
 def test_alignment_is_the_limit_of_the_harmonic_mean(labels: Row) -> None:
     entailed, denied = labels.count(Label.ENTAILED), labels.count(Label.CONTRADICTED)
@@ -202,7 +192,6 @@ def test_alignment_is_the_limit_of_the_harmonic_mean(labels: Row) -> None:
     assert math.isclose(metrics["alignment"], mean, abs_tol=TOLERANCE)
 
 
-@unhurried
 @given(st.lists(ANY_CELL, min_size=1, max_size=8))
 def test_soft_alignment_is_alignment_where_probabilities_are_0_and_1(labels: Row) -> None:
     certain = [None if label is None else certain_verdict(label) for label in labels]
@@ -211,7 +200,6 @@ def test_soft_alignment_is_alignment_where_probabilities_are_0_and_1(labels: Row
     assert metrics.get("soft_alignment") == pytest.approx(metrics.get("alignment"))
 
 
-@unhurried
 @given(
     st.lists(
         st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda pair: sum(pair) <= 1), min_size=1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.text.answers import as_statement, is_short_answer, polarity
@@ -144,7 +144,6 @@ def test_only_an_opening_yes_or_no_affirms_or_denies(text: str, affirms: bool | 
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-@settings(deadline=None)
 def test_no_text_fails_and_no_word_of_an_answer_is_lost(question: str, answer: str) -> None:
     statement = as_statement(question, answer).casefold()
     if polarity(answer) is None:
@@ -162,7 +161,6 @@ WORDS = st.lists(
 
 
 @given(WORDS, st.sampled_from(["Paris", "1889", "two years", "John F. Smith", "in May 2020"]))
-@settings(deadline=None)
 def test_any_order_of_question_words_keeps_the_answer(question: str, answer: str) -> None:
     assert answer.casefold() in as_statement(question, answer).casefold()
 

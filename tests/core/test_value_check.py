@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.judges import CascadeJudge, Judge, LexicalJudge, LocalJudge
@@ -21,8 +21,6 @@ MILLIONS: Final = "What is the FY2018 capital expenditure amount (in USD million
 BILLIONS: Final = "What is the year end FY2018 net PPNE for 3M? Answer in USD billions."
 PERCENT: Final = "What is the margin? Answer in units of percents."
 RATIO: Final = "What is the inventory turnover ratio? Round your answer to two decimal places."
-
-unhurried: Final = settings(deadline=None)
 
 
 def label(claim: str, text: str, question: str | None = None) -> Label | None:
@@ -144,7 +142,6 @@ def test_numbers_of_a_long_text_about_something_else_do_not_contradict() -> None
 AMOUNTS: Final = st.integers(1_000, 9_999_999).filter(lambda n: n % 10 != 0)
 
 
-@unhurried
 @given(AMOUNTS)
 def test_any_amount_is_found_in_every_scale_and_never_in_the_wrong_one(millions: int) -> None:
     claim = str(millions)
@@ -162,7 +159,6 @@ def test_any_amount_is_found_in_every_scale_and_never_in_the_wrong_one(millions:
         assert label(claim, wrong, MILLIONS) is Label.CONTRADICTED, wrong
 
 
-@unhurried
 @given(st.integers(10_000, 99_999), st.integers(1, 3))
 def test_any_value_agrees_with_what_it_rounds_to_and_with_no_other_of_as_many_digits(
     thousandths: int, digits: int
@@ -176,7 +172,6 @@ def test_any_value_agrees_with_what_it_rounds_to_and_with_no_other_of_as_many_di
     assert label(str(exact), f"{rounded + 2 * quantum} km") is Label.CONTRADICTED
 
 
-@unhurried
 @given(st.integers(11, 99_999))
 def test_any_share_equals_its_percentage_and_not_its_negative(basis_points: int) -> None:
     share = Decimal(basis_points) / 10_000
@@ -188,7 +183,6 @@ def test_any_share_equals_its_percentage_and_not_its_negative(basis_points: int)
     assert label(percent, f"${share * 100:f}") is Label.CONTRADICTED
 
 
-@unhurried
 @given(st.integers(2, 999), st.integers(2, 999))
 def test_places_in_a_list_are_equal_only_where_they_are_one_place(one: int, other: int) -> None:
     expected = Label.ENTAILED if one == other else Label.CONTRADICTED
@@ -196,7 +190,6 @@ def test_places_in_a_list_are_equal_only_where_they_are_one_place(one: int, othe
     assert label(f"number {one}", f"It came in as number {other}.") is expected
 
 
-@unhurried
 @given(st.text(max_size=60), st.text(max_size=200), st.none() | st.text(max_size=80))
 def test_any_texts_are_decided_without_an_error(claim: str, text: str, question: str) -> None:
     assert (check_value(claim, text, question) is None) or is_bare_value(claim)

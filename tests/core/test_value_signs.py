@@ -21,13 +21,13 @@ _TEXTS = st.lists(st.tuples(st.one_of(_WORDS, _NOISE), _BETWEEN), max_size=8).ma
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(_TEXTS)
 def test_the_signs_of_a_text_are_those_of_its_pieces_between_blanks(text: str) -> None:
     assert signs_of(text) == reduce(int.__or__, map(signs_of_piece, text.split()), 0)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(_TEXTS)
 def test_a_letter_beyond_ascii_in_another_sentence_rewrites_no_other_word(text: str) -> None:
     alone, beside = with_digits(text).text, with_digits(f"{text} žž").text

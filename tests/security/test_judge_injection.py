@@ -83,7 +83,7 @@ def is_sent(claim: str) -> bool:
 texts = st.one_of(st.text(min_size=1), st.sampled_from(ATTACKS)).filter(lambda text: text.strip())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(claim=texts.map(sendable).filter(is_sent), evidence=texts, question=texts)
 def test_every_text_arrives_as_it_is_and_where_it_belongs(
     claim: str, evidence: str, question: str
@@ -97,7 +97,7 @@ def test_every_text_arrives_as_it_is_and_where_it_belongs(
     assert re.fullmatch(r"\d{9}", asked["call"])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(evidence=texts)
 def test_a_text_stands_in_the_prompt_once_and_is_never_filled_in(evidence: str) -> None:
     marked = f"{evidence} unmistakable-4711 {{claims}} {evidence}"

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.errors import ConfigError
@@ -185,7 +185,6 @@ PARTS: Final = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.lists(PARTS | st.text(max_size=5), max_size=60).map("".join))
 def test_any_text_can_be_redacted(text: str) -> None:
     redacted = REDACTOR(text)

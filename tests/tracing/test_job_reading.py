@@ -11,7 +11,7 @@ import time
 from contextvars import Context
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -171,7 +171,6 @@ class AnyReader:
         return Found(next(self._values), next(self._values), None, metadata)
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=12), st.dictionaries(st.text(max_size=5), VALUES))
 def test_any_record_becomes_a_job_and_spans(
     values: list[object], metadata: dict[str, object]

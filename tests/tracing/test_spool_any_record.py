@@ -55,7 +55,7 @@ def captured() -> Iterator[tuple[Monitor, Jobs]]:
     monitor.shutdown()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(query=TEXTS, text=TEXTS, chunk=VALUES, metadata=st.dictionaries(TEXTS, VALUES, max_size=3))
 def test_any_record_is_judged_from_the_spool_as_it_was_captured(
     captured: tuple[Monitor, Jobs],
