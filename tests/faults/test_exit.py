@@ -170,13 +170,14 @@ thread.join()
     assert statuses_in(tmp_path) == {"evaluated": 2}
 
 
-def test_without_threads_records_are_counted_and_the_application_runs_on(tmp_path: Path) -> None:
+def test_without_threads_records_are_counted_and_no_file_stays_open(tmp_path: Path) -> None:
     code = """
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter("claimspan-traces.jsonl")))
+import gc, os
 start = threading.Thread.start
 def refuse(thread):
     if thread.name.startswith("claimspan"):  # LangChain needs some of its own
@@ -184,15 +185,19 @@ def refuse(thread):
     start(thread)
 threading.Thread.start = refuse
 monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
-ask(monitor, "a", "b")
+ask(monitor, "a")
+gc.disable()  # what it would close some time later is counted
+before = len(os.listdir("/dev/fd"))
+ask(monitor, *"bcdefghi")
+print(len(os.listdir("/dev/fd")) - before)
 print(monitor.stats.produced, monitor.stats.dropped["shutdown"], monitor.stats.pending)
 print(monitor.flush(1), monitor.shutdown(1))
 """
     ended = run_python(code, tmp_path)
 
     assert ended.code == 0
-    assert ended.words == ["2", "2", "0", "False", "True"]
-    assert statuses_in(tmp_path) == {"shutdown": 2}
+    assert ended.words == ["0", "9", "9", "0", "False", "True"]
+    assert statuses_in(tmp_path) == {"shutdown": 9}
 
 
 def test_records_of_other_exit_hooks_are_counted_and_written(tmp_path: Path) -> None:

@@ -110,7 +110,11 @@ class LoopThread:
 
     def _start_thread(self) -> tuple[asyncio.AbstractEventLoop, DaemonThread]:
         loop = self._new_loop()
-        return loop, start_daemon(partial(Context().run, partial(self._run, loop)), self._name)
+        try:
+            return loop, start_daemon(partial(Context().run, partial(self._run, loop)), self._name)
+        except BaseException:
+            loop.close()  # its three open files would stay until garbage is collected
+            raise
 
     def _start_beside_greenlets(self) -> tuple[asyncio.AbstractEventLoop, DaemonThread]:
         """Start a thread that makes its loop itself: gevent's selector is of one thread alone."""
