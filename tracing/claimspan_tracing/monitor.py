@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self, SupportsIndex
 
 from opentelemetry.trace import SpanContext, TracerProvider
 
@@ -197,6 +197,25 @@ class Monitor:
         self.engine = self._new_engine()
         """What runs the records of this process; for adapters, not for applications."""
         restart_in_child(self)
+
+    def __copy__(self) -> Self:
+        """Returns the monitor itself: a copied chain is monitored as the chain that it is of."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Returns the monitor itself, as ``copy`` does."""
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Says why a monitor cannot be pickled.
+
+        Raises:
+            TypeError: Always, as of everything that cannot be pickled.
+        """
+        raise TypeError(
+            "a Monitor cannot be pickled, since its threads and spans are of this process: make "
+            "one in each process, where the chain or the pipeline is made"
+        )
 
     @property
     def is_shut_down(self) -> bool:
