@@ -102,7 +102,9 @@ class LangfuseWriter(BackendWriter):
                         "/api/public/scores", self._score(record, assessment), answer="id"
                     )
                 except DeliveryError as error:
-                    errors[index] = error
+                    # Not in place of one that is tried again, which sends all of them anew.
+                    if index not in errors or errors[index].final:
+                        errors[index] = error
 
         await asyncio.gather(
             *(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 
 import pytest
@@ -14,7 +15,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langfuse import LangfuseWriter
 from claimspan_tracing.testing import InMemoryMonitor
 
-from contract_server import ContractServer, answer, contract_server
+from contract_server import ContractServer, answer, contract_server, gated
 from contracts import LangfuseApi
 from lc_pipelines import rag_chain
 from scored_records import LOW, finished, low, not_evaluated
@@ -98,6 +99,21 @@ def test_a_record_of_which_one_score_failed_is_sent_again_whole(
     server.faults.append(answer(500))
     writer = LangfuseWriter(server.url)
     writer.write(finished())
+
+    assert writer.flush(WAIT)
+    assert len(api.scores) == len(finished().assessments)
+    assert writer.lost == 0
+
+
+def test_a_score_that_is_refused_later_does_not_keep_the_record_from_being_sent_again(
+    api: LangfuseApi, server: ContractServer
+) -> None:
+    later = threading.Event()
+    server.faults += [answer(500), gated(later, answer(400))]
+    writer = LangfuseWriter(server.url)
+    writer.write(finished())
+    server.until(lambda: not server.faults)
+    threading.Timer(0.3, later.set).start()  # the first answer has arrived by then
 
     assert writer.flush(WAIT)
     assert len(api.scores) == len(finished().assessments)
