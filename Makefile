@@ -6,6 +6,10 @@ PY := .venv/bin/python
 
 OLDEST := .venv-oldest/bin/python
 
+# Tests at once: make test WORKERS=0 runs one after the other in one process, as a debugger needs.
+WORKERS ?= 2
+PYTEST := $(PY) -m pytest -n $(WORKERS) --dist worksteal
+
 ifneq ($(shell command -v uv 2>/dev/null),)
 MAKE_VENV := uv venv --quiet --allow-existing --python '>=3.11,<3.14'
 INSTALL := uv pip install --quiet --python $(PY)
@@ -41,14 +45,14 @@ demo: .venv/installed-demo ## Run a RAG pipeline with a local model, evaluate it
 	@$(PY) -m claimspan demo $(ARGS)
 
 test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to pytest
-	@$(PY) -m pytest --ignore=tests/providers $(ARGS)
+	@$(PYTEST) --ignore=tests/providers $(ARGS)
 
 # Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
 test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
 
 test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others
-	@$(PY) -m pytest tests/providers $(ARGS)
+	@$(PYTEST) tests/providers $(ARGS)
 
 # Each backend has an environment of its own below .venv-NAME; a Chromium is installed where none is
 # there. Screenshots are kept in test-results/backends.

@@ -20,8 +20,8 @@ from claimspan.judges.llm.extraction import Extraction
 from claimspan_demo.model import MODEL_NAME, find_model, launch
 
 SAMPLES: Final = Path(__file__).resolve().parents[3] / "shared" / "bench" / "samples20.json"
-EACH: Final = 5
-"""Samples with either prompt: the model takes ten seconds and more for one."""
+EACH: Final = 3
+"""Samples with either prompt: the model takes half a minute for one."""
 
 SENTENCES: Final = re.compile(r"(?<=[.!?])\s+")
 
