@@ -109,7 +109,7 @@ def test_a_score_that_is_refused_later_does_not_keep_the_record_from_being_sent_
     api: LangfuseApi, server: ContractServer
 ) -> None:
     later = threading.Event()
-    server.faults += [answer(500), gated(later, answer(400))]
+    server.faults.extend([answer(500), gated(later, answer(400))])
     writer = LangfuseWriter(server.url)
     writer.write(finished())
     server.until(lambda: not server.faults)
