@@ -267,6 +267,10 @@ def test_with_concurrency_1_everything_runs_on_the_thread_that_imported_it(datas
     assert run_json("not_thread_safe", dataset, "--concurrency", "1")["failed"] == {}
 
 
+def test_a_chat_engine_is_asked_on_the_thread_that_made_it(dataset: Path) -> None:
+    assert run_json("make_chat_engine", dataset, "--concurrency", "4")["failed"] == {}
+
+
 # --- resuming, and the other files ---
 
 
