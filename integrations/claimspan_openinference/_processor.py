@@ -154,7 +154,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
                 return
             if self._is_suppressed():
                 with self._lock:
-                    self._traces.forget(context)
+                    self._traces.forget(span, context)
                 return
             if not self._has_looked:
                 self._look_for_exporter()

@@ -109,13 +109,12 @@ class OpenTrace:
         node.span, node.is_started = node.span or span, True
         self._n_started += 1
 
-    def forget(self, span_id: int) -> None:
+    def forget(self, span: ReadableSpan, span_id: int) -> None:
         """Forget a span that has ended and that does not count, such as one of a judge."""
-        node = self._nodes.pop(span_id, None)
-        if node is not None:
-            self._n_started -= node.is_started
-            node.is_started, node.is_ended = False, True
-            self._release(node.groups)
+        node = self._taken(span, span_id)
+        self._n_started -= node.is_started
+        node.is_started, node.is_ended = False, True
+        self._release(node.groups)
 
     def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
         """Note a span that has ended; returns the records that are complete by now."""
@@ -205,7 +204,13 @@ class OpenTrace:
         if not node.was_ai and span.parent is not None:
             for each in ended:
                 each.links[span_id] = span.parent.span_id
-        above.groups += ended
+        for each in ended:
+            # One that keeps no span is a number of what was left out: by itself it would keep its
+            # top, such as the vectors of an index, as long as an agent runs.
+            if each.spans or not above.groups:
+                above.groups.append(each)
+            else:
+                above.groups[-1].add(each)
 
     def _let_wait(self, node: _Node, span: ReadableSpan, left: list[Group]) -> None:
         """Have what is no record by itself wait for the end of the span above."""
@@ -244,14 +249,17 @@ class OpenTrace:
         """
         if parent is None or parent.is_remote:
             return None
+        shown = seen if isinstance(seen, ReadableSpan) and _is_context(seen, parent) else None
         node = self._nodes.get(parent.span_id)
         if node is None:
+            if shown is not None and shown.end_time is not None:
+                # A task that outlives what has started it: that one's end was heard of already.
+                over = shown.parent
+                node = None if over is None or over.is_remote else self._nodes.get(over.span_id)
+                return None if node is below else node
             node = self._nodes[parent.span_id] = _Node()
         # It may be a wrapper, which knows more than the span that the SDK has shown.
-        if node.span is not seen and isinstance(seen, ReadableSpan):
-            context = seen.get_span_context()
-            if context is parent or context == parent:
-                node.span = seen
+        node.span = shown or node.span
         return None if node is below or _is_below(node, below) else node
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
@@ -273,6 +281,11 @@ class OpenTrace:
         """Count groups as gone."""
         self.size -= sum(each.size for each in groups)
         self._n_spans -= sum(len(each.spans) for each in groups)
+
+
+def _is_context(span: ReadableSpan, context: SpanContext) -> bool:
+    found = span.get_span_context()
+    return found is context or found == context
 
 
 def _ai_above(node: _Node) -> _Node | None:

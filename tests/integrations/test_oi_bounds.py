@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import INVALID_SPAN, SpanKind, Tracer, set_span_in_context
 
@@ -178,12 +179,44 @@ def test_what_waits_below_the_span_of_another_provider_is_not_kept(
     assert captured(monitor) == [MINE]
 
 
+def spans_kept_by(value: object) -> int:
+    """Number of spans that a value keeps alive."""
+    found, seen, waiting = 0, set[int](), [value]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, type):
+            continue
+        seen.add(id(each))
+        if isinstance(each, ReadableSpan):
+            found += 1
+        else:
+            waiting += gc.get_referents(each)
+    return found
+
+
 def test_the_vectors_of_an_index_are_not_kept(monitor: InMemoryMonitor, tracer: Tracer) -> None:
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
     with ai(tracer, "CHAIN"):
-        with ai(tracer, "EMBEDDING") as span:
-            span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 10_000)
-        table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+        for _ in range(50):
+            with ai(tracer, "EMBEDDING") as span, tracer.start_as_current_span("POST /embed"):
+                span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 100)
         assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
+        # The open one, and one that has ended at most.
+        assert spans_kept_by(table) <= 2
+
+
+def test_an_agent_that_runs_for_hours_keeps_no_more_spans_than_the_bound(
+    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_traces, "MAX_SPANS", 10)
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+    with ai(tracer, "AGENT"), tracer.start_as_current_span("loop"):
+        for _ in range(100):
+            with ai(tracer, "CHAIN"):
+                pass
+            generate(tracer, "What next?", "Go on.")
+        # Twice the bound where a record is not whole without them, and the two that are open.
+        assert spans_kept_by(table) <= 2 * 10 + 2
 
 
 def test_nothing_is_kept_of_traces_that_have_ended(
