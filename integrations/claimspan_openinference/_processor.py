@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import Final, Unpack
 
 from opentelemetry.context import Context
@@ -164,12 +165,31 @@ class ClaimspanSpanProcessor(SpanProcessor):
                 submit_ended(self.monitor, tree_of(group, self._reader))
 
     def shutdown(self) -> None:
-        """Wait for open records: the exporters behind this processor are shut down next."""
+        """Wait for open records: the exporters behind this processor are shut down next.
+
+        One in front of it has been shut down before, and takes no scores any more: flush the
+        provider first.
+        """
         wait_until_idle(self.monitor, EXIT_TIMEOUT)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Wait for open records; the other processors flush what they have written."""
-        return wait_until_idle(self.monitor, timeout_millis / 1e3)
+        """Wait for open records, and have the processors in front export what was written.
+
+        Those were asked to flush before the scores were there; the others are asked next.
+        """
+        deadline = time.monotonic() + timeout_millis / 1e3
+        is_done = wait_until_idle(self.monitor, timeout_millis / 1e3)
+        for each in self._in_front():
+            left = max(0, int(1e3 * (deadline - time.monotonic())))
+            # As the SDK's own: what returns nothing has not said that it failed.
+            is_done = each.force_flush(left) is not False and is_done
+        return is_done
+
+    def _in_front(self) -> list[SpanProcessor]:
+        """The processors of the provider that it asks before this one; none where it is wrapped."""
+        processors = processors_of(self._chain)
+        place = next((i for i, each in enumerate(processors) if each is self), 0)
+        return [each for each in processors[:place] if isinstance(each, SpanProcessor)]
 
     def _look_around(self, span: Span) -> None:
         """Find the provider that this processor was added to, which no method tells it."""

@@ -12,7 +12,7 @@ from openinference.instrumentation import TracerProvider as OpenInferenceProvide
 from opentelemetry.context import Context
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import NoOpTracerProvider
 
@@ -135,6 +135,20 @@ def test_options_make_a_monitor_of_its_own(elsewhere: tuple[TracerProvider, Span
     assert provider.force_flush()  # it waits for the records first
     assert "faithfulness" in carried_by(spans)
     undo()
+
+
+def test_a_flush_of_the_provider_exports_the_scores_also_by_what_stands_in_front() -> None:
+    spans = Spans(InMemorySpanExporter())
+    provider = TracerProvider(shutdown_on_exit=False)
+    # It exports by itself after an hour.
+    batches = BatchSpanProcessor(spans.exporter, schedule_delay_millis=3_600_000)
+    provider.add_span_processor(batches)
+    claimspan_openinference.instrument(monitor_of(), tracer_provider=provider)
+    trace_of(provider)
+
+    assert provider.force_flush()
+    assert "faithfulness" in carried_by(spans)
+    provider.shutdown()
 
 
 def test_undone_and_attached_again_each_trace_is_scored_once(
