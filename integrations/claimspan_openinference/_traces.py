@@ -51,6 +51,10 @@ class _Node:
     """Whether it has ended, and was one of an AI application."""
 
     is_ended: bool = False
+    n_open: int = 0
+    """Spans that are open below it, apart from those below another open one. As it was when it
+    ended."""
+
     has_dropped: bool = False
     """Whether some of what waited below it is gone, so that nothing there can be joined."""
 
@@ -108,12 +112,13 @@ class OpenTrace:
         # A wrapper of it may have been seen already, which knows more than what the SDK shows.
         node.span, node.is_started = node.span or span, True
         self._n_started += 1
+        if (above := _open_above(node)) is not None:
+            above.n_open += 1
 
     def forget(self, span: ReadableSpan, span_id: int) -> None:
         """Forget a span that has ended and that does not count, such as one of a judge."""
         node = self._taken(span, span_id)
-        self._n_started -= node.is_started
-        node.is_started, node.is_ended = False, True
+        self._close(node)
         self._release(node.groups)
 
     def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
@@ -121,8 +126,8 @@ class OpenTrace:
         node = self._taken(span, span_id)
         if not node.is_started:  # nobody told us of its start
             node.parent = self._above(span.parent, None, node)
-        self._n_started -= node.is_started
-        node.is_started, node.is_ended, node.span = False, True, None
+        self._close(node)
+        node.span = None
         node.was_ai = is_marked(span.attributes)
         ended = [self._with_top(node, span)] if node.was_ai else node.groups
         node.groups = []
@@ -139,7 +144,8 @@ class OpenTrace:
             return []
         is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
         if node.was_ai:
-            ended[0].is_running = self._runs_on(node)
+            # Not looked for in most: a job may have thousands of other spans open.
+            ended[0].is_running = node.n_open > 0 and self._runs_on(node)
         complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
         left = [each for each in ended if each not in complete]
         if not node.was_ai:
@@ -241,6 +247,14 @@ class OpenTrace:
             return _Node()  # the open one is another, with the same id
         del self._nodes[span_id]
         return known
+
+    def _close(self, node: _Node) -> None:
+        """Note that a node is open no more; what is open below it is below the next one."""
+        above = _open_above(node)
+        if above is not None:
+            above.n_open += node.n_open - node.is_started
+        self._n_started -= node.is_started
+        node.is_started, node.is_ended = False, True
 
     def _above(self, parent: SpanContext | None, seen: object, below: _Node) -> _Node | None:
         """The node of a parent in this process; made where the parent was not seen to start.
