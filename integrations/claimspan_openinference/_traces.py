@@ -264,17 +264,19 @@ class OpenTrace:
         if parent is None or parent.is_remote:
             return None
         shown = seen if isinstance(seen, ReadableSpan) and _is_context(seen, parent) else None
+        is_over = shown is not None and shown.end_time is not None
         node = self._nodes.get(parent.span_id)
-        if node is None:
-            if shown is not None and shown.end_time is not None:
-                # A task that outlives what has started it: that one's end was heard of already.
-                over = shown.parent
-                node = None if over is None or over.is_remote else self._nodes.get(over.span_id)
-                return None if node is below else node
+        if node is None and shown is not None and is_over:
+            # A task that outlives what has started it: that one's end was heard of already.
+            over = shown.parent
+            node = None if over is None or over.is_remote else self._nodes.get(over.span_id)
+        elif node is None:
             node = self._nodes[parent.span_id] = _Node()
+        if node is None or node is below or _is_below(node, below):
+            return None
         # It may be a wrapper, which knows more than the span that the SDK has shown.
-        node.span = shown or node.span
-        return None if node is below or _is_below(node, below) else node
+        node.span = node.span if is_over else shown or node.span
+        return node
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
         """Whether the answer is still to come, from a model whose span is open below the top."""

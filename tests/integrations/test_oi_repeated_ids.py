@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.trace import Span, Tracer, set_span_in_context
+from opentelemetry.trace import Span, Tracer, set_span_in_context, use_span
 
 import claimspan_openinference
 from claimspan_tracing.testing import InMemoryMonitor
@@ -111,6 +111,21 @@ def test_a_judge_whose_span_has_the_id_of_an_open_one_takes_nothing_away(
                     pass
             generate(tracer, f"{FACT}\n{QUESTION}")
         assert judge.get_span_context() == chain.get_span_context()
+
+    run(pipeline)
+
+    assert captured(monitor) == [MINE]
+
+
+def test_a_span_may_have_the_id_of_one_above_that_has_ended(monitor: InMemoryMonitor) -> None:
+    monitor.provider.id_generator = Numbered(1, 1, 1, 1)
+    tracer = monitor.provider.get_tracer("somebody else's instrumentation")
+
+    def pipeline() -> None:
+        with tracer.start_as_current_span("request") as request:
+            pass
+        with use_span(request):
+            ask(tracer)
 
     run(pipeline)
 
