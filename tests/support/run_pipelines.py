@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,16 @@ def misbehaving(query: str) -> tuple[str, list[str]]:
             case _:
                 pass
     return with_chunks(query)
+
+
+def hanging_in_a_pool(query: str) -> tuple[str, list[str]]:
+    """Hang for one question, on a thread that the interpreter waits for at its end."""
+    if query == "q1":
+        _pool.submit(threading.Event().wait).result()
+    return with_chunks(query)
+
+
+_pool = ThreadPoolExecutor()
 
 
 async def hanging(query: str) -> str:
