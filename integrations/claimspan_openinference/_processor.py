@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import Final, Unpack
 
 from opentelemetry.context import Context
@@ -24,6 +25,7 @@ from claimspan_tracing.adapters import (
     guard_of,
     is_suppressed,
     is_suppressed_by_us,
+    note_ended_exporters,
     processors_of,
     restart_in_child,
     submit_ended,
@@ -154,7 +156,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
                 return
             if self._is_suppressed():
                 with self._lock:
-                    self._traces.forget(context)
+                    self._traces.forget(span, context)
                 return
             if not self._has_looked:
                 self._look_for_exporter()
@@ -164,12 +166,38 @@ class ClaimspanSpanProcessor(SpanProcessor):
                 submit_ended(self.monitor, tree_of(group, self._reader))
 
     def shutdown(self) -> None:
-        """Wait for open records: the exporters behind this processor are shut down next."""
+        """Wait for open records: the exporters behind this processor are shut down next.
+
+        Where they stand in front of it, they have been shut down before, and the scores are counted
+        as lost. Flush the provider first.
+        """
+        in_front, behind = self._others()
+        with guard_of(self.monitor):
+            if any(map(_exports, in_front)) and not any(map(_exports, behind)):
+                note_ended_exporters(self.monitor, self._chain)
         wait_until_idle(self.monitor, EXIT_TIMEOUT)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Wait for open records; the other processors flush what they have written."""
-        return wait_until_idle(self.monitor, timeout_millis / 1e3)
+        """Wait for open records, and have the processors in front export what was written.
+
+        Those were asked to flush before the scores were there; the others are asked next.
+        """
+        deadline = time.monotonic() + timeout_millis / 1e3
+        is_done = wait_until_idle(self.monitor, timeout_millis / 1e3)
+        for each in self._others()[0]:
+            left = max(0, int(1e3 * (deadline - time.monotonic())))
+            # As the SDK's own: what returns nothing has not said that it failed.
+            is_done = each.force_flush(left) is not False and is_done
+        return is_done
+
+    def _others(self) -> tuple[list[SpanProcessor], list[SpanProcessor]]:
+        """The processors that the provider asks before this one, and after it.
+
+        None where this one is wrapped: its place is not known then.
+        """
+        found = [e for e in processors_of(self._chain) if isinstance(e, SpanProcessor)]
+        place = next((i for i, each in enumerate(found) if each is self), None)
+        return ([], []) if place is None else (found[:place], found[place + 1 :])
 
     def _look_around(self, span: Span) -> None:
         """Find the provider that this processor was added to, which no method tells it."""
@@ -197,6 +225,11 @@ class ClaimspanSpanProcessor(SpanProcessor):
         # Whoever wraps this processor may suppress instrumentation around it, as Logfire does, and
         # has then looked at the switch itself.
         return is_suppressed_by_us() if self._is_wrapped else is_suppressed()
+
+
+def _exports(processor: SpanProcessor) -> bool:
+    """Whether a processor may bring spans out of the process: only ours are known not to."""
+    return bool(getattr(processor, "exports_spans", True))
 
 
 def _is_ours(span: ReadableSpan) -> bool:

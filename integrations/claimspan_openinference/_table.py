@@ -74,12 +74,12 @@ class TraceTable:
         trace.start(span, context.span_id, parent)
         return self._evict(now) if is_new else []
 
-    def forget(self, context: SpanContext) -> None:
+    def forget(self, span: ReadableSpan, context: SpanContext) -> None:
         """Forget a span that has ended and does not count."""
         known = self._traces.get(context.trace_id)
         if known is not None:
             size = known[0].size
-            known[0].forget(context.span_id)
+            known[0].forget(span, context.span_id)
             self._after(context.trace_id, known[0], size)
 
     def end(self, span: ReadableSpan, context: SpanContext) -> list[Group]:

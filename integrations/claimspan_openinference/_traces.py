@@ -51,6 +51,10 @@ class _Node:
     """Whether it has ended, and was one of an AI application."""
 
     is_ended: bool = False
+    n_open: int = 0
+    """Spans that are open below it, apart from those below another open one. As it was when it
+    ended."""
+
     has_dropped: bool = False
     """Whether some of what waited below it is gone, so that nothing there can be joined."""
 
@@ -108,22 +112,22 @@ class OpenTrace:
         # A wrapper of it may have been seen already, which knows more than what the SDK shows.
         node.span, node.is_started = node.span or span, True
         self._n_started += 1
+        if (above := _open_above(node)) is not None:
+            above.n_open += 1
 
-    def forget(self, span_id: int) -> None:
+    def forget(self, span: ReadableSpan, span_id: int) -> None:
         """Forget a span that has ended and that does not count, such as one of a judge."""
-        node = self._nodes.pop(span_id, None)
-        if node is not None:
-            self._n_started -= node.is_started
-            node.is_started, node.is_ended = False, True
-            self._release(node.groups)
+        node = self._taken(span, span_id)
+        self._close(node)
+        self._release(node.groups)
 
     def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
         """Note a span that has ended; returns the records that are complete by now."""
         node = self._taken(span, span_id)
         if not node.is_started:  # nobody told us of its start
             node.parent = self._above(span.parent, None, node)
-        self._n_started -= node.is_started
-        node.is_started, node.is_ended, node.span = False, True, None
+        self._close(node)
+        node.span = None
         node.was_ai = is_marked(span.attributes)
         ended = [self._with_top(node, span)] if node.was_ai else node.groups
         node.groups = []
@@ -140,7 +144,8 @@ class OpenTrace:
             return []
         is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
         if node.was_ai:
-            ended[0].is_running = self._runs_on(node)
+            # Not looked for in most: a job may have thousands of other spans open.
+            ended[0].is_running = node.n_open > 0 and self._runs_on(node)
         complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
         left = [each for each in ended if each not in complete]
         if not node.was_ai:
@@ -205,7 +210,13 @@ class OpenTrace:
         if not node.was_ai and span.parent is not None:
             for each in ended:
                 each.links[span_id] = span.parent.span_id
-        above.groups += ended
+        for each in ended:
+            # One that keeps no span is a number of what was left out: by itself it would keep its
+            # top, such as the vectors of an index, as long as an agent runs.
+            if each.spans or not above.groups:
+                above.groups.append(each)
+            else:
+                above.groups[-1].add(each)
 
     def _let_wait(self, node: _Node, span: ReadableSpan, left: list[Group]) -> None:
         """Have what is no record by itself wait for the end of the span above."""
@@ -237,6 +248,14 @@ class OpenTrace:
         del self._nodes[span_id]
         return known
 
+    def _close(self, node: _Node) -> None:
+        """Note that a node is open no more; what is open below it is below the next one."""
+        above = _open_above(node)
+        if above is not None:
+            above.n_open += node.n_open - node.is_started
+        self._n_started -= node.is_started
+        node.is_started, node.is_ended = False, True
+
     def _above(self, parent: SpanContext | None, seen: object, below: _Node) -> _Node | None:
         """The node of a parent in this process; made where the parent was not seen to start.
 
@@ -244,15 +263,20 @@ class OpenTrace:
         """
         if parent is None or parent.is_remote:
             return None
+        shown = seen if isinstance(seen, ReadableSpan) and _is_context(seen, parent) else None
+        is_over = shown is not None and shown.end_time is not None
         node = self._nodes.get(parent.span_id)
-        if node is None:
+        if node is None and shown is not None and is_over:
+            # A task that outlives what has started it: that one's end was heard of already.
+            over = shown.parent
+            node = None if over is None or over.is_remote else self._nodes.get(over.span_id)
+        elif node is None:
             node = self._nodes[parent.span_id] = _Node()
+        if node is None or node is below or _is_below(node, below):
+            return None
         # It may be a wrapper, which knows more than the span that the SDK has shown.
-        if node.span is not seen and isinstance(seen, ReadableSpan):
-            context = seen.get_span_context()
-            if context is parent or context == parent:
-                node.span = seen
-        return None if node is below or _is_below(node, below) else node
+        node.span = node.span if is_over else shown or node.span
+        return node
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
         """Whether the answer is still to come, from a model whose span is open below the top."""
@@ -273,6 +297,11 @@ class OpenTrace:
         """Count groups as gone."""
         self.size -= sum(each.size for each in groups)
         self._n_spans -= sum(len(each.spans) for each in groups)
+
+
+def _is_context(span: ReadableSpan, context: SpanContext) -> bool:
+    found = span.get_span_context()
+    return found is context or found == context
 
 
 def _ai_above(node: _Node) -> _Node | None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
-from opentelemetry.trace import INVALID_SPAN, SpanKind, Tracer, set_span_in_context
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    Span,
+    SpanKind,
+    Tracer,
+    set_span_in_context,
+    use_span,
+)
 
 from claimspan_openinference import ClaimspanSpanProcessor, _traces
 from claimspan_tracing.testing import InMemoryMonitor
@@ -178,12 +187,78 @@ def test_what_waits_below_the_span_of_another_provider_is_not_kept(
     assert captured(monitor) == [MINE]
 
 
+def spans_kept_by(value: object) -> int:
+    """Number of spans that a value keeps alive."""
+    found, seen, waiting = 0, set[int](), [value]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, type):
+            continue
+        seen.add(id(each))
+        if isinstance(each, ReadableSpan):
+            found += 1
+        else:
+            waiting += gc.get_referents(each)
+    return found
+
+
 def test_the_vectors_of_an_index_are_not_kept(monitor: InMemoryMonitor, tracer: Tracer) -> None:
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
     with ai(tracer, "CHAIN"):
-        with ai(tracer, "EMBEDDING") as span:
-            span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 10_000)
-        table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+        for _ in range(50):
+            with ai(tracer, "EMBEDDING") as span, tracer.start_as_current_span("POST /embed"):
+                span.set_attribute("embedding.embeddings.0.embedding.vector", [0.5] * 100)
         assert table._n_bytes == 0  # pyright: ignore[reportPrivateUsage] - as above
+        # The open one, and one that has ended at most.
+        assert spans_kept_by(table) <= 2
+
+
+def test_an_agent_that_runs_for_hours_keeps_no_more_spans_than_the_bound(
+    monitor: InMemoryMonitor, tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_traces, "MAX_SPANS", 10)
+    table = processor_of(monitor)._traces  # pyright: ignore[reportPrivateUsage] - what it keeps
+    with ai(tracer, "AGENT"), tracer.start_as_current_span("loop"):
+        for _ in range(100):
+            with ai(tracer, "CHAIN"):
+                pass
+            generate(tracer, "What next?", "Go on.")
+        # Twice the bound where a record is not whole without them, and the two that are open.
+        assert spans_kept_by(table) <= 2 * 10 + 2
+
+
+def calls_at_the_end_of(span: Span) -> int:
+    """Number of Python functions that are called while a span ends."""
+    n = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal n
+        n += event == "call"
+
+    sys.setprofile(count)
+    span.end()
+    sys.setprofile(None)
+    return n
+
+
+@pytest.mark.parametrize("scope", ["app", "openinference.instrumentation.langchain"])
+def test_the_end_of_a_question_takes_the_same_however_many_others_are_open(
+    scope: str, monitor: InMemoryMonitor
+) -> None:
+    app, tracer = map(monitor.provider.get_tracer, ("app", scope))
+    kind = {"openinference.span.kind": "CHAIN", "input.value": QUESTION, "output.value": ANSWER}
+    calls: list[int] = []
+    with app.start_as_current_span("job"):
+        for n_others in (2, 200):
+            for _ in range(n_others):
+                tracer.start_span("another", attributes=kind)
+            root = tracer.start_span("rag", attributes=kind)
+            with use_span(root):
+                retrieve(tracer)
+            calls.append(calls_at_the_end_of(root))
+
+    # Not to the last call: the worker beside may have let us wait for a lock, or not.
+    assert calls[1] < calls[0] + 100
 
 
 def test_nothing_is_kept_of_traces_that_have_ended(

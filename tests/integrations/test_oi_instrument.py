@@ -5,14 +5,16 @@ Row F16 of docs/reliability.md.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable
 
 import pytest
 from openinference.instrumentation import TracerProvider as OpenInferenceProvider
 from opentelemetry.context import Context
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import NoOpTracerProvider
 
@@ -135,6 +137,53 @@ def test_options_make_a_monitor_of_its_own(elsewhere: tuple[TracerProvider, Span
     assert provider.force_flush()  # it waits for the records first
     assert "faithfulness" in carried_by(spans)
     undo()
+
+
+def test_a_flush_of_the_provider_exports_the_scores_also_by_what_stands_in_front() -> None:
+    spans = Spans(InMemorySpanExporter())
+    provider = TracerProvider(shutdown_on_exit=False)
+    # It exports by itself after an hour.
+    batches = BatchSpanProcessor(spans.exporter, schedule_delay_millis=3_600_000)
+    provider.add_span_processor(batches)
+    claimspan_openinference.instrument(monitor_of(), tracer_provider=provider)
+    trace_of(provider)
+
+    assert provider.force_flush()
+    assert "faithfulness" in carried_by(spans)
+    provider.shutdown()
+
+
+class Waiting(ScriptedJudge):
+    """Answers once something has happened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_happened: Callable[[], bool] = lambda: True
+
+    async def _act(self) -> None:
+        while not self.has_happened():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_scores_that_come_after_the_shutdown_of_their_exporter_are_counted(is_first: bool) -> None:
+    spans, judge = Spans(InMemorySpanExporter()), Waiting()
+    provider = TracerProvider(shutdown_on_exit=False)
+    monitor = Monitor(judge, sample=1.0, tracer_provider=provider, max_cpu_share=1.0)
+    if is_first:
+        claimspan_openinference.instrument(monitor, tracer_provider=provider)
+    provider.add_span_processor(BatchSpanProcessor(spans.exporter))
+    if not is_first:
+        claimspan_openinference.instrument(monitor, tracer_provider=provider)
+        source = monitor.engine._settings.source  # pyright: ignore[reportPrivateUsage] - when it knows
+        judge.has_happened = lambda: not source.exports
+    for _ in range(5):
+        trace_of(provider)
+    provider.shutdown()
+
+    assert monitor.stats.evaluated == 5
+    assert monitor.stats.spans_lost == (0 if is_first else 5)
+    assert len(spans.evaluations) == (5 if is_first else 0)
 
 
 def test_undone_and_attached_again_each_trace_is_scored_once(

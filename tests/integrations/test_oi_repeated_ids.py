@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.trace import Span, Tracer, set_span_in_context
+from opentelemetry.trace import Span, Tracer, set_span_in_context, use_span
 
 import claimspan_openinference
 from claimspan_tracing.testing import InMemoryMonitor
@@ -94,6 +95,41 @@ def test_every_span_may_have_the_id_of_the_one_above(
     run(pipeline)
 
     assert captured(monitor) == [MINE, MINE]
+
+
+def test_a_judge_whose_span_has_the_id_of_an_open_one_takes_nothing_away(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    def pipeline() -> None:
+        random.seed(42)
+        with ai(tracer, "CHAIN", WHOLE) as chain:
+            retrieve(tracer)
+            with suppress_instrumentation():
+                random.seed(42)
+                random.getrandbits(128)  # the id of the trace
+                with ai(tracer, "LLM", {"output.value": "yes"}) as judge:
+                    pass
+            generate(tracer, f"{FACT}\n{QUESTION}")
+        assert judge.get_span_context() == chain.get_span_context()
+
+    run(pipeline)
+
+    assert captured(monitor) == [MINE]
+
+
+def test_a_span_may_have_the_id_of_one_above_that_has_ended(monitor: InMemoryMonitor) -> None:
+    monitor.provider.id_generator = Numbered(1, 1, 1, 1)
+    tracer = monitor.provider.get_tracer("somebody else's instrumentation")
+
+    def pipeline() -> None:
+        with tracer.start_as_current_span("request") as request:
+            pass
+        with use_span(request):
+            ask(tracer)
+
+    run(pipeline)
+
+    assert captured(monitor) == [MINE]
 
 
 def test_parents_may_go_round_in_a_circle(monitor: InMemoryMonitor) -> None:

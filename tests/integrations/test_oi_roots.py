@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 from openinference.instrumentation import OITracer, TraceConfig
-from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import (
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    set_span_in_context,
+    use_span,
+)
 
 from claimspan_tracing.job import GeneratorRun
 from claimspan_tracing.testing import InMemoryMonitor
@@ -201,6 +208,29 @@ def test_what_ends_after_its_record_is_no_record(monitor: InMemoryMonitor, trace
     with tracer.start_as_current_span("more", set_span_in_context(late)):
         ask(tracer, OTHER_QUESTION, OTHER_FACT, OTHER_ANSWER)
     late.end()
+
+    assert captured(monitor) == [MINE]
+
+
+def test_a_question_asked_by_a_task_that_outlives_its_starter_is_a_record(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}) as started_it:
+        retrieve(tracer)
+    with use_span(started_it):
+        ask(tracer, OTHER_QUESTION, OTHER_FACT, OTHER_ANSWER)
+
+    assert captured(monitor) == [MINE, OTHERS]
+
+
+def test_what_a_task_finds_after_its_starter_has_ended_is_a_part_of_the_open_record(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    with ai(tracer, "AGENT", {"input.value": QUESTION, "output.value": ANSWER}):
+        with ai(tracer, "CHAIN") as started_it:
+            pass
+        with use_span(started_it):
+            retrieve(tracer)
 
     assert captured(monitor) == [MINE]
 

@@ -267,6 +267,10 @@ def test_with_concurrency_1_everything_runs_on_the_thread_that_imported_it(datas
     assert run_json("not_thread_safe", dataset, "--concurrency", "1")["failed"] == {}
 
 
+def test_a_chat_engine_is_asked_on_the_thread_that_made_it(dataset: Path) -> None:
+    assert run_json("make_chat_engine", dataset, "--concurrency", "4")["failed"] == {}
+
+
 # --- resuming, and the other files ---
 
 
@@ -363,7 +367,8 @@ def test_results_of_another_dataset_are_not_taken_for_ones_own(dataset: Path) ->
     assert "the dataset has changed" in ended.stderr
 
 
-def test_a_full_disk_ends_a_run_with_one_line_that_says_so(dataset: Path) -> None:
+@pytest.mark.parametrize("name", ["with_chunks", "hanging_in_a_pool"])
+def test_a_full_disk_ends_a_run_with_one_line_that_says_so(name: str, dataset: Path) -> None:
     def limit() -> None:
         # No file may grow beyond this, which is about one line of results.
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
@@ -371,7 +376,7 @@ def test_a_full_disk_ends_a_run_with_one_line_that_says_so(dataset: Path) -> Non
     # Coverage would write its own file at the end, and fail at the same limit.
     environment = {name: v for name, v in os.environ.items() if not name.startswith("COV")}
     ended = subprocess.run(
-        command("with_chunks", dataset, "-o", str(dataset.with_name("results.jsonl"))),
+        command(name, dataset, "-o", str(dataset.with_name("results.jsonl"))),
         capture_output=True,
         text=True,
         timeout=DEADLINE,

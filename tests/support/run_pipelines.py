@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 import hs_pipelines
@@ -52,6 +54,27 @@ chat_engine = ContextChatEngine.from_defaults(
     llm=li_pipelines.Echo(),
     memory=li_pipelines.memory_of([]),
 )
+
+
+class ShelfOfOneThread(li_pipelines.Shelf):
+    """Belongs to the thread that has made it, as a connection of SQLite does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.current_thread()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if threading.current_thread() is not self._thread:
+            raise RuntimeError("another thread")
+        return super()._retrieve(query_bundle)
+
+
+def make_chat_engine() -> ContextChatEngine:
+    return ContextChatEngine.from_defaults(
+        retriever=ShelfOfOneThread(), llm=li_pipelines.Echo(), memory=li_pipelines.memory_of([])
+    )
+
+
 pipeline = hs_pipelines.rag_pipeline()
 nothing = 7
 
@@ -122,6 +145,16 @@ def misbehaving(query: str) -> tuple[str, list[str]]:
             case _:
                 pass
     return with_chunks(query)
+
+
+def hanging_in_a_pool(query: str) -> tuple[str, list[str]]:
+    """Hang for one question, on a thread that the interpreter waits for at its end."""
+    if query == "q1":
+        _pool.submit(threading.Event().wait).result()
+    return with_chunks(query)
+
+
+_pool = ThreadPoolExecutor()
 
 
 async def hanging(query: str) -> str:

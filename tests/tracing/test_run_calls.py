@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Generator
 
+import pytest
+
+from claimspan.errors import ConfigError
 from claimspan_tracing.run.calls import Calls, CallTimeoutError
 
 
@@ -40,3 +44,33 @@ def test_what_waits_for_a_place_is_not_counted_as_hanging() -> None:
     assert len(threads) == 20
     assert len(set(threads)) == 1
     assert left_behind == 0
+
+
+@pytest.mark.parametrize("name", ["claimspan-run", "claimspan-run-loop"])
+def test_after_a_thread_that_could_not_start_the_next_call_is_answered(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    class Answer:
+        def __await__(self) -> Generator[None, None, str]:
+            yield
+            return "answered"
+
+    async def one_after_the_other() -> str:
+        calls = Calls(1)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(ConfigError, match="no thread could be started"):
+            await calls.run(Answer, 60.0)
+        monkeypatch.undo()
+        # What could not start would hold it up until its time is over.
+        said: object = await calls.run(Answer, 60.0)
+        calls.close()
+        return str(said)
+
+    assert asyncio.run(one_after_the_other()) == "answered"

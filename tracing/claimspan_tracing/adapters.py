@@ -111,6 +111,7 @@ __all__ = [
     "join_bounded",
     "leave_out",
     "names_evidence",
+    "note_ended_exporters",
     "open_capture",
     "processors_of",
     "request_context",
@@ -204,3 +205,13 @@ def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
 def write_beside(monitor: Monitor, span: SdkSpan) -> bool:
     """As ``write_to``, with the provider that has started a span."""
     return monitor.engine.write_beside(span)
+
+
+def note_ended_exporters(monitor: Monitor, chain: object) -> None:
+    """Count the scores that a monitor writes from now on as lost.
+
+    Args:
+        monitor: Where it writes to another provider, nothing changes.
+        chain: What the provider passes its spans to, whose exporters were shut down.
+    """
+    monitor.engine.note_ended_exporters(chain)

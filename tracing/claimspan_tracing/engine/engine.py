@@ -100,6 +100,10 @@ class Engine:
         """As ``write_to``, with the provider that has started a span."""
         return self._settings.source.adopt_of(span)
 
+    def note_ended_exporters(self, chain: object) -> None:
+        """Count what is written from now on as lost, where it goes to the provider of a chain."""
+        self._settings.source.note_ended_exporters(chain)
+
     @property
     def is_closed(self) -> bool:
         """Whether no record is taken any more."""

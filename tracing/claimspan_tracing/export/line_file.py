@@ -22,7 +22,7 @@ from claimspan.files.private import create_private, open_private
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["LineFile"]
+__all__ = ["LineFile", "lock_file"]
 
 LOCK_SECONDS: Final = 2.0
 """How long a write waits for another process; one write takes milliseconds."""
@@ -98,7 +98,7 @@ class LineFile:
         while True:
             handle = self._handle = open_private(self._path, _FLAGS)
             try:
-                _lock_file(handle, deadline)
+                lock_file(handle, deadline)
                 # While we waited, another process may have renamed what we opened.
                 if _is_at(handle, self._path) and not self._rotated(handle, size):
                     yield handle
@@ -159,8 +159,12 @@ def _is_at(handle: int, path: Path) -> bool:
 # --- locks between processes --------------------------------------------------------------------
 
 
-def _lock_file(handle: int, deadline: float) -> None:
-    """Lock the file against other processes.
+def lock_file(handle: int, deadline: float) -> None:
+    """Lock the file against other processes, where the system has ``flock``.
+
+    Args:
+        handle: An open file; the lock goes with the last descriptor of it.
+        deadline: Of ``time.monotonic``, until which to wait for another process.
 
     Raises:
         TimeoutError: Another process has held it until the deadline.

@@ -135,6 +135,7 @@ class TracerSource:
         self._wants_whole_values = False
         # What spans went to: ``tracer`` may never be asked where all of them are made again.
         self._used: TracerProvider | None = None
+        self._have_exporters_ended = False
         self._lock = threading.RLock()
         lifecycle.restart_in_child(self)
 
@@ -176,9 +177,20 @@ class TracerSource:
             return True
         return self.adopt(_provider_of(span))
 
+    def note_ended_exporters(self, chain: object) -> None:
+        """Note that the exporters of a provider were shut down, while the provider still is to be.
+
+        Args:
+            chain: As ``chain_of`` the provider; that of one which is not in force means nothing.
+        """
+        if chain_of(self.sdk_provider()) is chain:
+            self._have_exporters_ended = True
+
     @property
     def exports(self) -> bool:
-        """Whether spans may leave the process; where not, a warning has said so."""
+        """Whether spans may leave the process; where they never could, a warning has said so."""
+        if self._have_exporters_ended:
+            return False
         provider = None if self._used is None else sdk_of(self._used)
         if provider is None or provider is self._own:
             return True  # nobody knows, or the reason was said as it was made

@@ -9,12 +9,20 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
+
+from claimspan.errors import ConfigError
 
 __all__ = ["CallEndedError", "CallTimeoutError", "Calls"]
 
 _T = TypeVar("_T")
+
+_NO_THREAD: Final = (
+    "no thread could be started for a question: lower --concurrency, or let the process have more "
+    "threads"
+)
 
 
 class CallTimeoutError(Exception):
@@ -72,12 +80,13 @@ class Calls:
         Raises:
             CallTimeoutError: It has not returned in time.
             CallEndedError: It has raised what would end the process or this task.
+            ConfigError: No thread could be started for it.
             Exception: What the function raises.
         """
         async with self._places:
+            self._start_thread()
             call = _Call[object](function, copy_context())
             self._under_way += 1
-            self._start_thread()
             self._queue.put(call)
             waiting = asyncio.wrap_future(call.future)
             try:
@@ -92,22 +101,29 @@ class Calls:
                 raise CallTimeoutError(f"it had not returned after {timeout:g} s")
             return cast("_T", waiting.result())
 
+    def one_at_a_time(self) -> None:
+        """Run one function at a time from now on, on the thread and the loop that are there.
+
+        Called while none runs, and after no two have run at once.
+        """
+        self._places = asyncio.Semaphore(1)
+
     def close(self) -> None:
-        """Let the threads end."""
+        """Let the threads end; safe to call twice."""
         for _ in range(self._started):
             self._queue.put(None)
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
 
     def _start_thread(self) -> None:
         # By the calls under way and not by the threads that are idle: of two calls at once both
         # would count on the one idle thread, and the second would wait behind the first.
-        if self._started >= self._under_way:
+        if self._started > self._under_way:
             return
+        _start_daemon(self._work, "claimspan-run")
         self._started += 1
-        # A daemon, since the interpreter waits at its end for every other thread, also for one
-        # that hangs.
-        threading.Thread(target=self._work, name="claimspan-run", daemon=True).start()
 
     def _leave(self, call: _Call[object]) -> None:
         with self._lock:
@@ -145,8 +161,9 @@ class Calls:
         async def awaited() -> object:
             return await awaitable
 
+        loop = self._running_loop()
         # The task runs in a copy of this thread's context, which is the caller's.
-        future = asyncio.run_coroutine_threadsafe(awaited(), self._running_loop())
+        future = asyncio.run_coroutine_threadsafe(awaited(), loop)
         with self._lock:
             call.awaiting = future
             # The call was left before there was anything to cancel.
@@ -157,11 +174,30 @@ class Calls:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="claimspan-run-loop", daemon=True
-                ).start()
+                loop = asyncio.new_event_loop()
+                try:
+                    _start_daemon(partial(_run_and_close, loop), "claimspan-run-loop")
+                except ConfigError:
+                    loop.close()  # else all that is awaited would wait for a loop that never runs
+                    raise
+                self._loop = loop
             return self._loop
+
+
+def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _start_daemon(target: Callable[[], None], name: str) -> None:
+    # A daemon, since the interpreter waits at its end for every other thread, also for one that
+    # hangs.
+    try:
+        threading.Thread(target=target, name=name, daemon=True).start()
+    except RuntimeError:
+        raise ConfigError(_NO_THREAD) from None
 
 
 def _plain(error: BaseException) -> Exception:

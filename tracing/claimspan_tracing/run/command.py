@@ -12,7 +12,8 @@ from typing import Annotated, Final
 
 import typer
 
-from claimspan.errors import ConfigError
+from claimspan.cli.main import BAD_INPUT
+from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.private import refuse_input
 from claimspan.text.visible import visible
 from claimspan_tracing.run.dataset import read_dataset
@@ -101,6 +102,12 @@ def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
             session.close()
             _leave_hanging(session, INTERRUPTED)
             raise KeyboardInterrupt from None
+        except ClaimspanError as error:
+            session.close()
+            if session.left_behind:  # said here, since the process does not come to its end
+                typer.echo(visible(f"claimspan: {error}"), err=True)
+            _leave_hanging(session, BAD_INPUT)
+            raise
         finally:
             session.close()
     rows = session.rows

@@ -7,11 +7,13 @@ record alone, which ``claimspan evaluate`` reads.
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 from pydantic import ValidationError
 
@@ -20,12 +22,16 @@ from claimspan.evaluation.result import Evaluation
 from claimspan.files.private import cannot_write, open_private, refuse_special
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
+from claimspan_tracing.export.line_file import lock_file
 from claimspan_tracing.run.dataset import DatasetItem
 
 __all__ = ["RunFile", "unscored"]
 
 _Key = tuple[str | None, str, str | None]
 """Id, query and ground truth: what a question is recognised by."""
+
+_BEGINNINGS: Final = {True: b'{"index":', False: b'{"query":'}
+"""How a line begins, with scores and without: what was torn is known by it."""
 
 
 class RunFile:
@@ -40,20 +46,27 @@ class RunFile:
             scored: Whether its lines have scores.
 
         Raises:
-            ConfigError: The file cannot be written, or holds something else.
+            ConfigError: The file cannot be written, holds something else, or another run writes it.
         """
         self._scored = scored
-        try:
-            # Before it is read: a FIFO would never end, and a device must not be replaced.
-            refuse_special(path)
-            self.done = dict(_done(path, items, scored=scored)) if path.exists() else {}
-            self._write_anew(path)
-            handle = open_private(path, os.O_WRONLY | os.O_APPEND)
-            self._file: TextIO = open(handle, "a", encoding="utf-8")  # noqa: SIM115 - closed by close
-        except UnicodeDecodeError:
-            raise ConfigError(f"{path} holds no results: give another path with -o") from None
-        except OSError as error:
-            raise cannot_write(path, error, what="the results") from None
+        with ExitStack() as opened:
+            try:
+                # Before it is read: a FIFO would never end, and a device must not be replaced.
+                refuse_special(path)
+                # The file that is replaced too: another run may have opened it a moment before.
+                _hold(path, opened)
+                self.done = dict(_done(path, items, scored=scored)) if path.exists() else {}
+                self._write_anew(path)
+                handle = open_private(path, os.O_WRONLY | os.O_APPEND)
+                self._file: TextIO = opened.enter_context(open(handle, "a", encoding="utf-8"))
+                lock_file(handle, time.monotonic())
+            except TimeoutError:
+                raise ConfigError(
+                    f"another run writes {path}: wait for its end, or give another path with -o"
+                ) from None
+            except OSError as error:
+                raise cannot_write(path, error, what="the results") from None
+            self._opened = opened.pop_all()
 
     def add(self, row: ResultRow) -> None:
         """Append a line, and hand it to the operating system at once.
@@ -78,7 +91,7 @@ class RunFile:
         """Close the file."""
         # It would write the torn line once more; ``add`` has said what is wrong.
         with suppress(OSError):
-            self._file.close()
+            self._opened.close()
 
     def _line(self, row: ResultRow) -> str:
         return f"{(row if self._scored else row.record).model_dump_json()}\n"
@@ -94,6 +107,18 @@ class RunFile:
         os.replace(beside, path)
 
 
+def _hold(path: Path, opened: ExitStack) -> None:
+    """Hold a file against other runs until it is closed, or the process ends.
+
+    Raises:
+        TimeoutError: Another run holds it.
+    """
+    if sys.platform != "win32":  # an open file could not be replaced there
+        handle = open_private(path, os.O_RDWR | os.O_CREAT)
+        opened.callback(os.close, handle)
+        lock_file(handle, time.monotonic())
+
+
 def _done(
     path: Path, items: Sequence[DatasetItem], *, scored: bool
 ) -> Iterator[tuple[int, ResultRow]]:
@@ -106,14 +131,15 @@ def _done(
     for index, item in enumerate(items):
         # A list: without ids the same question may stand in a dataset twice.
         places[item.id, item.query, item.ground_truth].append(index)
-    lines = path.read_text(encoding="utf-8").split("\n")
+    # Bytes: a process that was killed may have ended within a character.
+    lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             row = _row(line, scored=scored)
-        except ValidationError:
-            if number == len(lines):  # no line end: the process ended while it was written
+        except ValidationError as error:
+            if number == len(lines) and _is_torn(line, error, scored=scored):
                 continue
             raise ConfigError(
                 f"{path} line {number} is no result of this kind: give another path with -o"
@@ -131,7 +157,17 @@ def _done(
         yield index, row.model_copy(update={"index": index})
 
 
-def _row(line: str, *, scored: bool) -> ResultRow:
+def _is_torn(line: bytes, error: ValidationError, *, scored: bool) -> bool:
+    """Whether a last line has no end because the process ended while it was written.
+
+    A file of another kind may be a single line without an end, and is not to be written over.
+    """
+    begin = _BEGINNINGS[scored]
+    is_ours = line.startswith(begin) or begin.startswith(line)
+    return is_ours and error.errors(include_input=False)[0]["type"] == "json_invalid"
+
+
+def _row(line: bytes, *, scored: bool) -> ResultRow:
     if scored:
         return ResultRow.model_validate_json(line)
     return unscored(0, RagRecord.model_validate_json(line))

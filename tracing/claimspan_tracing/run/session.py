@@ -135,7 +135,11 @@ class Session:
             self._results.close()
 
     async def _ask(self, left: Mapping[int, DatasetItem]) -> None:
-        pipeline, calls, threads = await self._load()
+        self._calls = calls = Calls(self._settings.concurrency)
+        pipeline = await self._load(calls)
+        if pipeline.is_serial:
+            # The same thread and loop as it was made on: what it holds may belong to them.
+            calls.one_at_a_time()
         runner = Runner(
             pipeline=pipeline,
             collector=self._collector,
@@ -149,11 +153,10 @@ class Session:
                 self._note(row, finished)
                 advance()
 
-            await runner.run(left, threads, done)
+            await runner.run(left, 1 if pipeline.is_serial else self._settings.concurrency, done)
 
-    async def _load(self) -> tuple[AttachedPipeline, Calls, int]:
+    async def _load(self, calls: Calls) -> AttachedPipeline:
         """Load the pipeline on the thread that will ask it, where there is one alone."""
-        self._calls = calls = Calls(self._settings.concurrency)
         found = await calls.run(partial(load_object, self._settings.pipeline))
         attach = partial(adapted, monitor=self._monitor, inputs=self._settings.inputs)
         pipeline = await calls.run(partial(attach, found))
@@ -166,10 +169,7 @@ class Session:
             function = cast("Callable[[str], object]", found)
             pipeline = attach_function(function, self._monitor)
         self._detach = pipeline.detach
-        if pipeline.is_serial and self._settings.concurrency > 1:
-            calls.close()
-            self._calls = calls = Calls(1)
-        return pipeline, calls, 1 if pipeline.is_serial else self._settings.concurrency
+        return pipeline
 
     def _note(self, row: ResultRow, finished: Finished | None) -> None:
         self._rows[row.index] = row
