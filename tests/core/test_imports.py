@@ -7,7 +7,9 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 import pytest
 
@@ -72,6 +74,18 @@ def test_evaluating_with_the_lexical_judge_loads_nothing_heavy() -> None:
 
     assert loaded & HEAVY == set()
     assert "claimspan.judges.lexical" in loaded
+
+
+def test_the_lexical_judge_evaluates_from_an_archive(tmp_path: Path) -> None:
+    # Where applications are shipped as one file, as by zipapp, shiv or a zip on PYTHONPATH.
+    archive, package = tmp_path / "app.zip", Path(claimspan.__file__).parent
+    with ZipFile(archive, "w") as zipped:
+        for file in package.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                zipped.write(file, file.relative_to(package.parent))
+    first = f"import sys\nsys.path.insert(0, {str(archive)!r})\nimport claimspan\n"
+
+    loaded_by(f"{first}assert {str(archive)!r} in claimspan.__file__\n{EVALUATE}")
 
 
 def test_the_judges_load_no_client_before_it_is_used() -> None:

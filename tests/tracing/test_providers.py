@@ -51,10 +51,19 @@ def python(code: str, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def names_in(file: Path) -> set[str]:
+def spans_in(file: Path) -> list[dict[str, object]]:
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     scopes = [r["scopeSpans"][0] for line in lines for r in line["resourceSpans"]]
-    return {span["name"] for scope in scopes for span in scope["spans"]}
+    return [span for scope in scopes for span in scope["spans"]]
+
+
+def names_in(file: Path) -> set[object]:
+    return {span["name"] for span in spans_in(file)}
+
+
+def root_in(file: Path) -> dict[str, object]:
+    (root,) = [s for s in spans_in(file) if s["name"] == "invoke_workflow RunnableSequence"]
+    return root
 
 
 OURS = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
@@ -268,3 +277,47 @@ def test_late_scores_that_nothing_exports_are_counted_as_lost(spans: Spans, faul
     stats = monitor.stats
     assert stats.dropped == {"timeout": 1}
     assert (stats.late, stats.spans_lost) == (0, 1)
+
+
+IN_AN_UNSAMPLED_SPAN = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import Decision, StaticSampler
+from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing import Monitor, configure
+from lc_pipelines import rag_chain
+host = TracerProvider(sampler=StaticSampler(Decision.{decision}))
+monitor = Monitor(tracer_provider={provider})
+with host.get_tracer("host").start_as_current_span("POST /query"):
+    rag_chain().invoke("q", {{"callbacks": [ClaimspanCallbackHandler(monitor)]}})
+monitor.flush()
+print(monitor.stats.evaluated, *monitor.stats.skipped)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decision", "provider"), [("RECORD_ONLY", "None"), ("DROP", "configure()")]
+)
+def test_a_host_that_samples_none_of_its_own_spans_drops_no_query(
+    tmp_path: Path, decision: str, provider: str
+) -> None:
+    code = IN_AN_UNSAMPLED_SPAN.format(decision=decision, provider=provider)
+
+    assert python(code, tmp_path).split() == ["1"]
+    assert names_in(tmp_path / "claimspan-traces.jsonl") == OURS
+    assert "parentSpanId" not in root_in(tmp_path / "claimspan-traces.jsonl")
+
+
+@pytest.mark.parametrize("asked_by", ["the variable", "the global provider", "its own provider"])
+def test_a_trace_that_the_application_has_asked_not_to_sample_is_dropped(
+    tmp_path: Path, asked_by: str
+) -> None:
+    provider = "TracerProvider()" if asked_by == "its own provider" else "configure()"
+    variables = {"OTEL_TRACES_SAMPLER": "parentbased_always_on"}
+    code = IN_AN_UNSAMPLED_SPAN.format(decision="DROP", provider=f"(own := {provider})")
+    if asked_by == "the global provider":
+        code = code.replace("with host", "trace.set_tracer_provider(own)\nwith host")
+
+    printed = python(code, tmp_path, **(variables if asked_by == "the variable" else {}))
+
+    assert printed.split() == ["0", "not_sampled"]

@@ -27,6 +27,7 @@ __all__ = [
     "ends_last",
     "exit_threads",
     "forget_provider",
+    "is_own",
     "reserve",
     "restart_in_child",
     "seconds_left",
@@ -218,6 +219,11 @@ def forget_provider(provider: ShutsDown) -> None:
     with suppress(ValueError):  # the application's, or forgotten before
         _own_providers.remove(provider)
         exit_threads.release(1)
+
+
+def is_own(provider: object) -> bool:
+    """Whether a provider is one that we have made, and that was not shut down yet."""
+    return any(own is provider for own in _own_providers)
 
 
 def restart_in_child(restarting: Restarting) -> None:

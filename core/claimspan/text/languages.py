@@ -17,9 +17,9 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib import resources
 from itertools import islice
 from operator import sub
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from claimspan.text.memo import Memo
@@ -318,8 +318,9 @@ _WORD_SCORES: Final = Memo(_word_scores, 1_500)
 
 @lru_cache(maxsize=1)
 def _profiles() -> _Profiles:
-    path = Path(__file__).parent / "language_profiles.json"
-    read = json.loads(path.read_text(encoding="utf-8"))
+    # Not by a path: the package may be in an archive.
+    file = resources.files("claimspan.text").joinpath("language_profiles.json")
+    read = json.loads(file.read_text(encoding="utf-8"))
     levels = {ord(code): i for i, code in enumerate(read["levels"])}
     weights = {run: _packed(codes.translate(levels)) for run, codes in read["runs"].items()}
     step, languages = read["step"], read["languages"].split()

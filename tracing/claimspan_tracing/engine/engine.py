@@ -115,7 +115,11 @@ class Engine:
         self._get_ready()
         # Langfuse's processor decides by the first attributes what the root of an application is.
         span = tracer.start_span(
-            semconv.SPAN_ROOT, kind=SpanKind.INTERNAL, attributes=BARE_ROOT, start_time=started
+            semconv.SPAN_ROOT,
+            self._settings.source.root_context(),
+            kind=SpanKind.INTERNAL,
+            attributes=BARE_ROOT,
+            start_time=started,
         )
         note_root(span.get_span_context(), self._settings)  # raises for what is no span
         return span

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.trace import ProxyTracerProvider, Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 _logger: Final = logging.getLogger("claimspan")
+
+OTEL_TRACES_SAMPLER: Final = "OTEL_TRACES_SAMPLER"
+"""Variable that the SDK reads the sampler of a provider from."""
 
 
 def configure(
@@ -152,6 +156,29 @@ class TracerSource:
             self._wants_whole_values = goes_to_whole_values(chain_of(sdk_of(provider)))
             lifecycle.ends_last()
         return self._cached[1]
+
+    def root_context(self) -> Context | None:
+        """Return the context that the next root starts in; None for the current one.
+
+        A host may put each request into a span of a provider of its own, and sample none of them,
+        as BentoML does by default. With such a span as its parent, a provider of ours would drop
+        every query, by a decision that was made about the spans of somebody else.
+        """
+        around = trace.get_current_span().get_span_context()
+        if not around.is_valid or around.trace_flags.sampled or not self._decides_alone():
+            return None
+        return trace.set_span_in_context(trace.INVALID_SPAN)  # baggage and all else is kept
+
+    def _decides_alone(self) -> bool:
+        """Whether no sampler but ``Monitor(sample=...)`` was asked for.
+
+        A provider that the application has made, has set for the process, or has set a sampler for,
+        samples by whole traces.
+        """
+        provider = self._used
+        if os.environ.get(OTEL_TRACES_SAMPLER) or provider is global_provider():
+            return False
+        return provider is not None and lifecycle.is_own(provider)
 
     def adopt(self, provider: TracerProvider) -> bool:
         """Use a provider from now on, where the application has given none.

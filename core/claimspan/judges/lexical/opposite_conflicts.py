@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
+from importlib import resources
 from itertools import pairwise
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support
@@ -97,7 +97,9 @@ def _bases(word: str, degree: str) -> set[str]:
 def _table() -> Mapping[str, frozenset[str]]:
     """Reads WordNet's opposites, by stem."""
     opposites: dict[str, set[str]] = defaultdict(set)
-    table = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
+    # Not by a path: the package may be in an archive.
+    file = resources.files("claimspan.judges.lexical").joinpath("opposites.txt")
+    table = file.read_text(encoding="utf-8")
     for line in table.splitlines():
         if line[:1] != "#":
             word, *others = map(stem, line.split())
