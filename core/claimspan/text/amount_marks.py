@@ -11,6 +11,7 @@ __all__ = [
     "LEADING_WORDS",
     "Bound",
     "bound_of",
+    "is_dash",
     "is_hedged",
     "may_be_marked",
 ]
@@ -74,6 +75,10 @@ LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
 """Words in lower case, one of which is the last before a bound or a rough figure."""
 
 
+_SPACED: Final = re.compile(r"[-–]\s")
+# Blanks before the sign of a list item.
+_INDENT: Final = 8
+
 # The words that one of the patterns ends with, and what stands before two that are common.
 _LAST_WORDS: Final = HEDGE_WORDS | set(
     "than als de kot over above exceed exceeds exceeded exceeding beyond nad least minimum of "
@@ -84,6 +89,22 @@ _BEFORE_LAST: Final = {"of": ("minimum", "maximum"), "to": ("up",)}
 # What else than a word a bound or a rough figure may end with.
 _LAST_SIGNS: Final = frozenset("~≈<>≥≤=.")
 _AFTER_SIGNS: Final = frozenset("+oOaA")
+
+
+def is_dash(text: str, at: int, end: int) -> bool:
+    """Tells whether a sign before a number is no minus: in ``5 - 7 days``, and of a list item.
+
+    Args:
+        text: The text.
+        at: Where the sign is.
+        end: Where the amount before it ends; 0 where there is none.
+    """
+    if not _SPACED.match(text, at):
+        return False
+    joins = 0 < end <= at and text[end:at].isspace()
+    line = text.rfind("\n", max(at - _INDENT, 0), at)
+    opens = (line >= 0 or at <= _INDENT) and not text[line + 1 : at].strip()
+    return joins or opens
 
 
 def may_be_marked(before: str) -> bool:

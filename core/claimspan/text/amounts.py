@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_hedged
+from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_dash, is_hedged
 from claimspan.text.number_forms import (
     find_numbers,
     is_continental,
     other_reading,
     read_number,
 )
-from claimspan.text.units import CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
+from claimspan.text.units import CELSIUS, CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
 from claimspan.text.value_signs import DIGIT, signs_of
 from claimspan.text.value_vocabulary import MONTHS
 from claimspan.text.value_words import with_digits
@@ -196,7 +196,7 @@ def amounts_in_digits(text: str, signs: int | None = None) -> Iterator[Amount]:
     for number in find_numbers(text):
         if number.start() < done or len(number.group()) > _MAX_DIGITS:
             continue
-        if found := _Found.around(text, number):
+        if found := _Found.around(text, number, done):
             amount = _amount(found, continental=continental)
             if amount:
                 done = amount.end
@@ -215,8 +215,8 @@ class _Found(NamedTuple):
     is_plain: bool
 
     @classmethod
-    def around(cls, text: str, number: re.Match[str]) -> _Found | None:
-        """Looks around a number; None where it is a part of a name."""
+    def around(cls, text: str, number: re.Match[str], done: int) -> _Found | None:
+        """Looks around a number behind what was read before; None where it is part of a name."""
         start = number.start()
         before = text[max(start - _BEFORE, 0) : start]
         near = before[-_LEAD_WIDTH:]
@@ -224,6 +224,8 @@ class _Found(NamedTuple):
         is_plain = _is_plain(near) if word is None else word not in _LEADING_WORDS
         has_lead = not is_plain and (_may_have_lead(near) if word is None else word in _LEADS)
         lead = _LEAD.search(near) if has_lead else _NO_LEAD
+        if lead and lead["minus"] and is_dash(text, start - len(lead.group()), done):
+            lead = _LEAD.search(near, lead.end("minus"))
         tail = _tail(text, number.end())
         if lead is None or tail is None:
             return None
@@ -390,5 +392,5 @@ def _noun(text: str, end: int) -> str:
 def _in_celsius(amount: Amount) -> Amount:
     ratio = Decimal("1.8")
     return amount._replace(
-        value=(amount.value - 32) / ratio, step=amount.step / ratio, unit="celsius"
+        value=(amount.value - 32) / ratio, step=amount.step / ratio, unit=CELSIUS
     )

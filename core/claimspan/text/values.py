@@ -28,6 +28,7 @@ __all__ = ["Values", "read_values"]
 # Two thousand take 80 ms, in which an event loop stands still.
 _MAX_AMOUNTS: Final = 2_000
 _RANGE: Final = re.compile(r"\s?(?:-|–|—)\s?|\s(?:to|bis|do|à|through)\s", re.IGNORECASE)
+_DASHES: Final = frozenset("-–—")
 _BETWEEN: Final = re.compile(r"\b(?:between|zwischen|med|entre)\s\W?$", re.IGNORECASE)
 _AND: Final = re.compile(r"\s(?:and|und|in|et)\s\W?", re.IGNORECASE)
 # "Rose from 5 to 7" is a change, and has two values.
@@ -167,7 +168,11 @@ def _with_ranges(text: str, found: Sequence[Amount]) -> list[Amount]:
         before = joined[-1] if joined else None
         if before and _is_range(text, before, each):
             joined[-1] = each._replace(
-                value=before.value, until=each.value, start=before.start, bound=""
+                value=before.value,
+                until=each.value,
+                start=before.start,
+                unit=each.unit or before.unit,
+                bound="",
             )
         else:
             joined.append(each)
@@ -177,7 +182,9 @@ def _with_ranges(text: str, found: Sequence[Amount]) -> list[Amount]:
 def _is_range(text: str, low: Amount, high: Amount) -> bool:
     if low.kind != "value" or high.kind != "value" or low.until is not None:
         return False
-    if low.unit not in ("", high.unit) or low.factor not in (1, high.factor):
+    # "$5-7" names its currency once, before both ends; "$5 to 7 people" is no range.
+    is_priced = low.is_money and not high.unit and text[low.end : high.start].strip() in _DASHES
+    if not is_priced and (low.unit not in ("", high.unit) or low.factor not in (1, high.factor)):
         return False
     if low.value >= high.value and low.scale == high.scale:
         return False

@@ -216,7 +216,7 @@ class _Words:
         if _more_entailed(words, verdict) and is_restated(claim, reference, stated):
             verdict = words
         if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
-            verdict = with_changes(verdict, claim, self._reference(j))
+            verdict = with_changes(verdict, claim, self._reference(j), stated)
         return discounted(with_values(verdict, claim, stated), self._factors[j])
 
     def _reference(self, j: int) -> Reference:

@@ -96,13 +96,21 @@ def date_relation(claimed: Date, given: Date) -> Relation:
     if not shared:
         return "apart"
     if any(ours[part] != theirs[part] for part in shared):
-        is_swapped = (claimed.is_open_order or given.is_open_order) and (
-            ours | {"day": ours.get("month"), "month": ours.get("day")} == theirs
-        )
-        return "same" if is_swapped else "other"
+        return _other_way_round(claimed, given)
     if claimed.quarter is not None and given.quarter is None:
         return "open"  # a day in June is no second quarter as an answer
     return "same" if ours.keys() <= theirs.keys() else "open"
+
+
+def _other_way_round(claimed: Date, given: Date) -> Relation:
+    """Compares two dates that differ, once more with day and month of an open one exchanged."""
+    if claimed.is_open_order:
+        claimed = claimed._replace(day=claimed.month, month=claimed.day, is_open_order=False)
+    elif given.is_open_order:
+        given = given._replace(day=given.month, month=given.day, is_open_order=False)
+    else:
+        return "other"
+    return date_relation(claimed, given)
 
 
 def _parts(date: Date, other: Date) -> dict[str, int]:
