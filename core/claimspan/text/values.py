@@ -80,9 +80,7 @@ def read_values(text: str) -> Values:
     signs = signs if readable is text else signs_of(readable)
     found_dates = tuple(dates(readable, signs))
     times = tuple(_outside(clock_times(readable, signs), found_dates))
-    parts = tuple(
-        _percentage(each) for each in shares(readable, signs) if not _overlaps(each, found_dates)
-    )
+    parts = tuple(_outside(map(_percentage, shares(readable, signs)), found_dates))
     numbers = islice(amounts_in_digits(readable, signs), _MAX_AMOUNTS)
     plain = _outside(numbers, (*found_dates, *times, *parts))
     joined = _with_ranges(readable, _with_durations(readable, list(plain)))
@@ -113,10 +111,6 @@ def _outside(
     for each in found:
         if places.isdisjoint(range(each.start, each.end)):
             yield each
-
-
-def _overlaps(share: Share, taken: Sequence[Date]) -> bool:
-    return any(share.start < each.end and each.start < share.end for each in taken)
 
 
 def _percentage(share: Share) -> Amount:
