@@ -19,6 +19,9 @@ JUDGES: Final = pytest.mark.parametrize(
 SAME: Final = (
     ("The company has 2000 employees.", "The company has 2,000 employees."),
     ("The company has 1,500 employees.", "The company has 1500 employees."),
+    ("Das Geschäft hat 2000 Mitarbeiter.", "Das Geschäft hat 2.000 Mitarbeiter."),
+    ("Podjetje ima 2000 zaposlenih.", "Podjetje ima 2.000 zaposlenih."),
+    ("The trip takes 2 h 30 min.", "The trip takes 150 minutes."),
     ("The tank holds 50 liters of fuel.", "The tank holds 50 litres of fuel."),
     ("The file has a size of 5 megabytes.", "The file has a size of 5 MB."),
     ("The dog weighs about 50 lbs at birth.", "The dog weighs about 50 pounds at birth."),
@@ -44,6 +47,8 @@ OTHER: Final = (
     ("The company has 2000 employees.", "The company has 3,000 employees."),
     ("The museum opened on May 7.", "The museum opened on 5/6/2023."),
     ("The delivery takes 5 - 7 days.", "The delivery takes 5 to 9 days."),
+    ("Shipping is free for orders under $50.", "Shipping is free for orders over $50."),
+    ("Students under 18 pay nothing.", "Students over 18 pay nothing."),
 )
 
 

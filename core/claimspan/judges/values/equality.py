@@ -58,7 +58,7 @@ def _is_count(year: Item, amount: Item) -> bool:
         and isinstance(amount, Amount)
         and amount.kind == "value"
         and not amount.unit
-        and amount.value * (amount.scale or 1) == year.year
+        and year.year in (amount.value * (amount.scale or 1), amount.alternate)
     )
 
 
