@@ -26,6 +26,7 @@ SAME: Final = (
     ("The file has a size of 5 megabytes.", "The file has a size of 5 MB."),
     ("The dog weighs about 50 lbs at birth.", "The dog weighs about 50 pounds at birth."),
     ("Water boils at 100 degrees Celsius.", "Water boils at 100 °C."),
+    ("The lake was 5 °C below zero.", "The lake was -5 °C."),
     ("The oven is heated to 392 °F before baking.", "The oven is heated to 200 °C before baking."),
     ("The museum opened on May 6.", "The museum opened on 5/6/2023."),
     ("The museum opened on 6 May 2023.", "The museum opened on 5/6/2023."),

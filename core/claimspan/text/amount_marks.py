@@ -10,6 +10,7 @@ __all__ = [
     "HEDGE_WORDS",
     "LEADING_WORDS",
     "Bound",
+    "below_zero",
     "bound_of",
     "is_dash",
     "is_hedged",
@@ -75,6 +76,9 @@ LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
 """Words in lower case, one of which is the last before a bound or a rough figure."""
 
 
+_BELOW_ZERO: Final = re.compile(
+    r"\s(?:below|unter|pod|sous)\s(?:0|zero|null|ničlo|zéro)\b", re.IGNORECASE
+)
 _SPACED: Final = re.compile(r"[-–]\s")
 # Blanks before the sign of a list item.
 _INDENT: Final = 8
@@ -89,6 +93,17 @@ _BEFORE_LAST: Final = {"of": ("minimum", "maximum"), "to": ("up",)}
 # What else than a word a bound or a rough figure may end with.
 _LAST_SIGNS: Final = frozenset("~≈<>≥≤=.")
 _AFTER_SIGNS: Final = frozenset("+oOaA")
+
+
+def below_zero(text: str, end: int) -> int:
+    """Returns where the words end that make a temperature negative: ``5 °C below zero``.
+
+    Args:
+        text: The text, with its number words in digits.
+        end: Where the temperature ends; returned where no such words follow.
+    """
+    words = _BELOW_ZERO.match(text, end)
+    return words.end() if words else end
 
 
 def is_dash(text: str, at: int, end: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_dash, is_hedged
+from claimspan.text import amount_marks as marks
 from claimspan.text.number_forms import (
     find_numbers,
     is_continental,
@@ -103,7 +103,7 @@ _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # Most numbers stand behind a plain word, and need none of the patterns for what leads them.
 _PLAIN_LEAD: Final = re.compile(r"([^\W\d_]+)\s$")
 _LEADS: Final = frozenset(CURRENCIES) | {"minus", "negative"}
-_LEADING_WORDS: Final = LEADING_WORDS | _LEADS
+_LEADING_WORDS: Final = marks.LEADING_WORDS | _LEADS
 _NO_LEAD: Final = re.match(
     r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?(?P<minus_inside>-)?$", ""
 )
@@ -155,7 +155,7 @@ class Amount(NamedTuple):
     is_plural: bool = False
     """Whether that word looks like an English plural."""
 
-    bound: Bound = ""
+    bound: marks.Bound = ""
     """Whether it is a bound, as in "at least 18", and which."""
 
     alternate: Decimal | None = None
@@ -224,7 +224,7 @@ class _Found(NamedTuple):
         is_plain = _is_plain(near) if word is None else word not in _LEADING_WORDS
         has_lead = not is_plain and (_may_have_lead(near) if word is None else word in _LEADS)
         lead = _LEAD.search(near) if has_lead else _NO_LEAD
-        if lead and lead["minus"] and is_dash(text, start - len(lead.group()), done):
+        if lead and lead["minus"] and marks.is_dash(text, start - len(lead.group()), done):
             lead = _LEAD.search(near, lead.end("minus"))
         tail = _tail(text, number.end())
         if lead is None or tail is None:
@@ -283,7 +283,8 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
     is_name = _GLUED.match(text, end) is not None and end == found.number.end()
     if is_name and not unit:
         return None
-    sign = _sign(found)
+    below = marks.below_zero(text, end) if unit in (CELSIUS, FAHRENHEIT) else end
+    sign, end = (_sign(found), end) if below == end else ("-", below)
     is_plain = scale is None and not unit and sign != "-"
     kind = _kind(found) if is_plain else "value"
     if kind in ("year", "label"):  # "(2018)" and "(1)" are no negative numbers
@@ -298,12 +299,12 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
         factor=factor,
         kind=kind,
         sign=sign,
-        is_hedged=not found.is_plain and is_hedged(lead),
+        is_hedged=not found.is_plain and marks.is_hedged(lead),
         start=found.start,
         end=max(end, found.number.end()),
         noun=stem(noun),
         is_plural=noun.endswith("s") and not noun.endswith("ss"),
-        bound=bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
+        bound=marks.bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
         alternate=None if continental else other_reading(written, text),
     )
     return _in_celsius(amount) if unit == FAHRENHEIT else amount

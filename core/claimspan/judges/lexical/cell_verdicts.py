@@ -89,9 +89,10 @@ GIVEN_KINDS: Final = frozenset(
 holds for its answers as well."""
 
 VALUE_KINDS: Final = frozenset(
-    {"replaced number", "replaced unit", "replaced name", "missing name"}
+    {"replaced number", "replaced unit", "replaced name", "missing name", "replaced negation"}
 )
-"""Kinds that words of a value may be of: an equal value in the same place is no conflict."""
+"""Kinds that words of a value may be of, as ``zero`` is a negation: an equal value in the same
+place is no conflict."""
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where

@@ -116,7 +116,7 @@ def _are_near(one: Amount, other: Amount) -> bool:
             return _is_share(one, other)
         if one.unit and other.unit:
             return False
-    # "A loss of 2 %" is "-2 %", but no word stands for the minus of a temperature.
+    # "A loss of 2 %" is "-2 %", but "5 °C" is never "-5 °C".
     if one.unit == other.unit == CELSIUS and (one.value < 0) != (other.value < 0):
         return False
     ours, theirs = plain_reading(one), plain_reading(other)
