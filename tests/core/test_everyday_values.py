@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from claimspan.judges import LexicalJudge, LocalJudge
+from claimspan.judges.references import AnswerText
 from claimspan.text.values import read_values
 from claimspan.verdicts import Claim, Label
 
@@ -97,3 +98,16 @@ def test_a_dash_between_numbers_or_before_a_list_item_is_no_minus(
     assert [(each.value, each.until) for each in found] == [
         (Decimal(low), None if high is None else Decimal(high)) for low, high in values
     ]
+
+
+@JUDGES
+def test_an_answer_need_not_repeat_the_year_of_its_question(
+    judge: LexicalJudge | LocalJudge,
+) -> None:
+    question = "Who won the race in 2019?"
+    answer = AnswerText("Ana Kolman won it by two seconds ahead of her sister.")
+    claims = [Claim(text=f"In {year} Ana Kolman won the race.") for year in (2019, 2018)]
+
+    found = asyncio.run(judge.check(claims, [answer], question=question)).labels
+
+    assert [row[0] for row in found] == [Label.ENTAILED, Label.NEUTRAL]
