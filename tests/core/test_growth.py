@@ -18,6 +18,7 @@ from claimspan.judges.lexical.coverage import Reference
 from claimspan.statistics.intervals import mean_estimates
 from claimspan.text.languages import detect_language
 from claimspan.text.sentences import split_prose
+from claimspan.text.values import read_values
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim
 
@@ -72,6 +73,23 @@ def test_the_work_grows_with_the_text_and_no_faster(
     text = (TEXTS[kind] * LENGTH)[:LENGTH]
     once, more = _seconds(work, text), _seconds(work, text * TIMES)
     # Below a few milliseconds the clock says nothing, and nothing is slow.
+    assert more < 0.04 or more < MOST * once
+
+
+def _slovenian(text: str) -> object:
+    return tokenize(text, "sl")
+
+
+@pytest.mark.parametrize(
+    ("work", "part", "length"),
+    [(_slovenian, "a", 1_000), (read_values, "3/5/2021 and 1/3 and ", 20_000)],
+    ids=["Slovenian word", "dates and shares"],
+)
+def test_one_long_word_and_many_values_are_read_in_linear_time(
+    work: Callable[[str], object], part: str, length: int
+) -> None:
+    text = (part * length)[:length]
+    once, more = _seconds(work, text), _seconds(work, text * TIMES)
     assert more < 0.04 or more < MOST * once
 
 

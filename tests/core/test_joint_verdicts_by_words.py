@@ -148,6 +148,18 @@ def test_nothing_to_check_gives_an_empty_matrix() -> None:
         assert found.shape == (0, 4)
 
 
+@pytest.mark.parametrize("judge", [LEXICAL, LOCAL], ids=["lexical", "local"])
+def test_a_context_of_no_references_decides_nothing(judge: LexicalJudge | LocalJudge) -> None:
+    cells = {(0, 0), (0, 3)}
+    claims = _claims("Ana Kos sold bananas in Vienna.")
+
+    found = asyncio.run(judge.check_context(claims, FAR_APART, cells, context=()))
+
+    assert found.shape == (1, 4)
+    assert found[0][0] is not None
+    assert found[0][3] is None
+
+
 def test_references_of_the_same_claims_are_one_block() -> None:
     chunks = {(i, j) for i in range(3) for j in (0, 1)}
     ground_truth, response = {(0, 2), (1, 2)}, {(2, 3)}

@@ -86,6 +86,10 @@ def test_the_shape_is_that_of_claims_and_references() -> None:
     assert _check(["The Danube is long."], []).shape == (1, 0)
 
 
+def test_half_of_a_surrogate_pair_is_read_as_an_unknown_character() -> None:
+    assert _verdict("The Danube rises in Germany.", f"\ud83d {PASSAGE}").label is Label.ENTAILED
+
+
 def test_an_empty_reference_entails_nothing() -> None:
     matrix = _check(["The Danube rises in Germany."], ["", "   \n"])
 

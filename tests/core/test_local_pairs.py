@@ -11,7 +11,7 @@ from pydoc_data.topics import topics
 
 import pytest
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, JudgeError
 from claimspan.judges.local.background import InferenceThread, Stop, never
 from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, Reading, TextPair
@@ -146,6 +146,29 @@ def test_records_that_are_judged_at_once_share_their_batches() -> None:
 
     assert [each.n_read for each in asyncio.run(both())] == [2, 3]
     assert encoder.sizes == [5]
+
+
+class _PanicError(BaseException):
+    """As a panic of native code is, which is no ``Exception``."""
+
+
+class _Panics(str):
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        raise _PanicError
+
+
+def test_a_panic_of_native_code_fails_its_own_record_and_no_other() -> None:
+    shared = SharedReads(InferenceThread())
+
+    async def both() -> Decided:
+        broken = shared.run(lambda _: Work(_encoder(), _reads([(_Panics("a"), PASSAGE)])))
+        with pytest.raises(JudgeError, match="_PanicError"):
+            await asyncio.wait_for(broken, 60)
+        return await shared.run(lambda _: Work(_encoder(), _reads(PAIRS)))
+
+    assert asyncio.run(both()).n_read == 3
 
 
 def test_a_record_that_fills_its_batches_is_read_to_its_end_before_the_next_one() -> None:

@@ -10,7 +10,9 @@ __all__ = [
     "HEDGE_WORDS",
     "LEADING_WORDS",
     "Bound",
+    "below_zero",
     "bound_of",
+    "is_dash",
     "is_hedged",
     "may_be_marked",
 ]
@@ -74,6 +76,13 @@ LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
 """Words in lower case, one of which is the last before a bound or a rough figure."""
 
 
+_BELOW_ZERO: Final = re.compile(
+    r"\s(?:below|unter|pod|sous)\s(?:0|zero|null|ničlo|zéro)\b", re.IGNORECASE
+)
+_SPACED: Final = re.compile(r"[-–]\s")
+# Blanks before the sign of a list item.
+_INDENT: Final = 8
+
 # The words that one of the patterns ends with, and what stands before two that are common.
 _LAST_WORDS: Final = HEDGE_WORDS | set(
     "than als de kot over above exceed exceeds exceeded exceeding beyond nad least minimum of "
@@ -84,6 +93,33 @@ _BEFORE_LAST: Final = {"of": ("minimum", "maximum"), "to": ("up",)}
 # What else than a word a bound or a rough figure may end with.
 _LAST_SIGNS: Final = frozenset("~≈<>≥≤=.")
 _AFTER_SIGNS: Final = frozenset("+oOaA")
+
+
+def below_zero(text: str, end: int) -> int:
+    """Returns where the words end that make a temperature negative: ``5 °C below zero``.
+
+    Args:
+        text: The text, with its number words in digits.
+        end: Where the temperature ends; returned where no such words follow.
+    """
+    words = _BELOW_ZERO.match(text, end)
+    return words.end() if words else end
+
+
+def is_dash(text: str, at: int, end: int) -> bool:
+    """Tells whether a sign before a number is no minus: in ``5 - 7 days``, and of a list item.
+
+    Args:
+        text: The text.
+        at: Where the sign is.
+        end: Where the amount before it ends; 0 where there is none.
+    """
+    if not _SPACED.match(text, at):
+        return False
+    joins = 0 < end <= at and text[end:at].isspace()
+    line = text.rfind("\n", max(at - _INDENT, 0), at)
+    opens = (line >= 0 or at <= _INDENT) and not text[line + 1 : at].strip()
+    return joins or opens
 
 
 def may_be_marked(before: str) -> bool:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.amount_marks import LEADING_WORDS, Bound, bound_of, is_hedged
+from claimspan.text import amount_marks as marks
 from claimspan.text.number_forms import (
     find_numbers,
     is_continental,
     other_reading,
     read_number,
 )
-from claimspan.text.units import CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
+from claimspan.text.units import CELSIUS, CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
 from claimspan.text.value_signs import DIGIT, signs_of
 from claimspan.text.value_vocabulary import MONTHS
 from claimspan.text.value_words import with_digits
@@ -103,7 +103,7 @@ _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # Most numbers stand behind a plain word, and need none of the patterns for what leads them.
 _PLAIN_LEAD: Final = re.compile(r"([^\W\d_]+)\s$")
 _LEADS: Final = frozenset(CURRENCIES) | {"minus", "negative"}
-_LEADING_WORDS: Final = LEADING_WORDS | _LEADS
+_LEADING_WORDS: Final = marks.LEADING_WORDS | _LEADS
 _NO_LEAD: Final = re.match(
     r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?(?P<minus_inside>-)?$", ""
 )
@@ -155,7 +155,7 @@ class Amount(NamedTuple):
     is_plural: bool = False
     """Whether that word looks like an English plural."""
 
-    bound: Bound = ""
+    bound: marks.Bound = ""
     """Whether it is a bound, as in "at least 18", and which."""
 
     alternate: Decimal | None = None
@@ -196,7 +196,7 @@ def amounts_in_digits(text: str, signs: int | None = None) -> Iterator[Amount]:
     for number in find_numbers(text):
         if number.start() < done or len(number.group()) > _MAX_DIGITS:
             continue
-        if found := _Found.around(text, number):
+        if found := _Found.around(text, number, done):
             amount = _amount(found, continental=continental)
             if amount:
                 done = amount.end
@@ -215,8 +215,8 @@ class _Found(NamedTuple):
     is_plain: bool
 
     @classmethod
-    def around(cls, text: str, number: re.Match[str]) -> _Found | None:
-        """Looks around a number; None where it is a part of a name."""
+    def around(cls, text: str, number: re.Match[str], done: int) -> _Found | None:
+        """Looks around a number behind what was read before; None where it is part of a name."""
         start = number.start()
         before = text[max(start - _BEFORE, 0) : start]
         near = before[-_LEAD_WIDTH:]
@@ -224,6 +224,8 @@ class _Found(NamedTuple):
         is_plain = _is_plain(near) if word is None else word not in _LEADING_WORDS
         has_lead = not is_plain and (_may_have_lead(near) if word is None else word in _LEADS)
         lead = _LEAD.search(near) if has_lead else _NO_LEAD
+        if lead and lead["minus"] and marks.is_dash(text, start - len(lead.group()), done):
+            lead = _LEAD.search(near, lead.end("minus"))
         tail = _tail(text, number.end())
         if lead is None or tail is None:
             return None
@@ -281,7 +283,8 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
     is_name = _GLUED.match(text, end) is not None and end == found.number.end()
     if is_name and not unit:
         return None
-    sign = _sign(found)
+    below = marks.below_zero(text, end) if unit in (CELSIUS, FAHRENHEIT) else end
+    sign, end = (_sign(found), end) if below == end else ("-", below)
     is_plain = scale is None and not unit and sign != "-"
     kind = _kind(found) if is_plain else "value"
     if kind in ("year", "label"):  # "(2018)" and "(1)" are no negative numbers
@@ -296,12 +299,12 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
         factor=factor,
         kind=kind,
         sign=sign,
-        is_hedged=not found.is_plain and is_hedged(lead),
+        is_hedged=not found.is_plain and marks.is_hedged(lead),
         start=found.start,
         end=max(end, found.number.end()),
         noun=stem(noun),
         is_plural=noun.endswith("s") and not noun.endswith("ss"),
-        bound=bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
+        bound=marks.bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
         alternate=None if continental else other_reading(written, text),
     )
     return _in_celsius(amount) if unit == FAHRENHEIT else amount
@@ -390,5 +393,5 @@ def _noun(text: str, end: int) -> str:
 def _in_celsius(amount: Amount) -> Amount:
     ratio = Decimal("1.8")
     return amount._replace(
-        value=(amount.value - 32) / ratio, step=amount.step / ratio, unit="celsius"
+        value=(amount.value - 32) / ratio, step=amount.step / ratio, unit=CELSIUS
     )

@@ -34,7 +34,8 @@ _PATTERNS: Final = tuple(
         r"(?P<later>[ap])\.?\s?m\b)",
         rf"(?<![\d.,:]){_HOUR}(?:[:.]{_MINUTE})?\s?Uhr\b(?:\s(?P<after>[0-5]\d)\b)?",
         rf"(?<![\d.,:/]){_HOUR}:{_MINUTE}(?::\d\d)?(?![\d:])(?:\s?(?:hours|h|hrs)\b)?",
-        rf"(?<![\d.,:]){_HOUR}\s?h\s?{_MINUTE}(?!\d)",
+        # "2 h 30 min" is how long something takes.
+        rf"(?<![\d.,:]){_HOUR}\s?h(?:\s(?!\d\d\s?min))?{_MINUTE}(?!\d)",
         rf"{_AT}{_HOUR}\s?(?:h|hours)\b(?!\s?(?:per|a)\b)",
         rf"\bob\s{_HOUR}[.:]{_MINUTE}\b",
         rf"(?<![\d.,:]){_HOUR}\.\s?ur[aeio]\b",

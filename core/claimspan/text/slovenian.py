@@ -25,6 +25,7 @@ _SHORTEST_STEM: Final = 3
 _STEP: Final = re.compile(
     r"(?:[aeiou]|al|el|il|am|em|im|om|ah|ih|ov|ev|aj|ij|uj|ej|eg|eh|at|it|(?<=t)j)$"
 )
+_LONGEST_STEP: Final = 2
 
 _FLEETING: Final = re.compile(r"(?<=[^aeiou])e(?=[cklnrv]$)")
 """The vowel of ``konec``, ``sestanek`` and ``center`` that ``konca`` does not have."""
@@ -71,8 +72,13 @@ def slovenian_stem(word: str) -> str:
         return folded
     if folded in _IRREGULAR:
         return _IRREGULAR[folded]
-    while (step := _STEP.search(folded)) and step.start() >= _SHORTEST_STEM:
-        folded = folded[: step.start()]
+    end = len(folded)
+    # Looked for at the end alone: a cry of a thousand letters is cut a thousand times.
+    while (step := _STEP.search(folded, max(end - _LONGEST_STEP, 0), end)) and (
+        step.start() >= _SHORTEST_STEM
+    ):
+        end = step.start()
+    folded = folded[:end]
     fleeting = _FLEETING.sub("", folded)
     return fleeting if len(fleeting) >= _SHORTEST_STEM else folded
 

@@ -7,13 +7,26 @@ from typing import Final, NamedTuple
 
 from claimspan.text.words import stem
 
-__all__ = ["CURRENCIES", "FAHRENHEIT", "PERCENT", "PERCENTS", "POUNDS", "SCALES", "UNITS", "Unit"]
+__all__ = [
+    "CELSIUS",
+    "CURRENCIES",
+    "FAHRENHEIT",
+    "PERCENT",
+    "PERCENTS",
+    "POUNDS",
+    "SCALES",
+    "UNITS",
+    "Unit",
+]
 
 PERCENT: Final = "percent"
 """The unit of shares in hundred: percent, percentage points, basis points."""
 
 POUNDS: Final = "pounds"
 """The unit of a number of pounds, which may be money or mass."""
+
+CELSIUS: Final = "celsius"
+"""The unit of temperatures, all of which are read in it."""
 
 FAHRENHEIT: Final = "fahrenheit"
 """The one unit that differs from its base unit by more than a factor."""
@@ -115,7 +128,7 @@ UNITS: Final = {
         ("frequency", "1e3", "khz kilohertz"),
         ("frequency", "1e6", "mhz megahertz"),
         ("frequency", "1e9", "ghz gigahertz"),
-        ("celsius", "1", "celsius"),
+        (CELSIUS, "1", "celsius"),
         (FAHRENHEIT, "1", "fahrenheit"),
     )
     for spelling in spellings.split()

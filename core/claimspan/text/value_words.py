@@ -28,6 +28,7 @@ from claimspan.text.value_vocabulary import (
     LANGUAGE_WORDS,
     MONTH_WORDS,
     PART_WORDS,
+    PLACES,
     UNIT_WORDS,
 )
 
@@ -36,6 +37,11 @@ __all__ = ["with_digits"]
 _WORD: Final = re.compile(r"[^\W\d_]+")
 # What may stand between the words of one number: "twenty-five", "two hundred and fifty".
 _JOINT: Final = re.compile(r"-|\s(?:(?:and|et|und|in)\s)?|-et-")
+# "Twenty-first" is one place in a list; a "thirty-second delay" is one of thirty seconds.
+_PLACE: Final = re.compile(
+    r"-(first|third|fourth|fifth|sixth|seventh|eighth|ninth)\b", re.IGNORECASE
+)
+_ENDINGS: Final = {1: "st", 3: "rd"}
 _HALF: Final = re.compile(r"\s(?:and\sa\shalf|et\sdemie?)\b")
 _COUNTED: Final = ENGLISH_SCALES | {"dutzend", "ducat", "douzaine", "tausend", "hundert"}
 # "A million" is one, "half a million" the half of one; "a few thousand" is neither.
@@ -194,6 +200,11 @@ class _Words:
         run = self._run(hits)
         value, used = joined_value([NUMBER_WORDS[each] for _, each in run])
         end = run[used - 1][0].end()
+        if value % 100 >= 20 and (place := _PLACE.match(self._text, end)):
+            value += PLACES[place[1].casefold()]
+            return Edit(
+                match.start(), place.end(), f"{value}{_ENDINGS.get(value % 10, 'th')}"
+            ), used
         if half := _HALF.match(self._text, end):
             return Edit(match.start(), half.end(), f"{value}.5"), used
         return Edit(match.start(), end, str(value)), used

@@ -28,6 +28,7 @@ __all__ = ["Values", "read_values"]
 # Two thousand take 80 ms, in which an event loop stands still.
 _MAX_AMOUNTS: Final = 2_000
 _RANGE: Final = re.compile(r"\s?(?:-|–|—)\s?|\s(?:to|bis|do|à|through)\s", re.IGNORECASE)
+_DASHES: Final = frozenset("-–—")
 _BETWEEN: Final = re.compile(r"\b(?:between|zwischen|med|entre)\s\W?$", re.IGNORECASE)
 _AND: Final = re.compile(r"\s(?:and|und|in|et)\s\W?", re.IGNORECASE)
 # "Rose from 5 to 7" is a change, and has two values.
@@ -79,9 +80,7 @@ def read_values(text: str) -> Values:
     signs = signs if readable is text else signs_of(readable)
     found_dates = tuple(dates(readable, signs))
     times = tuple(_outside(clock_times(readable, signs), found_dates))
-    parts = tuple(
-        _percentage(each) for each in shares(readable, signs) if not _overlaps(each, found_dates)
-    )
+    parts = tuple(_outside(map(_percentage, shares(readable, signs)), found_dates))
     numbers = islice(amounts_in_digits(readable, signs), _MAX_AMOUNTS)
     plain = _outside(numbers, (*found_dates, *times, *parts))
     joined = _with_ranges(readable, _with_durations(readable, list(plain)))
@@ -112,10 +111,6 @@ def _outside(
     for each in found:
         if places.isdisjoint(range(each.start, each.end)):
             yield each
-
-
-def _overlaps(share: Share, taken: Sequence[Date]) -> bool:
-    return any(share.start < each.end and each.start < share.end for each in taken)
 
 
 def _percentage(share: Share) -> Amount:
@@ -167,7 +162,11 @@ def _with_ranges(text: str, found: Sequence[Amount]) -> list[Amount]:
         before = joined[-1] if joined else None
         if before and _is_range(text, before, each):
             joined[-1] = each._replace(
-                value=before.value, until=each.value, start=before.start, bound=""
+                value=before.value,
+                until=each.value,
+                start=before.start,
+                unit=each.unit or before.unit,
+                bound="",
             )
         else:
             joined.append(each)
@@ -177,7 +176,9 @@ def _with_ranges(text: str, found: Sequence[Amount]) -> list[Amount]:
 def _is_range(text: str, low: Amount, high: Amount) -> bool:
     if low.kind != "value" or high.kind != "value" or low.until is not None:
         return False
-    if low.unit not in ("", high.unit) or low.factor not in (1, high.factor):
+    # "$5-7" names its currency once, before both ends; "$5 to 7 people" is no range.
+    is_priced = low.is_money and not high.unit and text[low.end : high.start].strip() in _DASHES
+    if not is_priced and (low.unit not in ("", high.unit) or low.factor not in (1, high.factor)):
         return False
     if low.value >= high.value and low.scale == high.scale:
         return False

@@ -67,6 +67,9 @@ _SPLIT_PERCENT: Final = re.compile(r"\bper\scent\b", re.IGNORECASE)
 _MARKS: Final = "\"'()[]{}<>.,;:!?*_#|/\\-–—“”‘’„«»…"
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
+# A longer run of letters is a key, a sequence or a dump: a stemmer takes seconds for a page of it.
+_LONGEST_WORD: Final = 100
+
 _SUFFIXES: Final = ("ing", "edly", "ed", "es", "ly", "s")
 _POSSESSIVE: Final = re.compile(r"'s?$")
 
@@ -271,7 +274,8 @@ def _stem_abroad(folded: str, language: str) -> str:
         return numbers[folded]
     if language == "sl":
         return slovenian_stem(folded)
-    stemmed = _stemmer(language)(folded) if folded.isalpha() else folded
+    is_word = folded.isalpha() and len(folded) <= _LONGEST_WORD
+    stemmed = _stemmer(language)(folded) if is_word else folded
     return without_carons(stemmed) if language in _CARONS_OPTIONAL else stemmed
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "GIVEN_KINDS",
     "MIN_COVERAGE",
     "NO_VALUE",
+    "VALUE_KINDS",
     "abstention_discount",
     "any_conflict",
     "cell_verdict",
@@ -86,6 +87,12 @@ GIVEN_KINDS: Final = frozenset(
 )
 """Kinds of which the question of a claim may say more: what it says of numbers, dates and names
 holds for its answers as well."""
+
+VALUE_KINDS: Final = frozenset(
+    {"replaced number", "replaced unit", "replaced name", "missing name", "replaced negation"}
+)
+"""Kinds that words of a value may be of, as ``zero`` is a negation: an equal value in the same
+place is no conflict."""
 
 # Factor on the verdicts of a reference that declines to answer, by ``abstention_strength``: of the
 # answers in the tune half of FinanceBench people call .67 right where nothing declines, .18 where

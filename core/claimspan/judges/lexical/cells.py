@@ -221,7 +221,8 @@ class Context:
             Up to 80 words; None where one reference has as many words of the claim as all.
         """
         wanted = claim.content
-        enough = max(len(wanted & each) for each in self._stems) + _MORE_SHARE * len(wanted)
+        most = max((len(wanted & each) for each in self._stems), default=len(wanted))
+        enough = most + _MORE_SHARE * len(wanted)
         if len(wanted & self._all) < enough:
             return None
         chosen = self._sentences.gather(claim, _SIZE)

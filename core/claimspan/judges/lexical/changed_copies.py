@@ -6,15 +6,17 @@ places, "all" stands for "some", or a prefix denies the verb.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
-from claimspan.judges.lexical.cell_verdicts import any_conflict, unsupported_kinds
+from claimspan.judges.lexical.cell_verdicts import VALUE_KINDS, any_conflict, unsupported_kinds
 from claimspan.judges.lexical.conflicts import (
     NEAR_COPY_DETECTORS,
     ORDER_DETECTORS,
     find_conflicts,
 )
 from claimspan.judges.lexical.coverage import Corpus, Reference
+from claimspan.judges.lexical.quantity_conflicts import ClaimedValues
 from claimspan.judges.lexical.wording import Wording
 from claimspan.judges.values import StatedValues, equal_values
 from claimspan.text.words import tokenize
@@ -31,7 +33,9 @@ _SURE_KINDS: Final = frozenset(
 ) - {"replaced number", "replaced unit"}
 
 
-def with_changes(verdict: Verdict, claim: str, reference: Reference) -> Verdict:
+def with_changes(
+    verdict: Verdict, claim: str, reference: Reference, stated: StatedValues
+) -> Verdict:
     """Returns a verdict by what one change in a copied sentence says against it.
 
     Args:
@@ -39,6 +43,7 @@ def with_changes(verdict: Verdict, claim: str, reference: Reference) -> Verdict:
         claim: The text of the claim.
         reference: The reference; a passage, since an answer leaves out what its question says, so
             that its words are no copy of the claim's.
+        stated: The values of the reference.
 
     Returns:
         The verdict itself where there is no such change; else one with less p(entailed), the rest
@@ -48,7 +53,15 @@ def with_changes(verdict: Verdict, claim: str, reference: Reference) -> Verdict:
         return verdict
     tokens = Wording(tokenize(claim, reference.language))
     support = reference.support(Corpus([reference]).weights(tokens))
-    kinds = {conflict.kind for conflict in find_conflicts(tokens, support)} & _SURE_KINDS
+    conflicts = [each for each in find_conflicts(tokens, support) if each.kind in _SURE_KINDS]
+    same: Set[str] = frozenset()
+    if any(each.kind in VALUE_KINDS for each in conflicts):  # "Celsius" is no other name than "C"
+        same = ClaimedValues(StatedValues(claim)).equal_stems(stated) - support.sentence.stems
+    kinds = {
+        each.kind
+        for each in conflicts
+        if not (each.kind in VALUE_KINDS and each.claim_stem in same)
+    }
     if not kinds:
         return verdict
     entailed = verdict.entailed * (1 - any_conflict(kinds))

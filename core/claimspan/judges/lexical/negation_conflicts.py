@@ -17,8 +17,10 @@ __all__ = [
     "reference_negates",
 ]
 
-# "Not only" and "no doubt" deny nothing.
+# "Not only" and "no doubt" deny nothing, nor does "no longer than a week".
 _AFFIRMING: Final = frozenset("only just merely doubt wonder matter longer less more later".split())
+# "No longer" and "no more" deny what follows, where they compare nothing.
+_ENDED: Final = frozenset({"longer", "more"})
 # The scope of a negator is the next two content words within five tokens: a short phrase.
 _SCOPE_TOKENS: Final = 5
 _SCOPE_WORDS: Final = 2
@@ -109,7 +111,21 @@ def negation_scopes(tokens: Sequence[Token]) -> list[list[str]]:
     for i, token in enumerate(tokens):
         if not token.is_negation:
             continue
-        after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
-        if not (after and after[0].folded in _AFFIRMING):
+        after = _denied(token, tokens[i + 1 : i + 2 + _SCOPE_TOKENS])
+        if after is not None:
             scopes.append([t.stem for t in after if t.is_content][:_SCOPE_WORDS])
     return scopes
+
+
+def _denied(negator: Token, after: Sequence[Token]) -> Sequence[Token] | None:
+    """Returns the words that a negator may deny; None where it denies nothing.
+
+    Args:
+        negator: The negator.
+        after: The words behind it, one more than its scope has.
+    """
+    if not after or after[0].folded not in _AFFIRMING:
+        return after[:_SCOPE_TOKENS]
+    compares = any(token.folded == "than" for token in after)
+    has_ended = negator.folded == "no" and after[0].folded in _ENDED and not compares
+    return after[1:] if has_ended else None

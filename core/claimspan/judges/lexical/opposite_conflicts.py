@@ -124,12 +124,14 @@ def opposite_conflict(claim: Wording, support: Support) -> str | None:
     if not _may_be_opposites(claim, support):
         return None
     claimed, found = claim.read(_neighbours), support.sentence.read(_neighbours)
+    # "Not open" is as much as "closed".
+    denied = support.sentence.read(_denied)
     # In the order of the claim: that of a set differs from one process to the next.
     for word, opposites in claim.read(_turned_words):
         if word in found or opposites.isdisjoint(found):
             continue
         # A text with both opposites compares two things; to tell which is which takes a grammar.
-        given = opposites & (found.keys() - claimed.keys())
+        given = opposites & (found.keys() - claimed.keys() - denied)
         if any(claimed[word] & found[opposite] for opposite in given):
             return stem(word)
     return None
@@ -242,6 +244,11 @@ def _opposites(word: str) -> frozenset[str]:
     """Returns the opposites of a word: those of the list, and those made by a prefix."""
     prefixed = [prefix + word for prefix in DENYING_PREFIXES if len(word) >= MIN_PREFIXED]
     return _OPPOSITES.get(word, frozenset[str]()).union(prefixed, denied_bases(word))
+
+
+def _denied(words: Wording) -> frozenset[str]:
+    """Returns the words in lower case directly behind ``not``, ``never`` and their like."""
+    return frozenset([word for before, word in pairwise(words.folded) if before in DENYING])
 
 
 def _neighbours(tokens: Sequence[Token]) -> dict[str, set[str]]:

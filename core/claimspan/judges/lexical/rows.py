@@ -7,7 +7,7 @@ that it could find would change the verdict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from claimspan.judges.lexical.answer_fit import (
     Fit,
@@ -19,6 +19,7 @@ from claimspan.judges.lexical.cell_verdicts import (
     GIVEN_KINDS,
     MIN_COVERAGE,
     NO_VALUE,
+    VALUE_KINDS,
     cell_verdict,
     discounted,
 )
@@ -38,7 +39,6 @@ from claimspan.verdicts import Verdict
 __all__ = ["Cells", "ReadReference"]
 
 _NOTHING: Set[str] = frozenset()
-_NUMBER: Final = "replaced number"
 
 
 class ReadReference(NamedTuple):
@@ -187,7 +187,9 @@ class _Row:
         # A slot with another filling is about the same topic, so it counts as covered here.
         in_conflict = equal | {conflict.claim_stem for conflict in conflicts}
         values: Mapping[str, Set[str]] = {}
-        if self._values is not None and not read.reference.quotes(self._words):
+        # Not even a claim that the reference has word for word: words are read without the signs
+        # and the ends of values, as in "-5 °C" and "$5 million".
+        if self._values is not None:
             most = _missing_share(in_conflict | self._values.stems, weights, support)
             if support.coverage + most >= MIN_COVERAGE:
                 values = self._values.conflicts(read.stated)
@@ -204,15 +206,16 @@ class _Row:
         if not conflicts:
             return conflicts
         same = _NOTHING
-        if self._values is not None and any(each.kind == _NUMBER for each in conflicts):
-            # A number in the place of an equal one is no other number.
+        if self._values is not None and any(each.kind in VALUE_KINDS for each in conflicts):
+            # A number in the place of an equal one is no other number, nor is "litres" another
+            # unit than "liters", or "Celsius" another name than "°C".
             same = self._values.equal_stems(read.stated) - support.sentence.stems
         named = self._asking.stems
         return [
             each
             for each in conflicts
             if not (each.kind in GIVEN_KINDS and each.claim_stem in fitted.given)
-            and not (each.kind == _NUMBER and each.claim_stem in same)
+            and not (each.kind in VALUE_KINDS and each.claim_stem in same)
             # An answer need not repeat the names of its question, nor may a passage with "it".
             and (
                 each.kind != "missing name" or (read.short is None and each.claim_stem not in named)

@@ -11,6 +11,7 @@ from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.judges.local.background import Stop, never
 from claimspan.judges.local.inherited import NATIVE_CODE
 from claimspan.judges.local.known_logits import KNOWN_BYTES, KnownLogits, PairLogits
+from claimspan.text.encodable import encodable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -197,7 +198,7 @@ class CrossEncoder:
         # One by one: many at once would go to threads of the tokenizer's own, on all cores, and a
         # forked child would wait for threads that only its parent has.
         with NATIVE_CODE.entered():
-            return self._tokenizer.encode(*pair)
+            return self._tokenizer.encode(*map(encodable, pair))  # no half of a surrogate pair
 
     def _run(self, batch: Sequence[_Encoding]) -> list[list[float]]:
         """Runs the model on one batch, padded with zeros to its longest pair."""

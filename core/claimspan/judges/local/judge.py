@@ -149,7 +149,7 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"5+lexical.{self._lexical.version}"
+        return f"6+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
@@ -303,7 +303,7 @@ class LocalJudge:
         readable = self._readable(texts, shown, lexical)
         if not readable:
             return lexical
-        asked = Question(texts, shown, readable, self._language)
+        asked = Question(texts, shown, readable, self._language, question)
         decided = await self._shared.run(partial(self._begin, asked), goes_on=goes_on)
         if decided.n_cut:
             add_note(CUT, decided.n_cut)

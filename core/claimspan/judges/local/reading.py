@@ -50,6 +50,9 @@ class Question(NamedTuple):
     language: str | None
     """Code of the language of the references; None to detect it."""
 
+    text: str | None = None
+    """The question itself; None where unknown."""
+
 
 class Decided(NamedTuple):
     """The verdicts of a call."""
@@ -206,6 +209,7 @@ class _Words:
         columns = sorted({j for _, j in asked.lexical})
         self._factors = {j: abstention_discount(asked.references[j]) for j in columns}
         self._stated = {j: StatedValues(asked.references[j]) for j in columns}
+        self._question = StatedValues(asked.text or "")
         self._read: dict[int, Reference] = {}
 
     def applied_to(self, verdict: Verdict, cell: Cell) -> Verdict:
@@ -216,8 +220,10 @@ class _Words:
         if _more_entailed(words, verdict) and is_restated(claim, reference, stated):
             verdict = words
         if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
-            verdict = with_changes(verdict, claim, self._reference(j))
-        return discounted(with_values(verdict, claim, stated), self._factors[j])
+            verdict = with_changes(verdict, claim, self._reference(j), stated)
+        question = self._question if isinstance(reference, AnswerText) else None
+        verdict = with_values(verdict, claim, stated, question)
+        return discounted(verdict, self._factors[j])
 
     def _reference(self, j: int) -> Reference:
         if j not in self._read:

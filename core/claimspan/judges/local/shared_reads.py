@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 
+from claimspan.errors import JudgeError
 from claimspan.judges.local.background import InferenceStoppedError, InferenceThread, Stop
 from claimspan.judges.local.cross_encoder import CrossEncoder, Reading, TextPair
 from claimspan.judges.local.reading import Decided, Reads
@@ -100,7 +101,7 @@ def _turn(records: Sequence[_Record], stop: Stop) -> None:
     pairs = [pair for each in records for pair in each.pairs]
     try:
         found = records[0].encoder.read(pairs, stop_all)
-    except Exception as error:  # noqa: BLE001 - whoever awaits the verdicts gets it
+    except BaseException as error:  # noqa: BLE001 - whoever awaits the verdicts gets it
         if len(records) == 1:
             records[0].fail(error)
             return
@@ -156,6 +157,10 @@ class _Record:
 
     def fail(self, error: BaseException) -> None:
         """Gives an error to whoever awaits the verdicts."""
+        # A panic of native code is no ``Exception``: it would end the event loop of the waiting
+        # task, and every other evaluation with it.
+        if not isinstance(error, Exception):
+            error = JudgeError(f"the model broke off: {type(error).__name__}")
         self.future.set_exception(error)
 
     def _advance(self, step: Callable[[], Sequence[TextPair]]) -> None:

@@ -115,7 +115,9 @@ def _in_own_sentence(
     return _changed(value, part.values, own, near)
 
 
-def with_values(verdict: Verdict, claim: str, reference: StatedValues) -> Verdict:
+def with_values(
+    verdict: Verdict, claim: str, reference: StatedValues, question: StatedValues | None = None
+) -> Verdict:
     """Lowers p(entailed) of a claim with a value that the reference does not give.
 
     A model that reads words misses a changed digit. What it takes for entailed goes to contradicted
@@ -125,8 +127,14 @@ def with_values(verdict: Verdict, claim: str, reference: StatedValues) -> Verdic
         verdict: A verdict with probabilities.
         claim: The text of the claim.
         reference: The values of the reference.
+        question: The values of the question that the reference answers, which it need not repeat;
+            None for a passage.
     """
-    kinds = {conflict.kind for conflict in value_conflicts(claim, reference)}
+    conflicts = list(value_conflicts(claim, reference))
+    if not conflicts:
+        return verdict
+    given = set(equal_values(claim, question)) if question is not None else set[tuple[int, int]]()
+    kinds = {each.kind for each in conflicts if (each.start, each.end) not in given}
     if not kinds:
         return verdict
     entailed = (verdict.entailed or 0.0) * (1 - _NOT_ENTAILED)

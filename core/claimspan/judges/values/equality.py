@@ -16,7 +16,7 @@ from claimspan.judges.values.relations import (
 from claimspan.judges.values.stated import Item
 from claimspan.text.amounts import Amount
 from claimspan.text.dates import Date
-from claimspan.text.units import PERCENT, POUNDS
+from claimspan.text.units import CELSIUS, PERCENT, POUNDS
 
 __all__ = ["has_other_unit", "is_same_slot", "relation"]
 
@@ -45,8 +45,21 @@ def relation(claimed: Item, given: Item) -> Relation:
             return "apart"
         return amount_relation(claimed, given, _is_equal)
     if isinstance(claimed, Date) or isinstance(given, Date):
-        return "apart"
+        return "same" if _is_count(claimed, given) or _is_count(given, claimed) else "apart"
     return time_relation(claimed, given)
+
+
+def _is_count(year: Item, amount: Item) -> bool:
+    """Tells whether what was read as a year is the number of an amount: ``2000`` and ``2,000``."""
+    return (
+        isinstance(year, Date)
+        and year.year is not None
+        and all(part is None for part in year[1:5])
+        and isinstance(amount, Amount)
+        and amount.kind == "value"
+        and not amount.unit
+        and year.year in (amount.value * (amount.scale or 1), amount.alternate)
+    )
 
 
 def is_same_slot(one: Item, other: Item) -> bool:
@@ -84,8 +97,6 @@ def has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
 
 def _is_equal(claimed: Amount, given: Amount) -> bool:
     """Tells whether two amounts in sentences are one value: nothing is left to a question."""
-    if claimed.value < 0 < given.value and claimed.sign == "-" and not given.sign:
-        claimed = claimed._replace(value=-claimed.value)  # "a loss of 2 %" for "-2 %"
     return any(_are_near(one, other) for one in _forms(claimed) for other in _forms(given))
 
 
@@ -105,6 +116,9 @@ def _are_near(one: Amount, other: Amount) -> bool:
             return _is_share(one, other)
         if one.unit and other.unit:
             return False
+    # "A loss of 2 %" is "-2 %", but "5 °C" is never "-5 °C".
+    if one.unit == other.unit == CELSIUS and (one.value < 0) != (other.value < 0):
+        return False
     ours, theirs = plain_reading(one), plain_reading(other)
     if one.unit != other.unit:  # "42" for "42 days", whatever a day is in seconds
         ours, theirs = plain_reading(_bare(one)), plain_reading(_bare(other))
@@ -114,7 +128,7 @@ def _are_near(one: Amount, other: Amount) -> bool:
         return gap <= step / 2 and gap <= _CONVERTED * largest
     is_rounded = _is_rounded(one) != _is_rounded(other)
     return (gap <= step / 2 and gap <= _CONVERTED * largest) or (
-        is_rounded and gap <= _ROUNDING * largest
+        is_rounded and gap <= min(_ROUNDING * largest, max(_last_place(one), _last_place(other)))
     )
 
 
@@ -131,6 +145,12 @@ def _is_share(one: Amount, other: Amount) -> bool:
 
 def _bare(amount: Amount) -> Amount:
     return amount._replace(unit="", factor=Decimal(1))
+
+
+def _last_place(amount: Amount) -> Decimal:
+    """Returns the value of the last digit that is no zero: 100 for 84,200."""
+    place = Decimal(1).scaleb(int(amount.value.normalize().as_tuple().exponent))
+    return place * (amount.scale or 1) * amount.factor
 
 
 def _is_rounded(amount: Amount) -> bool:

@@ -44,9 +44,7 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
         single, span = (claimed, given) if given.until is not None else (given, claimed)
         return "open" if is_same or _is_inside(single, span) else "other"
     if claimed.bound and given.bound:
-        if claimed.bound[0] != given.bound[0]:
-            return "open"
-        return "same" if is_same else "other"
+        return _relation_of_bounds(claimed, given, is_same=is_same)
     if claimed.bound or given.bound:
         return _bound_relation(claimed, given, is_same=is_same)
     return "same" if is_same else "other"
@@ -60,6 +58,16 @@ def _is_comparable(claimed: Amount, given: Amount) -> bool:
     if claimed.unit or given.unit:
         return claimed.unit == given.unit
     return claimed.noun == given.noun or not (claimed.noun and given.noun)
+
+
+def _relation_of_bounds(claimed: Amount, given: Amount, *, is_same: bool) -> Relation:
+    """Two bounds: on opposite sides they leave each other open, unless no number is within both."""
+    if claimed.bound[0] == given.bound[0]:
+        return "same" if is_same else "other"
+    low, high = (claimed, given) if claimed.bound[0] == ">" else (given, claimed)
+    if is_same:
+        return "open" if "=" in low.bound and "=" in high.bound else "other"
+    return "other" if _size(low) > _size(high) else "open"
 
 
 def _bound_relation(claimed: Amount, given: Amount, *, is_same: bool) -> Relation:
@@ -96,13 +104,21 @@ def date_relation(claimed: Date, given: Date) -> Relation:
     if not shared:
         return "apart"
     if any(ours[part] != theirs[part] for part in shared):
-        is_swapped = (claimed.is_open_order or given.is_open_order) and (
-            ours | {"day": ours.get("month"), "month": ours.get("day")} == theirs
-        )
-        return "same" if is_swapped else "other"
+        return _other_way_round(claimed, given)
     if claimed.quarter is not None and given.quarter is None:
         return "open"  # a day in June is no second quarter as an answer
     return "same" if ours.keys() <= theirs.keys() else "open"
+
+
+def _other_way_round(claimed: Date, given: Date) -> Relation:
+    """Compares two dates that differ, once more with day and month of an open one exchanged."""
+    if claimed.is_open_order:
+        claimed = claimed._replace(day=claimed.month, month=claimed.day, is_open_order=False)
+    elif given.is_open_order:
+        given = given._replace(day=given.month, month=given.day, is_open_order=False)
+    else:
+        return "other"
+    return date_relation(claimed, given)
 
 
 def _parts(date: Date, other: Date) -> dict[str, int]:

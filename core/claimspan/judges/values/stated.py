@@ -88,12 +88,21 @@ class StatedValues:
         return stems is None or (bool(words) and len(words & stems) / len(words) >= least)
 
     def quotes(self, claim: str) -> bool:
-        """Tells whether the text has a claim word for word.
+        """Tells whether the text has a claim word for word, and cuts none of its own values there.
+
+        "The fee is $5" stands in "The fee is $500", and says something else.
 
         Args:
             claim: The text of the claim.
         """
-        return claim.strip(" .") in self.text
+        quoted = claim.strip(" .")
+        start = self.text.find(quoted)
+        if start < 0:
+            return False
+        inside = {place for each in self.items for place in range(each.start + 1, each.end)}
+        while start >= 0 and not inside.isdisjoint((start, start + len(quoted))):
+            start = self.text.find(quoted, start + 1)
+        return start >= 0
 
     @cached_property
     def values(self) -> Values:
