@@ -136,6 +136,20 @@ def test_a_model_for_something_else_is_refused(tmp_path: Path) -> None:
         _verdicts(tmp_path, "yes")
 
 
+@pytest.mark.parametrize(
+    "config",
+    ["", "[]", '{"id2label": ["entailment"]}', '{"id2label": {"0": "entailment", "2": "neutral"}}'],
+    ids=["empty", "a list", "labels in a list", "a gap"],
+)
+def test_a_configuration_without_a_label_for_each_number_is_refused(
+    model: Path, config: str
+) -> None:
+    (model / "config.json").write_text(config, encoding="utf-8")
+
+    with pytest.raises(ConfigError, match="id2label names entailment"):
+        _verdicts(model, "yes")
+
+
 class _Hub(BaseHTTPRequestHandler):
     """Serves the files of one folder as the hub serves those of ``org/tiny``."""
 

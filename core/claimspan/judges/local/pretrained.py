@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
+
+from pydantic import BaseModel, ValidationError
 
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.judges.local.cross_encoder import ModelFiles
@@ -21,6 +22,12 @@ _MODEL_PATHS: Final = (
     "model_quantized.onnx",
     "model.onnx",
 )
+
+
+class _Config(BaseModel):
+    """What is read of ``config.json``."""
+
+    id2label: dict[str, str]
 
 
 class PretrainedModel(NamedTuple):
@@ -104,9 +111,11 @@ def _from_hub(model: str) -> Callable[[str], Path | None]:
 
 
 def _labels(model: str, config: Path) -> tuple[Label, ...]:
-    content = cast("Mapping[str, object]", json.loads(config.read_text(encoding="utf-8")))
-    names = cast("Mapping[str, str]", content.get("id2label") or {})
-    labels = tuple(_label(names[str(i)]) for i in range(len(names)))
+    try:
+        names = _Config.model_validate_json(config.read_bytes()).id2label
+    except ValidationError:
+        names = {}
+    labels = tuple(_label(names.get(str(i), "")) for i in range(len(names)))
     if Label.ENTAILED not in labels or None in labels:
         raise ConfigError(
             f"{model!r} has no labels of natural language inference in its config.json: use a "
