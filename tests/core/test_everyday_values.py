@@ -37,6 +37,14 @@ SAME: Final = (
     ("The delivery takes 5 - 7 days.", "The delivery takes 5 to 7 days."),
     ("The war lasted from 2019 to 2021.", "The war lasted 2019 - 2021."),
     ("The company was founded in 2019.", "Milestones:\n- 2019: The company was founded."),
+    ("The train reaches 120 km/h.", "The train reaches 120 kilometers per hour."),
+    ("The car does 60 miles an hour.", "The car does 60 mph."),
+    ("Der Zug fährt 120 km/h.", "Der Zug fährt 120 Kilometer pro Stunde."),
+    ("The app has 10k users.", "The app has 10,000 users."),
+    ("Add 1 1/2 cups of flour.", "Add 1.5 cups of flour."),
+    ("Add 2¾ cups of flour.", "Add 2.75 cups of flour."),
+    ("The deal closed on 12/31/23.", "The deal closed on December 31, 2023."),
+    ("She was born on 31/12/85.", "She was born on 31 December 1985."),
     ("It was built in the twenty-first century.", "It was built in the 21st century."),
 )
 
@@ -50,6 +58,11 @@ OTHER: Final = (
     ("The museum opened on May 7.", "The museum opened on 5/6/2023."),
     ("The delivery takes 5 - 7 days.", "The delivery takes 5 to 9 days."),
     ("Shipping is free for orders under $50.", "Shipping is free for orders over $50."),
+    ("The train reaches 120 km.", "The train reaches 120 km/h."),
+    ("The train reaches 121 km/h.", "The train reaches 120 kilometers per hour."),
+    ("The app has 12k users.", "The app has 10,000 users."),
+    ("Add 1 1/4 cups of flour.", "Add 1.5 cups of flour."),
+    ("The deal closed on 12/30/23.", "The deal closed on December 31, 2023."),
     ("Students under 18 pay nothing.", "Students over 18 pay nothing."),
 )
 
@@ -98,6 +111,27 @@ def test_a_dash_between_numbers_or_before_a_list_item_is_no_minus(
     assert [(each.value, each.until) for each in found] == [
         (Decimal(low), None if high is None else Decimal(high)) for low, high in values
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10k users", 10_000),
+        ("250K people", 250_000),
+        ("a 401k plans nothing", None),
+        ("a 10K run", None),
+        ("the 10-K forms", None),
+        ("about 1 1/2 cups", Decimal("1.5")),
+        ("1 1/2024", 1),
+        ("1 5/4", 1),
+    ],
+)
+def test_a_k_is_a_thousand_and_parts_belong_to_their_number_only_where_they_count(
+    text: str, value: Decimal | int | None
+) -> None:
+    found = [each.value * (each.scale or 1) for each in read_values(text).amounts]
+
+    assert next(iter(found), None) == value
 
 
 @JUDGES

@@ -12,6 +12,7 @@ __all__ = [
     "Bound",
     "below_zero",
     "bound_of",
+    "counts_thousands",
     "is_dash",
     "is_hedged",
     "may_be_marked",
@@ -80,6 +81,7 @@ _BELOW_ZERO: Final = re.compile(
     r"\s(?:below|unter|pod|sous)\s(?:0|zero|null|ničlo|zéro)\b", re.IGNORECASE
 )
 _SPACED: Final = re.compile(r"[-–]\s")
+_THOUSANDS: Final = re.compile(r"(?!401)\d{1,3}[kK]\s(?:people|[a-z]{3,}s)\b")
 # Blanks before the sign of a list item.
 _INDENT: Final = 8
 
@@ -104,6 +106,18 @@ def below_zero(text: str, end: int) -> int:
     """
     words = _BELOW_ZERO.match(text, end)
     return words.end() if words else end
+
+
+def counts_thousands(text: str, at: int) -> bool:
+    """Tells whether the letter behind a number stands for a thousand: ``10k users``.
+
+    A ``10K run`` is one of kilometres, ``10-K`` and ``401k`` are names.
+
+    Args:
+        text: The text.
+        at: Where the number begins.
+    """
+    return _THOUSANDS.match(text, at) is not None
 
 
 def is_dash(text: str, at: int, end: int) -> bool:

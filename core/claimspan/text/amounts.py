@@ -320,7 +320,8 @@ def _scale(found: _Found) -> tuple[Decimal | None, int]:
     is_letter = len(written) == 1
     is_money = bool(found.lead["before"] or tail["after"])
     has_point = "." in found.number.group() or "," in found.number.group()
-    if is_letter and not is_money and (tail["glue"] or not has_point):
+    is_counted = is_letter and marks.counts_thousands(found.text, found.number.start())
+    if is_letter and not (is_money or is_counted) and (tail["glue"] or not has_point):
         return None, end
     return SCALES[written.casefold()], tail.end("scale")
 

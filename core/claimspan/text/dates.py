@@ -36,6 +36,7 @@ _PATTERNS: Final = tuple(
         rf"(?P<day>{_DAY})(?!\d)",
         rf"(?<![\d.,/])(?P<day>{_DAY})\.\s?(?P<month>0?[1-9]|1[0-2])\.\s?(?P<year>{_YEAR})",
         rf"(?<![\d.,/])(?P<first>{_DAY})(?P<sep>[-/])(?P<second>{_DAY})(?P=sep)(?P<year>{_YEAR})",
+        rf"(?<![\d.,/])(?P<first>{_DAY})/(?P<second>{_DAY})/(?P<short>\d\d)(?![\d/%]|[.,]\d)",
         rf"(?<![\d.,/:])(?P<day>{_DAY})(?:st|nd|rd|th|er)?\.?\s(?:of\s|de\s)?(?P<name>{_MONTH})"
         rf"(?:\s?,?\s(?P<year>{_YEAR}))?",
         rf"\b(?P<name>{_MONTH})\s(?:the\s)?(?P<day>{_DAY})(?:st|nd|rd|th)?(?![\d%]|[.,:/]\d)"
@@ -52,9 +53,9 @@ _PATTERNS: Final = tuple(
     )
 )
 # How many of them need a digit.
-_NUMBERED: Final = 6
+_NUMBERED: Final = 7
 # One of these signs has a text in which the pattern at that place matches.
-_SIGNS: Final = (*[DOTTED] * 3, *[MONTH] * 3, QUARTER, DECADE, *[MONTH] * 3)
+_SIGNS: Final = (*[DOTTED] * 4, *[MONTH] * 3, QUARTER, DECADE, *[MONTH] * 3)
 _EVERY_SIGN: Final = DOTTED | MONTH | QUARTER | DECADE
 
 
@@ -126,7 +127,8 @@ def _date(match: re.Match[str]) -> Date | None:
     start = match.start("name") if not part.get("day") and part.get("name") else match.start()
     end = match.end()
     if part.get("first"):
-        return _slashed(match, int(match["year"]))._replace(start=start, end=end)
+        full = _full_year(int(part["short"])) if year is None else year
+        return _slashed(match, full)._replace(start=start, end=end)
     if part.get("decade"):
         return Date(decade=int(match["decade"]), start=start, end=end)
     if part.get("quarter") or part.get("place"):
@@ -134,6 +136,11 @@ def _date(match: re.Match[str]) -> Date | None:
     month = int(part["month"]) if part.get("month") else _month(match["name"])
     day = int(part["day"]) if part.get("day") else None
     return Date(year=year, month=month, day=day, start=start, end=end)
+
+
+def _full_year(short: int) -> int:
+    """The year of its last two digits: 1969 to 2068, as POSIX says of ``%y``."""
+    return short + (1900 if short >= 69 else 2000)
 
 
 def _slashed(match: re.Match[str], year: int) -> Date:

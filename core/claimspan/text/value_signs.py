@@ -127,7 +127,9 @@ REWRITTEN_WORDS: Final = frozenset(
 def _by_word() -> dict[str, int]:
     groups = (
         (REWRITTEN_WORDS, WORD),
-        ("deg degree degrees degré degrés grad km kph pour".split(), SYMBOL),
+        ("deg degree degrees degré degrés grad km kph pour mi mile miles".split(), SYMBOL),
+        ("kilometer kilometre kilometers kilometres kilometrov".split(), SYMBOL),
+        ("kilomètre kilomètres".split(), SYMBOL),
         ("half halbe pol demi".split(), HALF),
         (MONTHS, MONTH),
         (("q",), QUARTER),

@@ -7,6 +7,7 @@ that stand beside no number stay as they are.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -51,10 +52,16 @@ _SYMBOLS: Final = re.compile(
     r"(?<=\d)(?:"
     r"\s?(?:[°º]\s?|deg(?:rees?|rés?)?\.?\s|Grad\s|stopinj\w?\s|degrés?\s)(?:"
     r"(?P<celsius>C\b|Celsius|Celzija)|(?P<fahrenheit>F\b|Fahrenheit\w?))"
-    r"|\s?(?P<speed>km/h|kph|km/uro)\b"
+    r"|\s?(?P<kmh>km/h|kph|km/uro|(?:km|kilomet(?:er|re|rov)s?)\s(?:per|an|pro|na)\s(?:hour|Stunde|uro)"
+    r"|kilomètres?\s(?:à\sl['’]|par\s)heure)\b"
+    r"|\s?(?P<mph>mi/h|miles?\s(?:per|an)\shour)\b"
     r"|\s(?P<percent>pour[\s-]cent)\b"
     r")",
     re.IGNORECASE,
+)
+# "1½" and "1 1/2" are one number. Other parts, such as tenths, are rarely written so.
+_MIXED: Final = re.compile(
+    r"(?<![\d/.,])(\d{1,3})(?:\s?([½¼¾⅓⅔⅛⅜⅝⅞])|\s([1-7])[/⁄]([2348]))(?![\d/]|[.,]\d)"
 )
 # "12 500" is one number, but a row of a table is several.
 _SPACED: Final = re.compile(r"(?<![\d.,/:])(?<!\d\s)\d{1,3}(?:\s\d{3})+(?![\d/:]|[.,]\d{3}|\s\d)")
@@ -101,12 +108,20 @@ def _apart(edits: Sequence[Edit]) -> Iterator[Edit]:
 def _symbol_edits(text: str, signs: int) -> Iterator[Edit]:
     has_symbols, has_spaced = signs & SYMBOL and signs & DIGIT, signs & DIGIT
     for match in _SYMBOLS.finditer(text) if has_symbols else ():
-        name = {"speed": "kmh"}.get(match.lastgroup or "", match.lastgroup)
-        yield Edit(match.start(), match.end(), f" {name}")
+        yield Edit(match.start(), match.end(), f" {match.lastgroup}")
+    for match in _MIXED.finditer(text) if signs & DIGIT and _may_be_mixed(text) else ():
+        whole, sign, some, of = match.groups()
+        part = unicodedata.numeric(sign) if sign else int(some) / int(of)
+        if part < 1:
+            yield Edit(match.start(), match.end(), f"{int(whole) + part:.3f}".rstrip("0"))
     for match in _HALF_UNIT.finditer(text) if signs & HALF else ():
         yield Edit(match.start(), match.end(), "0.5 hours" if match["hours"] else "0.5 ")
     for match in _SPACED.finditer(text) if has_spaced and _APART.search(text) else ():
         yield Edit(match.start(), match.end(), re.sub(r"\s", "\u202f", match.group()))
+
+
+def _may_be_mixed(text: str) -> bool:
+    return "/" in text or not text.isascii()
 
 
 def _words_near(text: str) -> Iterator[re.Match[str]]:
