@@ -319,7 +319,7 @@ _WORD_SCORES: Final = Memo(_word_scores, 1_500)
 @lru_cache(maxsize=1)
 def _profiles() -> _Profiles:
     # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan.text").joinpath("language_profiles.json")
+    file = resources.files("claimspan").joinpath("text", "language_profiles.json")
     read = json.loads(file.read_text(encoding="utf-8"))
     levels = {ord(code): i for i, code in enumerate(read["levels"])}
     weights = {run: _packed(codes.translate(levels)) for run, codes in read["runs"].items()}

@@ -98,7 +98,7 @@ def _table() -> Mapping[str, frozenset[str]]:
     """Reads WordNet's opposites, by stem."""
     opposites: dict[str, set[str]] = defaultdict(set)
     # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan.judges.lexical").joinpath("opposites.txt")
+    file = resources.files("claimspan").joinpath("judges", "lexical", "opposites.txt")
     table = file.read_text(encoding="utf-8")
     for line in table.splitlines():
         if line[:1] != "#":
