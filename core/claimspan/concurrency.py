@@ -1,4 +1,4 @@
-"""Concurrent calls as asyncio does not have them: pool, gather, single flight, exit, pace."""
+"""Concurrent calls that asyncio does not have: pool, gather, single flight, exit, pace, clock."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 import sys
 import threading
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import Context, ContextVar
 from functools import cached_property, partial
 from typing import Final, Generic, Protocol, TypeVar, TypeVarTuple
@@ -19,6 +19,7 @@ from claimspan.daemon_threads import SimpleQueue, start_daemon
 from claimspan.errors import ConfigError
 
 __all__ = [
+    "Clock",
     "DaemonPool",
     "Pace",
     "SingleFlight",
@@ -26,6 +27,7 @@ __all__ = [
     "current_pace",
     "gather_or_cancel",
     "keep_pace",
+    "record_clock",
 ]
 
 _T = TypeVar("_T")
@@ -63,6 +65,59 @@ def keep_pace(pace: Pace) -> None:
 def current_pace() -> Pace | None:
     """The pace that a judge has to keep on threads of its own; None where there is none."""
     return _pace.get()
+
+
+class Clock:
+    """A deadline in a task that can stand still, such as while an endpoint has asked to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        """Set the seconds from the start of ``running`` to the end."""
+        self._timeout = asyncio.timeout(seconds)
+        self._seconds = seconds
+        self._stops = 0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Runs the block until the time is up.
+
+        Raises:
+            TimeoutError: The time was up; ``has_expired`` tells it from one of the block's own.
+        """
+        async with self._timeout:
+            yield
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the time was up."""
+        return self._timeout.expired()
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        end = self._timeout.when()
+        return self._seconds if end is None else end - asyncio.get_running_loop().time()
+
+    @contextmanager
+    def stopped(self) -> Generator[None]:
+        """Lets no time pass during the block; blocks of several tasks may overlap."""
+        if self._stops == 0:
+            self._seconds = self.left
+            self._reschedule(None)
+        self._stops += 1
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if self._stops == 0:
+                self._reschedule(asyncio.get_running_loop().time() + self._seconds)
+
+    def _reschedule(self, end: float | None) -> None:
+        with suppress(RuntimeError):  # the time was up already, or the block has ended
+            self._timeout.reschedule(end)
+
+
+record_clock: Final[ContextVar[Clock | None]] = ContextVar("claimspan_record_clock", default=None)
+"""The deadline of the record under evaluation; None outside of one."""
 
 
 class DaemonPool:

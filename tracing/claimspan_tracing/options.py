@@ -15,9 +15,9 @@ from opentelemetry.trace import TracerProvider
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError
-from claimspan.evaluation.arguments import judge_of
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge
+from claimspan.judges.choice import judge_of
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.alert.alert import Alert

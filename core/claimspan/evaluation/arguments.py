@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from claimspan.errors import ConfigError
-from claimspan.judges.protocol import Judge
 from claimspan.metrics.compute import Undefined, check_undefined
 from claimspan.records import RagRecord
 
-__all__ = ["check_options", "check_records", "judge_of"]
+__all__ = ["check_options", "check_records"]
 
 
 def check_options(undefined: Undefined, max_claims: int) -> None:
@@ -36,22 +35,3 @@ def check_records(records: Sequence[RagRecord]) -> None:
                 " give RagRecord(query=..., chunks=..., "
                 "response=...)"
             )
-
-
-def judge_of(given: Judge | str | None) -> Judge:
-    """Return the judge that an argument stands for; None stands for ``default_judge()``.
-
-    Raises:
-        ConfigError: It is no judge, or the name of none.
-        MissingExtraError: The packages of the judge that it names are not installed.
-    """
-    from claimspan.judges import default_judge  # keeps the judges out of the import of the records
-
-    if given is None or isinstance(given, str):
-        return default_judge(given)
-    if not isinstance(given, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(
-            f"judge is of type {type(given).__name__}: give an object with name, extract_claims "
-            "and check, or a name such as 'local'"
-        )
-    return given

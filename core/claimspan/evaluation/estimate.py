@@ -12,11 +12,11 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from claimspan.cost.usage import Usage, add_usage
+from claimspan.cost.usage import Usage
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate
-from claimspan.judges.llm.completion import Completion, Prompt
-from claimspan.judges.llm.judge import OpenAIJudge
+from claimspan.judges.llm.chat import ChatReply, ChatRequest
+from claimspan.judges.llm.judge import ModelJudge
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.tokens import count_tokens
@@ -50,7 +50,7 @@ class Estimate(BaseModel):
 
 async def aestimate(
     records: Sequence[RagRecord],
-    judge: OpenAIJudge,
+    judge: ModelJudge,
     *,
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
     progress: bool | None = None,
@@ -75,7 +75,7 @@ async def aestimate(
     """
     if not claims_per_sentence > 0:
         raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
-    rehearsed = judge.with_chat_model(_Rehearsal(claims_per_sentence))
+    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, claims_per_sentence))
     total = Usage()
     with progress_bar("estimating", total=len(records), show=progress) as advance:
         for record in records:
@@ -94,20 +94,21 @@ async def aestimate(
 class _Rehearsal:
     """Stands in for a model: makes up replies of the right form, and counts tokens."""
 
-    def __init__(self, claims_per_sentence: float) -> None:
+    def __init__(self, model: str, claims_per_sentence: float) -> None:
+        self.model: Final = model
         self._claims_per_sentence = claims_per_sentence
         # Carried from sentence to sentence, so that 1.5 claims a sentence are 3 in two.
         self._claims_due = 0.0
 
-    async def complete(self, prompt: Prompt) -> Completion:
-        """Make up a reply of the right form and length; reports prompt and reply as usage."""
-        asked: dict[str, dict[str, str]] = json.loads(prompt.user)
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Make up a reply of the right form and length, with the tokens of prompt and reply."""
+        asked: dict[str, dict[str, str]] = json.loads(request.messages[-1]["content"])
         if "sentences" in asked:
             at_most = asked.get("at_most")
             reply = self._claims(
                 asked["sentences"],
                 at_most if isinstance(at_most, int) else None,
-                has_notes="notes" in str(prompt.schema),
+                has_notes="notes" in str(request.schema),
             )
         else:
             # The passages of a check may have one more label, for all of them together.
@@ -117,10 +118,11 @@ class _Rehearsal:
         # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
-        schema = json.dumps(dict(prompt.schema))
-        sent = sum(count_tokens(text) for text in (*prompt.texts, schema))
-        add_usage(Usage(calls=1, input_tokens=sent, output_tokens=count_tokens(content)))
-        return Completion(content)
+        schema = "" if request.schema is None else json.dumps(dict(request.schema))
+        sent = sum(count_tokens(each["content"]) for each in request.messages) + count_tokens(
+            schema
+        )
+        return ChatReply(content, None, sent, count_tokens(content))
 
     def _claims(
         self, sentences: Mapping[str, str], at_most: int | None, *, has_notes: bool

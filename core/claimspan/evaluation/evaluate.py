@@ -15,14 +15,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, NamedTuple, TypeGuard, TypeVar
 
-from claimspan.concurrency import gather_or_cancel
+from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation.arguments import check_options, check_records, judge_of
+from claimspan.evaluation.arguments import check_options, check_records
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
+from claimspan.judges.choice import judge_of
 from claimspan.judges.protocol import ClaimLimitedJudge, Judge
 from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
@@ -86,7 +87,8 @@ async def aevaluate(
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
-        deadline_seconds: Seconds from the start after which the judge is stopped.
+        deadline_seconds: Seconds from the start after which the judge is stopped, without those
+            that its endpoint has asked to wait.
         budget: Bounds the judge, beside a budget of its own. ``OpenAIJudge`` reserves each call on
             it. For a judge that reserves nothing it is checked before, and charged after.
 
@@ -278,15 +280,18 @@ async def _charged_to(budget: Budget | None, meter: Meter) -> AsyncGenerator[Non
 @asynccontextmanager
 async def _deadline(seconds: float) -> AsyncGenerator[None]:
     """Cancel the block after some seconds, and raise a ``JudgeError`` that says so."""
-    timeout = asyncio.timeout(seconds)
+    clock = Clock(seconds)
+    token = record_clock.set(clock)
     try:
-        async with timeout:
+        async with clock.running():
             yield
     except TimeoutError:
         # A TimeoutError of the judge's own is not ours to explain.
-        if not timeout.expired():
+        if not clock.has_expired:
             raise
         raise JudgeError(f"no verdicts within {seconds:g} s") from None
+    finally:
+        record_clock.reset(token)
 
 
 def _suspected_texts(record: RagRecord) -> tuple[str, ...]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import JsonValue
 
 from claimspan.benchmarks.context_coverage.documents import Document
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.completion import ChatModel, Prompt
-from claimspan.judges.llm.encoding import call_id, encode
+from claimspan.judges.llm.chat import ChatReply, Prompt
+from claimspan.judges.llm.encoding import Ids, encode
+from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.replies import Reply, read_reply
 
 __all__ = ["awrite_questions"]
 
@@ -33,14 +35,11 @@ _MAX_QUESTION: Final = 300
 """Characters of a question at most, so that a small model comes to an end."""
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    call: str
+class _QuestionReply(Reply):
     question: str
 
 
-async def awrite_questions(documents: Sequence[Document], model: ChatModel) -> list[Document]:
+async def awrite_questions(documents: Sequence[Document], model: Endpoint) -> list[Document]:
     """Have a model write the question of each document that has none.
 
     Args:
@@ -57,7 +56,7 @@ async def awrite_questions(documents: Sequence[Document], model: ChatModel) -> l
     return await gather_or_cancel([_with_question(each, model) for each in documents])
 
 
-async def _with_question(document: Document, model: ChatModel) -> Document:
+async def _with_question(document: Document, model: Endpoint) -> Document:
     if document.question:
         return document
     try:
@@ -67,8 +66,8 @@ async def _with_question(document: Document, model: ChatModel) -> Document:
     return document.model_copy(update={"question": question})
 
 
-async def _ask(document: Document, model: ChatModel) -> str:
-    call = call_id()
+async def _ask(document: Document, model: Endpoint) -> str:
+    call = Ids().call()
     text: JsonValue = {"type": "string", "minLength": 1, "maxLength": _MAX_QUESTION}
     schema: dict[str, JsonValue] = {
         "type": "object",
@@ -84,11 +83,11 @@ async def _ask(document: Document, model: ChatModel) -> str:
         # A token for each character is more than most scripts take; 100 more are for the JSON.
         max_tokens=100 + _MAX_QUESTION,
     )
-    completion = await model.complete(prompt)
-    try:
-        reply = _Reply.model_validate_json(completion.content)
-    except ValidationError:
-        raise ReplyError("the reply holds no question") from None
-    if reply.call != call or not reply.question.strip():
-        raise ReplyError("the reply holds no question, or does not repeat the id of the call")
-    return reply.question.strip()
+
+    def read(reply: ChatReply) -> str:
+        question = read_reply(reply, _QuestionReply, call).question.strip()
+        if not question:
+            raise ReplyError("the reply holds no question")
+        return question
+
+    return await model.ask(prompt, read)

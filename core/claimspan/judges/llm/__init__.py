@@ -1,11 +1,13 @@
-"""The judge that asks a language model behind an OpenAI-compatible endpoint.
+"""The judges that ask a language model.
 
-``judge`` plans and caches, ``extraction`` and ``checking`` write prompts and read replies,
-``chat_endpoint`` gets a reply to a prompt by means of the openai package.
+``judge`` has their settings, ``extraction`` and ``checking`` write prompts and read replies,
+``endpoint`` gets a reply to a prompt within its bounds, in the ``dialect`` that the model takes.
+``chat`` is the seam to any client; ``openai_chat`` and ``litellm_chat`` stand behind it.
 """
 
 from __future__ import annotations
 
-from claimspan.judges.llm.judge import OpenAIJudge
+from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest
+from claimspan.judges.llm.judge import ModelJudge, OpenAIJudge
 
-__all__ = ["OpenAIJudge"]
+__all__ = ["ChatModel", "ChatReply", "ChatRequest", "ModelJudge", "OpenAIJudge"]

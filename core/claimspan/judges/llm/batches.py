@@ -13,7 +13,14 @@ from claimspan.judges.protocol import Cell
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["CheckBatch", "Context", "joint_batches", "plan_batches"]
+__all__ = [
+    "MAX_NEAR",
+    "MAX_REFERENCE_TOKENS",
+    "CheckBatch",
+    "Context",
+    "joint_batches",
+    "plan_batches",
+]
 
 MAX_CELLS: Final = 600
 """Cells in one call: their labels take about 2,000 tokens, which common models can still write."""
@@ -24,6 +31,9 @@ MAX_REFERENCE_TOKENS: Final = 12_000
 MAX_NEAR: Final = 10
 """References in a call for joint verdicts alone, the nearest ones; as many as a call usually has.
 """
+
+_Limits = tuple[int | None, float]
+"""Most references in one call, None for any number; and most of their tokens."""
 
 _LONG_WORD: Final = re.compile(r"\w{4,}")
 _MAX_CHARACTERS: Final = 20_000  # 2 ms; enough to tell whether a reference is about a claim
@@ -71,6 +81,27 @@ class CheckBatch(NamedTuple):
         """Whether no other verdict is to be decided."""
         return all(j == self.context.column for _, j in self.cells)
 
+    @property
+    def reference_tokens(self) -> float:
+        """An upper estimate of the tokens of the references."""
+        return sum(map(_tokens, self.references.values()))
+
+    def halves(self) -> list[CheckBatch]:
+        """Two batches of half the references, or of half the claims if there is one reference.
+
+        None of them reads the context together. Empty if there is one claim and one reference.
+        """
+        cells = [cell for cell in self.cells if cell[1] != self.context.column]
+        side = 1 if len(self.references) > 1 else 0
+        places = sorted({cell[side] for cell in cells})
+        if len(places) < 2:
+            return []
+        first = {*places[: len(places) // 2]}
+        return [
+            self.restricted_to([cell for cell in cells if (cell[side] in first) is wanted])
+            for wanted in (True, False)
+        ]
+
     def restricted_to(self, cells: Collection[Cell]) -> CheckBatch:
         """The batch for some of its cells, with the texts of those cells alone."""
         rows, columns = {i for i, _ in cells}, {j for _, j in cells}
@@ -91,6 +122,7 @@ def plan_batches(
     *,
     references_per_call: int | None,
     context: Context | None = None,
+    max_tokens: float = MAX_REFERENCE_TOKENS,
 ) -> list[CheckBatch]:
     """Distributes cells over calls: references in their order, each with all of its claims.
 
@@ -103,6 +135,7 @@ def plan_batches(
         cells: The cells to decide.
         references_per_call: Most references in one call; None for as many as fit.
         context: What is read together; None for nothing.
+        max_tokens: Tokens of the references in one call.
 
     Returns:
         Batches that together hold every cell once, without those of a context that fits into no
@@ -111,10 +144,11 @@ def plan_batches(
     context = context or Context.of((), references)
     wanted = sorted({j for _, j in cells if j != context.column})
     is_joint = any(j == context.column for _, j in cells)
-    if is_joint and _fits(context.distinct, references, references_per_call):
-        groups = _groups_around(context, wanted, references, references_per_call)
+    limits = references_per_call, max_tokens
+    if is_joint and _fits(context.distinct, references, limits):
+        groups = _groups_around(context, wanted, references, limits)
     else:
-        groups = _groups(wanted, references, references_per_call)
+        groups = _groups(wanted, references, limits)
     return [
         _batch(claims, references, cells, columns, rows, context)
         for columns in groups
@@ -126,10 +160,12 @@ def joint_batches(
     claims: Sequence[str],
     references: Sequence[str],
     cells: Collection[Cell],
-    asked: Sequence[CheckBatch],
+    answered: Collection[Cell],
     *,
     context: Context,
     verdicts: Mapping[Cell, Verdict | None],
+    max_near: int = MAX_NEAR,
+    max_tokens: float = MAX_REFERENCE_TOKENS,
 ) -> list[CheckBatch]:
     """Calls for the verdicts on a context that did not fit, with the references that came near.
 
@@ -137,17 +173,18 @@ def joint_batches(
         claims: Every claim of the matrix.
         references: Every reference of the matrix.
         cells: The cells that are not decided.
-        asked: The calls that were made; what their replies left out stays undecided.
+        answered: The cells that were asked about; what the replies left out stays undecided.
         context: What is read together.
         verdicts: What is known of each claim against each single reference.
+        max_near: Most references in one call.
+        max_tokens: Tokens of the references in one call.
     """
-    known = {cell for batch in asked for cell in batch.cells}
-    cells = [cell for cell in cells if cell[1] == context.column and cell not in known]
+    cells = [cell for cell in cells if cell[1] == context.column and cell not in answered]
     rows = sorted({i for i, _ in cells})
     if not rows:
         return []
     near = _nearest(claims, references, rows, context.distinct, verdicts)
-    kept = _beginning_that_fits(near, references)
+    kept = _beginning_that_fits(near, references, max_near, max_tokens)
     part = context._replace(distinct=tuple(j for j in context.distinct if j in kept))
     columns = (*part.distinct, context.column)
     return [
@@ -179,7 +216,7 @@ def _max_rows(columns: Sequence[int]) -> int:
 
 
 def _groups_around(
-    context: Context, wanted: Sequence[int], references: Sequence[str], limit: int | None
+    context: Context, wanted: Sequence[int], references: Sequence[str], limits: _Limits
 ) -> list[Sequence[int]]:
     """The references of each call, where those of the context and its column share one call."""
     together = context.distinct
@@ -187,26 +224,30 @@ def _groups_around(
     whole = [*together, *others]
     # Where the single verdicts are known, the context is asked about alone, and as one text.
     has_single = len(others) < len(wanted)
-    if has_single and _fits(whole, references, limit):
+    if has_single and _fits(whole, references, limits):
         return [[*whole, context.column]]
-    return [[*together, context.column], *_groups(others, references, limit)]
+    return [[*together, context.column], *_groups(others, references, limits)]
 
 
-def _fits(indices: Sequence[int], references: Sequence[str], limit: int | None) -> bool:
-    return len(indices) <= (limit or len(indices)) and (
-        sum(_tokens(references[j]) for j in indices) <= MAX_REFERENCE_TOKENS
+def _fits(indices: Sequence[int], references: Sequence[str], limits: _Limits) -> bool:
+    number, tokens = limits
+    return len(indices) <= (number or len(indices)) and (
+        sum(_tokens(references[j]) for j in indices) <= tokens
     )
 
 
 def _groups(
-    wanted: Sequence[int], references: Sequence[str], limit: int | None
+    wanted: Sequence[int], references: Sequence[str], limits: _Limits
 ) -> list[Sequence[int]]:
     """Indices of the references of each call, in groups of about the same size."""
-    by_number = _evenly(wanted, limit or max(len(wanted), 1))
-    return [part for group in by_number for part in _within_tokens(group, references)]
+    number, tokens = limits
+    by_number = _evenly(wanted, number or max(len(wanted), 1))
+    return [part for group in by_number for part in _within_tokens(group, references, tokens)]
 
 
-def _within_tokens(indices: Sequence[int], references: Sequence[str]) -> list[Sequence[int]]:
+def _within_tokens(
+    indices: Sequence[int], references: Sequence[str], limit: float
+) -> list[Sequence[int]]:
     """Splits a group at the token limit; a reference beyond the limit is a part of its own."""
     parts: list[list[int]] = []
     room = 0.0
@@ -214,7 +255,7 @@ def _within_tokens(indices: Sequence[int], references: Sequence[str]) -> list[Se
         tokens = _tokens(references[j])
         if not parts or tokens > room:
             parts.append([])
-            room = MAX_REFERENCE_TOKENS
+            room = limit
         parts[-1].append(j)
         room -= tokens
     return [*parts]
@@ -273,13 +314,15 @@ def _words(text: str) -> set[str]:
     return set(_LONG_WORD.findall(text[:_MAX_CHARACTERS].casefold()))
 
 
-def _beginning_that_fits(near: Iterable[int], references: Sequence[str]) -> set[int]:
+def _beginning_that_fits(
+    near: Iterable[int], references: Sequence[str], most: int, limit: float
+) -> set[int]:
     """The first ones, as many as one call takes; one at least."""
     kept: set[int] = set()
-    room = float(MAX_REFERENCE_TOKENS)
+    room = limit
     for j in near:
         tokens = _tokens(references[j])
-        if kept and (tokens > room or len(kept) == MAX_NEAR):
+        if kept and (tokens > room or len(kept) == most):
             continue
         kept.add(j)
         room -= tokens

@@ -25,6 +25,7 @@ class CircuitBreaker:
         self._failures = 0
         self._next_probe = 0.0
         self._kinds: set[str] = set()
+        self._cause = ""
 
     @property
     def is_open(self) -> bool:
@@ -41,6 +42,10 @@ class CircuitBreaker:
             return
         seconds = self._next_probe - self._clock()
         if seconds > 0:
+            if self._cause:
+                raise JudgeUnavailableError(
+                    f"{self._cause}; no request for another {seconds:.0f} s"
+                )
             raise JudgeUnavailableError(
                 f"the judge's endpoint has failed {MAX_FAILURES} times in a row: "
                 f"no request for another {seconds:.0f} s"
@@ -53,6 +58,11 @@ class CircuitBreaker:
         if self._failures >= MAX_FAILURES:
             self._next_probe = self._clock() + OPEN_SECONDS
 
+    def close_down(self, cause: str) -> None:
+        """Opens the circuit at once: the endpoint has said that it answers nobody for now."""
+        self._failures, self._cause = MAX_FAILURES, cause
+        self._next_probe = self._clock() + OPEN_SECONDS
+
     def is_new(self, kind: str) -> bool:
         """Tells whether no failure of a kind was asked about before, so that it is told once."""
         is_new = kind not in self._kinds
@@ -61,4 +71,4 @@ class CircuitBreaker:
 
     def record_success(self) -> None:
         """Closes the circuit: the endpoint has answered, be it with a refusal."""
-        self._failures = 0
+        self._failures, self._cause = 0, ""

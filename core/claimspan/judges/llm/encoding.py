@@ -1,4 +1,4 @@
-"""Encoding of texts as data for a prompt, with ids that are random in each call.
+"""Encoding of texts as data for a prompt, with ids that no text can know.
 
 A text can forge no id, no delimiter and no role, because it cannot know the ids, and JSON escapes
 the rest.
@@ -6,7 +6,9 @@ the rest.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import re
 import secrets
 from collections.abc import Mapping
@@ -14,9 +16,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-__all__ = ["call_id", "claim_ids", "encode", "reference_ids"]
-
-_random: Final = secrets.SystemRandom()
+__all__ = ["Ids", "encode"]
 
 # Some servers read these sequences in a message as the start of another role. They occur in JSON
 # strings alone, where an escape means the same character.
@@ -38,22 +38,35 @@ def encode(texts: Mapping[str, JsonValue]) -> str:
     return _ROLE_TOKEN.sub(lambda match: f"\\u{ord(match.group()):04x}", sendable)
 
 
-def call_id() -> str:
-    """A random id that the reply has to repeat: nine digits, which no text holds by chance."""
-    return str(_random.randrange(10**8, 10**9))
+class Ids:
+    """The ids of one call: random, or made of a seed and the content of the call."""
 
+    def __init__(self, seed: int | None = None, *content: str) -> None:
+        """Begin to draw ids.
 
-def claim_ids(count: int) -> list[str]:
-    """Random ids of claims, of three digits (one token), or of more where there are many."""
-    return _ids(count, start=100)
+        Args:
+            seed: Makes the ids of equal contents equal; they cannot be guessed without it. None
+                draws them at random.
+            *content: The texts of the call.
+        """
+        self._random: random.Random = secrets.SystemRandom()
+        if seed is not None:
+            written = json.dumps([seed, *content]).encode()
+            self._random = random.Random(hashlib.sha256(written).digest())  # noqa: S311 - as random as its seed
 
+    def call(self) -> str:
+        """The id that the reply has to repeat: nine digits, which no text holds by chance."""
+        return str(self._random.randrange(10**8, 10**9))
 
-def reference_ids(count: int) -> list[str]:
-    """Random ids of references, of two digits, or of more where there are many."""
-    return _ids(count, start=10)
+    def claims(self, count: int) -> list[str]:
+        """Ids of claims, of three digits (one token), or of more if there are many."""
+        return self._draw(count, start=100)
 
+    def references(self, count: int) -> list[str]:
+        """Ids of references, of two digits, or of more if there are many."""
+        return self._draw(count, start=10)
 
-def _ids(count: int, start: int) -> list[str]:
-    while start * 9 < count * 2:
-        start *= 10
-    return [str(number) for number in _random.sample(range(start, start * 10), count)]
+    def _draw(self, count: int, start: int) -> list[str]:
+        while start * 9 < count * 2:
+            start *= 10
+        return [str(number) for number in self._random.sample(range(start, start * 10), count)]

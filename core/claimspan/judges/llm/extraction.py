@@ -1,4 +1,4 @@
-"""Extraction of claims by a language model: batches of sentences, prompts, and replies."""
+"""Extraction of claims by a language model: calls, prompts, what is cached, and replies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
+from claimspan.concurrency import SingleFlight, gather_or_cancel
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.completion import ChatModel, Prompt
-from claimspan.judges.llm.encoding import call_id, encode
+from claimspan.judges.llm.chat import ChatReply, Prompt
+from claimspan.judges.llm.encoding import Ids, encode
+from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
+from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_CLAIMS_PER_SENTENCE,
     MAX_NOTES_LENGTH,
@@ -20,12 +23,15 @@ from claimspan.judges.llm.replies import (
     exact_claims_schema,
     read_reply,
 )
+from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
+from claimspan.text.abstention import abstains
+from claimspan.text.encodable import encodable
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim
 
-__all__ = ["Extraction", "batches_of", "extract", "limits_of", "sentences_of"]
+__all__ = ["Extraction", "Extractor"]
 
 Extraction = Literal["direct", "reasoned"]
 """How claims are extracted: directly, or after a chain of thought."""
@@ -34,102 +40,157 @@ _MAX_SENTENCES: Final = 40
 """Sentences in one call, so that the reply to a long text stays short enough to be complete."""
 
 
-def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, none left out."""
-    return [
-        each.strip() for each in every_sentence(text, detect_language(text) or "en") if each.strip()
-    ]
+class Extractor:
+    """Extracts the claims of each text once, whoever asks for them and how many ask at a time."""
+
+    def __init__(
+        self,
+        cache: VerdictCache,
+        scope: str,
+        *,
+        reasoned: bool,
+        exact_schema: bool,
+        seed: int | None,
+    ) -> None:
+        """Keep what all texts have in common.
+
+        Args:
+            cache: Holds the claims of texts that were read.
+            scope: What claims depend on beside text and question: model, prompts, address.
+            reasoned: Whether the model first writes a chain of thought.
+            exact_schema: Whether the JSON schema holds the ids of the call.
+            seed: Makes the ids of equal texts equal; None makes them random.
+        """
+        self._cache = cache
+        self._scope = scope
+        self._reasoned = reasoned
+        self._exact_schema = exact_schema
+        self._seed = seed
+        self._flights = SingleFlight[list[Claim]]()
+
+    async def claims(
+        self, endpoint: Endpoint, text: str, max_claims: int | None, question: str | None
+    ) -> list[Claim]:
+        """The claims of a text; none, at no call, if it declines to answer.
+
+        Args:
+            endpoint: The model to ask.
+            text: A response or a ground truth.
+            max_claims: Claims that are of use; None for all.
+            question: The question that the text answers, if known.
+
+        Raises:
+            JudgeError: No reply came, or two replies in a row are unusable.
+        """
+        # Models make a claim of what a refusal says about its author, which no chunk entails.
+        if abstains(text):
+            return []
+        text_of_language = encodable(text)
+        sentences = [
+            each.strip()
+            for each in every_sentence(text_of_language, detect_language(text_of_language) or "en")
+            if each.strip()
+        ]
+        starts = range(0, len(sentences), _MAX_SENTENCES)
+        batches = [sentences[start : start + _MAX_SENTENCES] for start in starts]
+        limits = _limits_of(batches, max_claims)
+        limited = str(max_claims) if any(limits) else None
+        key = content_key(self._scope, "claims", question, text, limited)
+        known = self._cache.claims(key)
+        if known is not None:
+            return known
+
+        async def extract() -> list[Claim]:
+            calls = [
+                self._extract(endpoint, some, question, limit)
+                for some, limit in zip(batches, limits, strict=True)
+            ]
+            claims = [claim for part in await gather_or_cancel(calls) for claim in part]
+            self._cache.add_claims(key, claims)
+            return claims
+
+        return await self._flights.run(key, extract)
+
+    async def _extract(
+        self,
+        endpoint: Endpoint,
+        sentences: Sequence[str],
+        question: str | None,
+        at_most: int | None,
+    ) -> list[Claim]:
+        """The claims of some sentences: an unusable reply is requested once more.
+
+        A window that is too small takes the sentences in two halves.
+        """
+        try:
+            try:
+                return await self._ask(endpoint, sentences, question, at_most, attempt=1)
+            except ReplyError:
+                return await self._ask(endpoint, sentences, question, at_most, attempt=2)
+        except TooLongError:
+            if len(sentences) < 2:
+                raise
+        middle = len(sentences) // 2
+        halves = [sentences[:middle], sentences[middle:]]
+        some = None if at_most is None else ceil(at_most / 2)
+        parts = [await self._extract(endpoint, half, question, some) for half in halves]
+        return [claim for part in parts for claim in part]
+
+    async def _ask(
+        self,
+        endpoint: Endpoint,
+        sentences: Sequence[str],
+        question: str | None,
+        at_most: int | None,
+        *,
+        attempt: int,
+    ) -> list[Claim]:
+        # A reply that could not be used must not come again by the same prompt.
+        call = Ids(self._seed, str(attempt), question or "", *sentences).call()
+        numbered: dict[str, JsonValue] = {
+            str(number): sentence for number, sentence in enumerate(sentences, start=1)
+        }
+        usual = claims_schema(reasoned=self._reasoned)
+        exact = exact_claims_schema(
+            call,
+            len(sentences),
+            max_claims=_max_claims(sentences, at_most),
+            max_claim_length=_max_claim_length(sentences),
+            reasoned=self._reasoned,
+        )
+        prompt = Prompt(
+            system=EXTRACT_REASONED if self._reasoned else EXTRACT,
+            user=encode(
+                {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
+            ),
+            schema_name="claims",
+            schema=exact if self._exact_schema else usual,
+            plain_schema=usual,
+            max_tokens=_max_tokens(
+                sentences, at_most, reasoned=self._reasoned, exact_schema=self._exact_schema
+            ),
+        )
+
+        def read(reply: ChatReply) -> list[Claim]:
+            entries = read_reply(reply, ClaimsReply, call).claims
+            return [
+                _claim(each.text, each.sentence, sentences) for each in entries if each.text.strip()
+            ]
+
+        return await endpoint.ask(prompt, read)
 
 
-def batches_of(sentences: Sequence[str]) -> list[Sequence[str]]:
-    """Distributes sentences over calls, in their order."""
-    starts = range(0, len(sentences), _MAX_SENTENCES)
-    return [sentences[start : start + _MAX_SENTENCES] for start in starts]
-
-
-def limits_of(batches: Sequence[Sequence[str]], max_claims: int | None) -> list[int | None]:
+def _limits_of(batches: Sequence[Sequence[str]], max_claims: int | None) -> list[int | None]:
     """Shares a limit on claims out over the calls of a text, by their sentences.
 
     Returns:
-        A limit for each call; None where the text will hardly have as many claims, so that its
-        claims are the same, and are cached as such, with the limit and without it.
+        A limit for each call; None if the text will hardly have as many claims, so that its claims
+        are the same, and are cached as such, with the limit and without it.
     """
     total = sum(map(len, batches))
     if max_claims is None or MAX_CLAIMS_PER_SENTENCE * total <= max_claims:
         return [None] * len(batches)
     return [ceil(max_claims * len(each) / total) for each in batches]
-
-
-async def extract(
-    model: ChatModel,
-    sentences: Sequence[str],
-    *,
-    question: str | None,
-    reasoned: bool,
-    exact_schema: bool,
-    at_most: int | None = None,
-) -> list[Claim]:
-    """Extracts the claims of some sentences; an unusable reply is requested once more.
-
-    Args:
-        model: The model to ask.
-        sentences: The sentences of one call.
-        question: The question that the text answers, where known.
-        reasoned: Whether the model first writes a chain of thought.
-        exact_schema: Whether the JSON schema holds the id and the sentence numbers of the call.
-        at_most: Claims that are of use; None for all.
-
-    Returns:
-        The claims in the order of the text.
-
-    Raises:
-        ReplyError: The second reply is unusable as well.
-        JudgeError: No reply came.
-    """
-    try:
-        return await _extract_once(model, sentences, question, reasoned, exact_schema, at_most)
-    except ReplyError:
-        return await _extract_once(model, sentences, question, reasoned, exact_schema, at_most)
-
-
-async def _extract_once(
-    model: ChatModel,
-    sentences: Sequence[str],
-    question: str | None,
-    reasoned: bool,
-    exact_schema: bool,
-    at_most: int | None,
-) -> list[Claim]:
-    call = call_id()
-    numbered: dict[str, JsonValue] = {
-        str(number): sentence for number, sentence in enumerate(sentences, start=1)
-    }
-    schema = claims_schema(reasoned=reasoned)
-    if exact_schema:
-        length = _max_claim_length(sentences)
-        schema = exact_claims_schema(
-            call,
-            len(sentences),
-            max_claims=_max_claims(sentences, at_most),
-            max_claim_length=length,
-            reasoned=reasoned,
-        )
-    prompt = Prompt(
-        system=EXTRACT_REASONED if reasoned else EXTRACT,
-        user=encode(
-            {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
-        ),
-        schema_name="claims",
-        schema=schema,
-        max_tokens=_max_tokens(sentences, at_most, reasoned=reasoned, exact_schema=exact_schema),
-    )
-    completion = await model.complete(prompt)
-    reply = read_reply(completion.content, ClaimsReply, call)
-    return [
-        _claim(entry.text, entry.sentence, sentences)
-        for entry in reply.claims
-        if entry.text.strip()
-    ]
 
 
 def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:

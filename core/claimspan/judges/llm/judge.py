@@ -1,105 +1,137 @@
-"""``OpenAIJudge``: extracts claims and checks them with a language model behind an endpoint."""
+"""``ModelJudge`` and ``OpenAIJudge``: extract claims and check them with a language model."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from functools import partial
-from typing import Final, Self
+from typing import Final, NamedTuple, Self, get_args
 
 from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
 
-from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
-from claimspan.cost.usage import add_undecided
-from claimspan.errors import ConfigError, JudgeError
+from claimspan.errors import ConfigError
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url
-from claimspan.judges.llm.batches import CheckBatch, Context, joint_batches, plan_batches
-from claimspan.judges.llm.cells import cell_keys, free_verdicts, matrix_of, unknown_cells
-from claimspan.judges.llm.chat_endpoint import LENGTH_OPTIONS, ChatEndpoint
-from claimspan.judges.llm.checking import ReplyFormat, check_batch
-from claimspan.judges.llm.client import guarded_client
-from claimspan.judges.llm.completion import ChatModel
-from claimspan.judges.llm.extraction import Extraction
-from claimspan.judges.llm.extractor import Extractor
+from claimspan.judges.llm.base_url import is_openai
+from claimspan.judges.llm.batches import Context
+from claimspan.judges.llm.chat import ChatModel, traits_of
+from claimspan.judges.llm.checking import Checker
+from claimspan.judges.llm.dialect import LIMITS, REASONING_TOKENS, Dialect, is_reasoning_model
+from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.extraction import Extraction, Extractor
+from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, verdicts_schema
-from claimspan.judges.llm.sessions import Sessions
-from claimspan.judges.llm.settings import (
-    check_client,
-    check_settings,
-    fixed_options,
-    is_reasoning_model,
-    length_option,
-    reasoning_tokens,
-    secret_key,
-    users_client,
-)
 from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values import VALUES_VERSION
 from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
-__all__ = ["OpenAIJudge"]
+__all__ = ["ModelJudge", "OpenAIJudge"]
 
 CHUNKS_PER_CALL: Final = 10
 """The chunks of most retrievers, which are read together in their call; ground truth and response
 go with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_cost.py``."""
 
 TOP_LOGPROBS: Final = 10
-"""Alternatives of a token: three labels, each in several spellings."""
+"""Alternatives of a token: five labels, each in several spellings."""
 
 
-class OpenAIJudge:
-    """Extracts and checks claims with a language model: OpenAI, Azure, vLLM, Ollama, llama.cpp.
+class _Settings(NamedTuple):
+    """How a judge asks, whatever the model."""
+
+    options: Mapping[str, JsonValue]
+    extraction: Extraction
+    chunks_per_call: int | None
+    logprobs: bool
+    top_logprobs: int
+    exact_schema: bool
+    concurrency: int
+    call_seconds: float
+    reasoning_tokens: int
+    seed: int | None
+    price: Price | None
+    budget: Budget | None
+    limit: str | None
+    scope: str
+
+    def check(self) -> None:
+        """Refuses what cannot work as given.
+
+        Raises:
+            ConfigError: A setting is out of its range.
+        """
+        if self.extraction not in get_args(Extraction):
+            raise ConfigError(f"extraction is {self.extraction!r}: give 'direct' or 'reasoned'")
+        if self.chunks_per_call is not None and self.chunks_per_call < 1:
+            raise ConfigError(
+                f"chunks_per_call is {self.chunks_per_call!r}: give 1 or more, or None"
+            )
+        if self.concurrency < 1:
+            raise ConfigError(f"concurrency is {self.concurrency!r}: give 1 or more")
+        if not self.call_seconds > 0:
+            raise ConfigError(f"call_seconds is {self.call_seconds!r}: give more than 0")
+        if self.reasoning_tokens < 0:
+            raise ConfigError(f"reasoning_tokens is {self.reasoning_tokens!r}: give 0 or more")
+
+    def digest(self) -> str:
+        """A digest of everything beside the model that can change a verdict."""
+        reasoned = self.extraction == "reasoned"
+        schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema()])
+        asked = (
+            reasoned,
+            self.chunks_per_call,
+            self.logprobs,
+            self.exact_schema,
+            self.top_logprobs,
+        )
+        settings = repr((*asked, dict(self.options)))
+        checks = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER)
+        said = (*checks, prompts.EXTRACT, prompts.EXTRACT_REASONED, VALUES_VERSION)
+        return content_key(*said, schemas, settings)
+
+
+class ModelJudge:
+    """Extracts and checks claims with any chat model.
 
     A record takes one call for the claims of each text, and one check for every
     ``chunks_per_call`` texts with all claims. The check that has all chunks also reads them
-    together; where they do not fit into one check, another call reads those that came near. Claims
-    and verdicts are cached by content. The verdicts of a reply are matched by ids that are random
-    in each call; a verdict that is missing, given twice or malformed is requested once more, and
+    together; if they do not fit into one check, another call reads those that came near. Claims
+    and verdicts are cached by content. The verdicts of a reply are matched by ids that no text
+    knows; a verdict that is missing, given twice or malformed is requested once more, and
     then left undecided. A claim that is a bare value, such as ``$1,577 million``, is decided by the
-    value check where that can tell. A text that declines to answer makes no claim, and no call.
+    value check if that can tell. A text that declines to answer makes no claim, and no call.
 
     A record may make 100 calls and use 1,000,000 tokens, unless a budget says otherwise; the
     verdicts beyond are undecided. A call never takes longer than ``call_seconds``, retries
-    included. After five failures in a row no request is made for 30 s. A reply larger than 5 MiB is
-    not read. Redirects, proxies and all settings of the environment are ignored, so that neither
-    the prompts nor the key go elsewhere and the application's account does not pay.
+    included, but for the waits that the endpoint asks for. After five failures in a row no request
+    is made for 30 s, nor after the endpoint has said that the account has nothing left.
 
-    OpenAI's reasoning models (``o1`` and later, ``gpt-5`` and later) may use 25,000 tokens more in
-    every call, since their reasoning counts towards the length of a reply. For other models that
-    reason, raise the limit with ``options={"max_tokens": ...}``.
-
-    **A client of your own.** ``client`` takes an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``,
-    for Azure AD, a gateway, a proxy or certificates of your own. It decides on address, key,
-    headers, environment variables, redirects, proxies, retries and the size of a reply, and stays
-    open. The deadline of a call, the circuit breaker (which counts calls here), the budget and
-    the error messages stay the judge's. With a budget the retries of the client are off, because
-    the judge reserves each request. A client with HTTP/2 serves one event loop, any other serves
-    all.
+    What a model refuses by name (a temperature, a seed, log probabilities, the JSON schema, the
+    name of the limit on its reply) is left out from then on, with one line in the log. Texts that
+    do not fit into its window are asked about in halves. A reply that was cut is asked for again
+    with room for ``reasoning_tokens`` more.
 
     Args:
-        model: Name of the model at the endpoint; for Azure, of the deployment.
-        api_key: Needed for OpenAI itself; local servers need none.
-        base_url: Address under which ``/chat/completions`` is; None is OpenAI.
-        headers: Headers of every request, such as Azure's ``api-key``.
-        query: Query parameters of every request, such as Azure's ``api-version``.
-        client: A client to use in place of the four above.
-        options: Further fields in the body of every request, such as ``{"seed": 1}``.
+        model: The model, as a ``ChatModel``.
+        options: Further fields in the body of every request; None leaves a field out that would be
+            sent otherwise, as in ``{"temperature": None}``.
         extraction: ``"direct"``, or ``"reasoned"`` for claims after a chain of thought.
         chunks_per_call: Texts in one check; 1 is the most careful, None as many as fit.
-        logprobs: Request log probabilities for graded verdicts, where the endpoint gives them.
+        logprobs: Request log probabilities for graded verdicts, if the endpoint gives them.
         top_logprobs: Alternatives of each token in them; at most 20 at OpenAI.
         exact_schema: Put the ids of each call into its JSON schema. Small models need it; OpenAI
             compiles each new schema, which takes seconds.
         concurrency: Requests at the same time in each event loop.
         call_seconds: Deadline of one call in seconds, with its retries and the waits between them,
-            without the waits for a free slot or for the budget.
+            without the waits for a free slot, for the budget, and those that the endpoint asks for.
+        reasoning_tokens: Completion tokens that the reasoning of a model may use in every call,
+            beside those of the reply. They are allowed from the first call on if the name of the
+            model tells that it reasons, else once a reply was cut.
+        seed: Makes prompts and ids the same from run to run, and is sent along; None draws the ids
+            at random. Texts can guess the ids of no seed that they do not know.
         price: Price of the model; None looks it up in ``claimspan.cost.pricing``.
         budget: Stops calls that could exceed it.
         cache: A cache to share, or one with a file; None caches in memory.
@@ -108,106 +140,118 @@ class OpenAIJudge:
         ConfigError: An argument cannot work as given.
     """
 
-    @property
-    def name(self) -> str:
-        """The name of the judge on the trace."""
-        return "openai"
-
     def __init__(
         self,
-        model: str,
+        model: ChatModel,
         *,
-        api_key: str | SecretStr | None = None,
-        base_url: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
-        client: AsyncOpenAI | None = None,
         options: Mapping[str, JsonValue] | None = None,
         extraction: Extraction = "direct",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
-        logprobs: bool = True,
+        logprobs: bool = False,
         top_logprobs: int = TOP_LOGPROBS,
         exact_schema: bool = False,
         concurrency: int = 16,
         call_seconds: float = 60.0,
+        reasoning_tokens: int = REASONING_TOKENS,
+        seed: int | None = None,
         price: Price | None = None,
         budget: Budget | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        check_settings(extraction, chunks_per_call, concurrency, call_seconds)
-        if client is None:
-            url = check_base_url(base_url or OPENAI_URL)
-            connect: Callable[[], AsyncOpenAI] = partial(
-                guarded_client,
-                base_url=url,
-                api_key=secret_key(api_key, url),
-                headers=headers or {},
-                query=query or {},
-                read_seconds=call_seconds,
-            )
-        else:
-            check_client(client, base_url=base_url, api_key=api_key, headers=headers, query=query)
-            url = str(client.base_url)
-            connect = partial(users_client, client, budget)
-        self.model: Final = model
-        self.price: Final = price or price_of(model)
-        self._options = {**fixed_options(model), **(options or {})}
+        settings = _Settings(
+            options=dict(options or {}),
+            extraction=extraction,
+            chunks_per_call=chunks_per_call,
+            logprobs=logprobs and not is_reasoning_model(model.model),
+            top_logprobs=top_logprobs,
+            exact_schema=exact_schema,
+            concurrency=concurrency,
+            call_seconds=call_seconds,
+            reasoning_tokens=reasoning_tokens,
+            seed=seed,
+            price=price,
+            budget=budget,
+            limit=LIMITS[1] if isinstance(model, OpenAIChat) and is_openai(model.url) else None,
+            scope=model.url if isinstance(model, OpenAIChat) else traits_of(model).address,
+        )
+        settings.check()
+        self._settings = settings
+        self._ask(model, VerdictCache() if cache is None else cache)
         if budget is not None:
             self.check_budget(budget)
-        self._reasoned = extraction == "reasoned"
-        self._chunks_per_call = chunks_per_call
-        self._top_logprobs = top_logprobs
-        self._format = ReplyFormat(logprobs and not is_reasoning_model(model), exact_schema)
-        self._cache = VerdictCache() if cache is None else cache
-        self.version: Final = f"{model}/{self._digest()[:8]}"
-        self._scope = content_key(self.version, url)
-        self._extractor = Extractor(self._cache, self._scope, self._reasoned, exact_schema)
-        self._chat_model: ChatModel = ChatEndpoint(
-            model=model,
-            sessions=Sessions(connect, concurrency),
-            options=self._options,
-            top_logprobs=top_logprobs,
-            length_option=length_option(url),
-            reasoning_tokens=reasoning_tokens(model),
-            call_seconds=call_seconds,
-            price=self.price,
-            budget=budget,
+
+    def _ask(self, model: ChatModel, cache: VerdictCache) -> None:
+        """Have all prompts go to a model, and keep what it says in a cache."""
+        settings, traits = self._settings, traits_of(model)
+        self.model: str = model.model
+        self.version: str = f"{model.model}/{settings.digest()[:8]}"
+        self.price: Price | None = settings.price or traits.price or price_of(model.model)
+        self._provider = traits.provider
+        self._cache = cache
+        dialect = Dialect(
+            model.model,
+            options=settings.options,
+            forms=traits.forms,
+            limit=settings.limit,
+            top_logprobs=settings.top_logprobs,
+            reasoning_tokens=settings.reasoning_tokens,
+            seed=settings.seed,
         )
-
-    @classmethod
-    def from_environment(cls, model: str, *, extraction: Extraction = "direct") -> Self:
-        """A judge with the key and the address of ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
-
-        Nothing else reads these variables: the judge never spends the key of the application
-        unless it is told to.
-
-        Args:
-            model: Name of the model at the endpoint.
-            extraction: As for the judge itself.
-
-        Raises:
-            ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server
-                that needs none.
-        """
-        return cls(
+        self._endpoint = Endpoint(
             model,
-            api_key=os.environ.get("OPENAI_API_KEY"),
-            base_url=os.environ.get("OPENAI_BASE_URL"),
-            extraction=extraction,
+            dialect,
+            concurrency=settings.concurrency,
+            call_seconds=settings.call_seconds,
+            price=self.price,
+            budget=settings.budget,
+            secrets=model.secrets if isinstance(model, OpenAIChat) else (),
+        )
+        scope = content_key(self.version, settings.scope)
+        self._extractor = Extractor(
+            cache,
+            scope,
+            reasoned=settings.extraction == "reasoned",
+            exact_schema=settings.exact_schema,
+            seed=settings.seed,
+        )
+        self._checker = Checker(
+            cache,
+            scope,
+            references_per_call=settings.chunks_per_call,
+            logprobs=settings.logprobs,
+            exact_schema=settings.exact_schema,
+            seed=settings.seed,
         )
 
     @property
-    def chat_model(self) -> ChatModel:
-        """Where the judge sends its prompts: for prompts beside judging, by the same endpoint."""
-        return self._chat_model
+    def name(self) -> str:
+        """Who serves the model: the name of the judge on the trace."""
+        return self._provider
+
+    @property
+    def chat_model(self) -> Endpoint:
+        """Where the judge sends its prompts: for prompts beside judging, under the same bounds."""
+        return self._endpoint
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the model may use ``reasoning_tokens`` in every call, as far as is known."""
+        return self._endpoint.dialect.has_room and self._settings.reasoning_tokens > 0
 
     def with_chat_model(self, chat_model: ChatModel) -> Self:
         """A copy of the judge that sends its prompts to ``chat_model``, with an empty cache."""
         other = copy(self)
-        other._cache = VerdictCache()
-        other._extractor = self._extractor.with_cache(other._cache)
-        other._chat_model = chat_model
+        other._ask(chat_model, VerdictCache())
         return other
+
+    def check_budget(self, budget: Budget) -> None:
+        """Checks that each call has an upper bound by which a budget can reserve it.
+
+        Raises:
+            ConfigError: The budget is in dollars and the price of the model is not known, or a call
+                may cost anything.
+        """
+        self._endpoint.check_budget(budget, self.price)
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Extracts the claims of a text with one call for every 40 sentences.
@@ -222,7 +266,7 @@ class OpenAIJudge:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
-        return await self._extractor.claims(self._chat_model, text, None, question)
+        return await self._extractor.claims(self._endpoint, text, None, question)
 
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
@@ -240,7 +284,7 @@ class OpenAIJudge:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
-        return await self._extractor.claims(self._chat_model, text, max_claims, question)
+        return await self._extractor.claims(self._endpoint, text, max_claims, question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
@@ -286,8 +330,10 @@ class OpenAIJudge:
             JudgeError: A call got no reply before it had decided any cell.
         """
         nothing = Context.of((), references)
-        found = await self._decide(claims, references, cells, nothing, question)
-        return matrix_of(found, len(claims), len(references))
+        found = await self._checker.decide(
+            self._endpoint, claims, references, cells, nothing, question
+        )
+        return _matrix(found, len(claims), len(references))
 
     async def check_context(
         self,
@@ -315,81 +361,125 @@ class OpenAIJudge:
             JudgeError: A call got no reply before it had decided any cell.
         """
         together = Context.of(context, references)
-        found = await self._decide(claims, references, cells, together, question)
-        return matrix_of(found, len(claims), len(references) + 1)
+        found = await self._checker.decide(
+            self._endpoint, claims, references, cells, together, question
+        )
+        return _matrix(found, len(claims), len(references) + 1)
 
-    async def _decide(
+
+def _matrix(found: Mapping[Cell, Verdict], n_claims: int, n_columns: int) -> VerdictMatrix:
+    """The matrix of the verdicts that were found; None in every other cell."""
+    rows = [[found.get((i, j)) for j in range(n_columns)] for i in range(n_claims)]
+    return VerdictMatrix.of(rows, n_columns)
+
+
+def _secret(key: str | SecretStr | None) -> SecretStr | None:
+    """A key; an empty one is none."""
+    if isinstance(key, str):
+        return SecretStr(key) if key else None
+    return key
+
+
+class OpenAIJudge(ModelJudge):
+    """Judges with a model behind an OpenAI-compatible endpoint: OpenAI, Azure, vLLM, Ollama.
+
+    It works as ``ModelJudge`` says, and takes its arguments. A reply larger than 5 MiB is not read.
+    Redirects, proxies and the ``OPENAI_*`` variables of the environment are ignored, so that
+    neither the prompts nor the key go elsewhere and the application's account does not pay;
+    ``trust_env`` honours proxies. Certificates in ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    trusted.
+
+    **A client of your own.** ``client`` takes an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``,
+    for Azure AD, a gateway, a proxy or certificates of your own. It decides on address, key,
+    headers, environment variables, redirects, proxies, the number of retries and the size of a
+    reply, and stays open. The retries themselves, the deadline of a call, the circuit breaker, the
+    budget and the error messages are the judge's. A client with HTTP/2 serves one event loop, any
+    other serves all.
+
+    Args:
+        model: Name of the model at the endpoint; for Azure, of the deployment.
+        api_key: Needed for OpenAI itself; local servers need none.
+        base_url: Address under which ``/chat/completions`` is; None is OpenAI.
+        headers: Headers of every request, such as Azure's ``api-key``.
+        query: Query parameters of every request, such as Azure's ``api-version``.
+        client: A client to use in place of the four above.
+        trust_env: Send requests by the proxies of the environment; None does so if
+            ``CLAIMSPAN_TRUST_ENV`` is set.
+        provider: Who serves the model: the name of the judge on the trace.
+        options: As all below, see ``ModelJudge``.
+    """
+
+    def __init__(
         self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        context: Context,
-        question: str | None,
-    ) -> dict[Cell, Verdict]:
-        """Verdicts by cell, of those that could be decided."""
-        keys = cell_keys(claims, references, cells, context, scope=(self._scope, question))
-        known = self._cache.verdicts(list(set(keys.values())))
-        known |= {
-            keys[cell]: verdict
-            for cell, verdict in free_verdicts(claims, references, keys, context, question).items()
-        }
-        texts = [claim.text for claim in claims]
-        batches = plan_batches(
-            texts,
-            references,
-            unknown_cells(keys, known),
-            references_per_call=self._chunks_per_call,
-            context=context,
+        model: str,
+        *,
+        api_key: str | SecretStr | None = None,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        client: AsyncOpenAI | None = None,
+        trust_env: bool | None = None,
+        provider: str = "openai",
+        options: Mapping[str, JsonValue] | None = None,
+        extraction: Extraction = "direct",
+        chunks_per_call: int | None = CHUNKS_PER_CALL,
+        logprobs: bool = True,
+        top_logprobs: int = TOP_LOGPROBS,
+        exact_schema: bool = False,
+        concurrency: int = 16,
+        call_seconds: float = 60.0,
+        reasoning_tokens: int = REASONING_TOKENS,
+        seed: int | None = None,
+        price: Price | None = None,
+        budget: Budget | None = None,
+        cache: VerdictCache | None = None,
+    ) -> None:
+        chat = OpenAIChat(
+            model,
+            provider=provider,
+            api_key=_secret(api_key),
+            base_url=base_url,
+            headers=headers,
+            query=query,
+            client=client,
+            read_seconds=call_seconds,
+            trust_env=trusts_environment() if trust_env is None else trust_env,
         )
-        known |= await self._check_all(batches, keys, question)
-        found = {cell: known[key] for cell, key in keys.items() if key in known}
-        unknown = unknown_cells(keys, known)
-        left = joint_batches(texts, references, unknown, batches, context=context, verdicts=found)
-        try:
-            known |= await self._check_all(left, keys, question)
-        except JudgeError as error:  # the verdicts on each reference alone are paid for
-            add_undecided(str(error), sum(len(batch.cells) for batch in left))
-        return {cell: known[key] for cell, key in keys.items() if key in known}
-
-    async def _check_all(
-        self, batches: Sequence[CheckBatch], keys: Mapping[Cell, str], question: str | None
-    ) -> dict[str, Verdict]:
-        found = await gather_or_cancel([self._check(each, keys, question) for each in batches])
-        return {key: verdict for each in found for key, verdict in each.items()}
-
-    async def _check(
-        self, batch: CheckBatch, keys: Mapping[Cell, str], question: str | None
-    ) -> dict[str, Verdict]:
-        """Verdicts of one batch by key, cached at once: another batch that fails loses none."""
-        found = await check_batch(
-            self._chat_model, batch, question=question, reply_format=self._format
+        super().__init__(
+            chat,
+            options=options,
+            extraction=extraction,
+            chunks_per_call=chunks_per_call,
+            logprobs=logprobs,
+            top_logprobs=top_logprobs,
+            exact_schema=exact_schema,
+            concurrency=concurrency,
+            call_seconds=call_seconds,
+            reasoning_tokens=reasoning_tokens,
+            seed=seed,
+            price=price,
+            budget=budget,
+            cache=cache,
         )
-        verdicts = {keys[cell]: verdict for cell, verdict in found.items()}
-        self._cache.add_verdicts(verdicts)
-        return verdicts
 
-    def check_budget(self, budget: Budget) -> None:
-        """Checks that each call has an upper bound by which a budget can reserve it.
+    @classmethod
+    def from_environment(cls, model: str, *, extraction: Extraction = "direct") -> Self:
+        """A judge with the key and the address of ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``.
+
+        Nothing else reads these variables: the judge never spends the key of the application
+        unless it is told to.
+
+        Args:
+            model: Name of the model at the endpoint.
+            extraction: As for the judge itself.
 
         Raises:
-            ConfigError: The budget is in dollars and the price of the model is not known, or an
-                option lets a call cost anything.
+            ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server
+                that needs none.
         """
-        if budget.needs_price and self.price is None:
-            raise ConfigError(
-                f"the price of {self.model!r} is not known, and the budget is in dollars: "
-                "give price=Price(...)"
-            )
-        for name in (*LENGTH_OPTIONS, "n"):
-            value = self._options.get(name, 1)
-            if not isinstance(value, int) or value < 1:
-                raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
-
-    def _digest(self) -> str:
-        """A digest of everything that can change a verdict."""
-        schemas = json.dumps([claims_schema(reasoned=self._reasoned), verdicts_schema()])
-        asked = (self._reasoned, self._chunks_per_call, self._format, self._top_logprobs)
-        settings = repr((*asked, self._options))
-        checks = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER)
-        said = (*checks, prompts.EXTRACT, prompts.EXTRACT_REASONED, VALUES_VERSION)
-        return content_key(*said, schemas, settings)
+        return cls(
+            model,
+            api_key=os.environ.get("OPENAI_API_KEY"),
+            base_url=os.environ.get("OPENAI_BASE_URL"),
+            extraction=extraction,
+        )

@@ -5,53 +5,68 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
+from claimspan.judges.llm.chat import Token
 from claimspan.verdicts import Label, Verdict
 
 __all__ = ["LABEL_ONLY", "LETTERS", "Token", "graded_verdict", "graded_verdicts"]
 
-LETTERS: Final = {"E": Label.ENTAILED, "N": Label.NEUTRAL, "C": Label.CONTRADICTED}
-"""Spelling of each label in a reply: a single letter is one token with every tokenizer."""
+LETTERS: Final = {
+    "E": Label.ENTAILED,
+    "M": Label.ENTAILED,
+    "P": Label.NEUTRAL,
+    "N": Label.NEUTRAL,
+    "C": Label.CONTRADICTED,
+}
+"""Spelling of each label in a reply: a single letter is one token with every tokenizer. ``M``, for
+the most part, counts as entailed, since people take a small word too many for no difference;
+``P``, in part, as neutral."""
 
-LABEL_ONLY: Final = {letter: Verdict(label=label) for letter, label in LETTERS.items()}
-"""Verdicts without probabilities."""
+_WEIGHTS: Final = {
+    "E": (1.0, 0.0, 0.0),
+    "M": (0.75, 0.25, 0.0),
+    "P": (0.4, 0.6, 0.0),
+    "N": (0.0, 1.0, 0.0),
+    "C": (0.0, 0.0, 1.0),
+}
+"""What each label says of entailed, neutral and contradicted; see "The prompts of the strong judge"
+in ``docs/benchmarks.md``."""
+
+
+LABEL_ONLY: Final = {
+    letter: Verdict(label=label)
+    if letter in "ENC"
+    else Verdict(
+        label=label,
+        entailed=_WEIGHTS[letter][0],
+        neutral=_WEIGHTS[letter][1],
+        contradicted=_WEIGHTS[letter][2],
+    )
+    for letter, label in LETTERS.items()
+}
+"""Verdicts from replies without log probabilities: ``M`` and ``P`` have those of their weights."""
 
 _UNSEEN: Final = 0.02
 """Largest error of a probability from labels that the endpoint does not list: two per cent."""
 
-_LABELLED: Final = re.compile(r'"(\d+):([ENC])"')
+_LABELLED: Final = re.compile(r'"(\d+) ?: ?([EMPNC])"')
 _LETTERS_ONLY: Final = re.compile(r"[^A-Za-z]+")
-_SPELLINGS: Final = ("entailed", "entailment", "neutral", "contradicted", "contradiction")
-
-
-class Token(NamedTuple):
-    """A token of a reply with its log probabilities."""
-
-    text: str
-    """The token as it stands in the reply."""
-
-    logprob: float
-    """Log probability of the token."""
-
-    top_logprobs: Mapping[str, float]
-    """Log probabilities of the likeliest tokens at the same position, by token."""
-
-    @property
-    def alternatives(self) -> dict[str, float]:
-        """The likeliest tokens, and the token itself, which endpoints do not always list."""
-        return {self.text: self.logprob, **self.top_logprobs}
+_SPELLINGS: Final = (
+    *("entailed", "entailment", "neutral", "contradicted", "contradiction"),
+    *("mostly", "partly", "partially"),
+)
 
 
 def graded_verdict(token: Token, letter: str) -> Verdict:
     """The verdict of one label token, with probabilities where they can be told.
 
-    Adds up the probabilities of all alternatives that spell a label, and normalises them over the
-    three labels. The verdict has a label without probabilities where another label is likelier
-    than the one in the reply, where a label that is not listed could weigh more than ``_UNSEEN``
-    of those that are, or where the endpoint gave something else than numbers.
+    Adds up the probabilities of all alternatives that spell a label, each with the weights of its
+    label, and normalises them. The verdict is that of the letter alone if another letter is
+    likelier than the one in the reply, if a letter that is not listed could weigh more than
+    ``_UNSEEN`` of those that are, or if the endpoint gave something else than numbers.
 
     Args:
         token: The token that holds the label.
@@ -67,12 +82,13 @@ def graded_verdict(token: Token, letter: str) -> Verdict:
     is_ahead = total > 0.0 and weights[letter] == max(weights.values())
     if not (is_ahead and unseen <= _UNSEEN * total):  # no comparison with NaN holds
         return LABEL_ONLY[letter]
-    return Verdict(
-        label=LETTERS[letter],
-        entailed=weights["E"] / total,
-        neutral=weights["N"] / total,
-        contradicted=weights["C"] / total,
-    )
+    sums = [
+        math.fsum(weights[each] * parts[i] for each, parts in _WEIGHTS.items()) / total
+        for i in range(3)
+    ]
+    graded = Verdict(label=LETTERS[letter], entailed=sums[0], neutral=sums[1], contradicted=sums[2])
+    # Two grades on either side may outweigh the letter between them: then it stands by itself.
+    return graded if graded.confidence == max(sums) else LABEL_ONLY[letter]
 
 
 def _probability(logprob: float) -> float:

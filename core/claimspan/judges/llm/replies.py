@@ -1,25 +1,34 @@
-"""The forms of a reply: pydantic models that read it, and JSON schemas that request it."""
+"""The forms of a reply: JSON schemas that request it, and readers that take it as it comes.
+
+Models put thoughts, tags, a code fence or a sentence around a reply, and slip in small things. What
+leaves no doubt is read, since it is paid for; what leaves doubt stays undecided.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.reply_objects import is_json, objects_in
+from claimspan.judges.llm.chat import ChatReply
+from claimspan.judges.llm.endpoint import CutReplyError
 from claimspan.text.encodable import encodable_json
 
 __all__ = [
     "MAX_CLAIMS_PER_SENTENCE",
     "MAX_NOTES_LENGTH",
     "ClaimsReply",
+    "Reply",
     "VerdictsReply",
     "claims_schema",
     "exact_claims_schema",
     "exact_verdicts_schema",
+    "objects_in",
     "read_reply",
     "verdicts_schema",
 ]
@@ -28,7 +37,7 @@ Schema = dict[str, JsonValue]
 
 _STRING: Final[Schema] = {"type": "string"}
 _INTEGER: Final[Schema] = {"type": "integer"}
-_LABEL: Final = "[ENC]"
+_LABEL: Final = "[EMPNC]"
 MAX_CLAIMS_PER_SENTENCE: Final = 4
 """Limit on the claims of a text under an exact schema, as a mean of its sentences."""
 
@@ -41,76 +50,148 @@ def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _as_number(value: object) -> object:
+    """A number that the model gives as a text, as the keys of the prompt are."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r" *\d{1,6} *", value) else value
+
+
+def _as_labels(value: object) -> object:
+    """Labels as texts ``"id:label"``, whatever models make of them."""
+    if isinstance(value, dict):
+        return [f"{at}:{label}" for at, label in cast("dict[str, object]", value).items()]
+    return (
+        [_label_of(each) for each in cast("list[object]", value)] if isinstance(value, list) else ()
+    )
+
+
+def _label_of(value: object) -> object:
+    if not isinstance(value, dict):
+        return value  # pyright: ignore[reportUnknownVariableType] - pydantic looks at it
+    given = cast("dict[str, object]", value)
+    if len(given) == 1:
+        ((at, label),) = given.items()
+        return f"{at}:{label}"
+    others = [each for key, each in given.items() if key != "label"]
+    return f"{others[0]}:{given['label']}" if "label" in given and len(others) == 1 else value
+
+
 _Id = Annotated[str, BeforeValidator(_as_text)]
+_Labels = Annotated[list[str], BeforeValidator(_as_labels)]
+_Number = Annotated[int, BeforeValidator(_as_number)]
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+class _Form(BaseModel):
+    # A field more says nothing against the others.
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class Reply(_Form):
+    """What every reply holds."""
 
     call: _Id
 
 
-class ClaimEntry(BaseModel):
+class ClaimEntry(_Form):
     """One claim in the reply to an extraction."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    sentence: int
+    sentence: _Number
     text: str
 
 
-class ClaimsReply(_Reply):
+class ClaimsReply(Reply):
     """The reply to an extraction."""
 
-    notes: str = ""
+    notes: JsonValue = ""
     claims: list[ClaimEntry]
 
 
-class VerdictRow(BaseModel):
+class VerdictRow(_Form):
     """The labels of one claim in the reply to a check."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
     claim: _Id
-    labels: list[str]
+    labels: _Labels = Field(default_factory=list[str])
 
 
-class VerdictsReply(_Reply):
+class VerdictsReply(Reply):
     """The reply to a check."""
 
     verdicts: list[VerdictRow]
 
 
-R = TypeVar("R", bound=_Reply)
+R = TypeVar("R", bound=Reply)
 
 
-def read_reply(content: str, kind: type[R], call: str) -> R:
-    """Reads a reply: one JSON object that repeats the id of the call.
+def read_reply(reply: ChatReply, kind: type[R], call: str) -> R:
+    """Reads the last JSON object that repeats the id of the call.
 
-    Models put their thoughts, a code fence or a sentence around it. The verdicts are paid for then,
-    and count all the same. A text of the prompt cannot forge them: it does not know the id.
+    A text of the prompt cannot forge one: it does not know the id. A draft in the thoughts of a
+    model is none, nor is one after which a reply was cut.
 
     Args:
-        content: The text of the reply.
+        reply: The reply.
         kind: The model to read it with.
         call: The id of the call.
 
     Raises:
-        ReplyError: The reply is not JSON, does not fit the model, or does not repeat the id of
-            the call, as a reply that is copied out of a reference does not.
+        CutReplyError: The reply ended at its allowed length, before it was complete.
+        ReplyError: The reply is empty or not JSON, does not fit the model, or does not repeat the
+            id of the call, as a reply that is copied out of a reference does not.
     """
-    found = [_validated(text, kind) for text in objects_in(content)]
-    if not found and not is_json(content):
-        raise ReplyError("the reply is not JSON")
+    objects = objects_in(reply.text)
+    is_cut = (reply.finish_reason or "").lower() in _CUT
+    if is_cut and objects and not objects[-1].is_last:
+        raise CutReplyError("the reply was cut at its allowed length")
+    found = [_validated(each.text, kind) for each in objects]
     fitting = [each for each in found if each is not None]
-    if not fitting:
-        raise ReplyError("the reply does not fit the schema")
     ours = [each for each in fitting if each.call == call]
-    if not ours:
-        raise ReplyError("the reply does not repeat the id of the call")
-    if len(ours) > 1:
-        raise ReplyError("the reply answers twice")
-    return ours[0]
+    if ours:
+        return ours[-1]
+    if is_cut:
+        raise CutReplyError("the reply was cut at its allowed length")
+    raise ReplyError(_fault(reply, has_objects=bool(objects), fits=bool(fitting)))
+
+
+_CUT: Final = frozenset(
+    "length max_tokens model_length max_output_tokens max_completion_tokens max_length token_limit"
+    " model_context_window_exceeded finish_reason_max_tokens".split()
+)
+"""Finish reasons of servers for a reply that was cut; the others say nothing beyond the reply."""
+
+_REFUSED: Final = re.compile(
+    r"content_?filter|safety|refusal|blocklist|prohibited|recitation", re.I
+)
+_NAME: Final = re.compile(r"[\w-]{1,40}")
+
+
+def _fault(reply: ChatReply, *, has_objects: bool, fits: bool) -> str:
+    ended = reply.finish_reason or ""
+    if _REFUSED.search(ended):
+        return "the model refused"
+    if fits:
+        return "the reply does not repeat the id of the call"
+    is_usual = ended.lower() in (
+        "",
+        "stop",
+        "eos",
+        "end_turn",
+        "eos_token",
+        "stop_sequence",
+        "complete",
+    )
+    named = "" if is_usual or not _NAME.fullmatch(ended) else f" (it ended by {ended!r})"
+    if not reply.text.strip():
+        return f"the reply is empty{named}"
+    if has_objects or _is_json(reply.text):
+        return f"the reply does not fit the schema{named}"
+    return f"the reply is not JSON{named}"
+
+
+def _is_json(content: str) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _validated(text: str, kind: type[R]) -> R | None:
@@ -118,6 +199,105 @@ def _validated(text: str, kind: type[R]) -> R | None:
         with suppress(ValidationError):
             return kind.model_validate_json(written)
     return None
+
+
+# --- the object in what stands around it ---------------------------------------------------------
+
+
+class _Found(BaseModel):
+    """A JSON object of a reply."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    is_last: bool
+    """Whether nothing follows but a closing fence or tag."""
+
+
+_THOUGHT: Final = (
+    r"(?:think|thinking|thoughts?|reason|reasoning|reflect|reflection|analysis|scratch_?pad|plan|draft"
+    r"|monologue|deliberation)\w{0,12}"
+)
+_OPENS: Final = re.compile(rf"[<\[◁]\|?{_THOUGHT}\b[^<>\[\]◁▷]{{0,40}}[>\]▷]", re.IGNORECASE)
+_CLOSES: Final = re.compile(
+    rf"[<\[◁]\|?/(?:antml:)?{_THOUGHT}\|?[>\]▷]|<\|channel\|>final(?:<\|[a-z_]+\|>|[^<]){{0,10}}<\|message\|>",
+    re.IGNORECASE,
+)
+_CHANNEL: Final = re.compile(r"<\|channel\|>(?:analysis|commentary)", re.IGNORECASE)
+_CLOSING: Final = re.compile(r"[`\s]*(?:</?[\w|:-]{1,40}>|<\|[\w-]{1,40}\|>|[`\s])*")
+_DECODER: Final = json.JSONDecoder()
+
+# A quoted object belongs to a text, as one in a string of an object that is cut.
+_QUOTES: Final = frozenset("\"'\\\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb")
+
+_MAX_BRACES: Final = 50
+"""Braces that are tried: each try reads to the end of the reply if an object is cut."""
+
+
+def objects_in(content: str) -> list[_Found]:
+    """Returns the JSON objects of a reply that stand in no other object and in no quotes.
+
+    Args:
+        content: The reply of a model. What stands in its thoughts does not count.
+    """
+    text = content.strip()
+    if _end_of_object(text, 0) == len(text):
+        return [_Found(text=text, is_last=True)]
+    text = _without_thoughts(text)
+    spans = list(_spans(text))
+    return [
+        _Found(text=text[start:end], is_last=bool(_CLOSING.fullmatch(text, end)))
+        for start, end in spans
+    ]
+
+
+def _without_thoughts(text: str) -> str:
+    """What stands after the last thought; nothing if the model never came to its reply."""
+    # Of a text with the closing tag alone the opening one stands in the prompt.
+    closed = [match.end() for match in _CLOSES.finditer(text)]
+    rest = text[closed[-1] :] if closed else text
+    opened = _OPENS.search(rest) or (None if closed else _CHANNEL.search(rest))
+    return rest[: opened.start()] if opened else rest
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    starts = [match.start() for match in re.finditer(r"{", text)]
+    position = 0
+    tries = 0
+    for start in starts:
+        if start < position:
+            continue
+        tries += 1
+        if tries > _MAX_BRACES:
+            return
+        end = _end_of_object(text, start)
+        if end is None:
+            continue
+        if not _is_inside(text, start):
+            yield start, end
+        position = end
+
+
+def _end_of_object(text: str, start: int) -> int | None:
+    if not text.startswith("{", start):
+        return None
+    try:
+        return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):  # a line of brackets alone nests too deep to be parsed
+        return None
+
+
+def _is_inside(text: str, start: int) -> bool:
+    """Whether an object is quoted, or the value of a field or of a list that could not be read."""
+    before = text[max(0, start - 200) : start].rstrip()
+    if before.endswith((":", ",", "[")):
+        before = before[:-1].rstrip()
+        return before.endswith(('"', "}", "]", "[", ":", ","))
+    # A quotation of Markdown begins its line with the sign that ends a tag.
+    return before[-1:] in _QUOTES or bool(re.search(r"(?:^|\n) {0,3}>$", before))
+
+
+# --- the schemas that request it -----------------------------------------------------------------
 
 
 def claims_schema(*, reasoned: bool) -> Schema:
@@ -129,8 +309,8 @@ def claims_schema(*, reasoned: bool) -> Schema:
 
 def verdicts_schema() -> Schema:
     """The schema of a check, the same for every call, so that OpenAI compiles it once."""
-    label: Schema = {"type": "string", "pattern": f"^[0-9]+:{_LABEL}$"}
-    row = _object({"claim": _STRING, "labels": {"type": "array", "items": label}})
+    # Without a pattern, which Azure lists as unsupported: the words of the prompt say the form.
+    row = _object({"claim": _STRING, "labels": {"type": "array", "items": _STRING}})
     return _object({"call": _STRING, "verdicts": {"type": "array", "items": row}})
 
 

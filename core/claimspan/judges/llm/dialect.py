@@ -1,0 +1,375 @@
+"""What a model takes of a request, and what is learned of it from its refusals.
+
+OpenAI's protocol is spoken in dialects: one endpoint refuses a fixed temperature, another the JSON
+schema, a third the name of the limit on a reply. A refusal that names a parameter is an answer: the
+next request is made without it, or with its other name. What was learned holds for the model in
+this process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from pydantic import JsonValue
+
+from claimspan.judges.llm.chat import FORMS, ChatRequest, Form, Message, Prompt
+from claimspan.judges.llm.refusals import Refusal
+from claimspan.text.tokens import count_tokens
+
+__all__ = ["LIMITS", "REASONING_TOKENS", "Dialect", "is_reasoning_model"]
+
+LIMITS: Final = ("max_tokens", "max_completion_tokens")
+"""Fields that limit the completion tokens; an endpoint knows one of them, or both."""
+
+REASONING_TOKENS: Final = 25_000
+"""The reserve for a model's reasoning that OpenAI's guide recommends."""
+
+# OpenAI's o1 and later, gpt-5 and later: also as `openai/gpt-5-mini`, `ft:gpt-5-mini:x`, `gpt5-x`.
+_REASONING_MODEL: Final = re.compile(
+    r"(?:^|[/:._-])(?:o[1-9](?:$|[-:.])|gpt-?[5-9])", re.IGNORECASE
+)
+
+_NAMES: Final[Mapping[str, re.Pattern[str]]] = {
+    name: re.compile(words, re.IGNORECASE)
+    for name, words in {
+        "temperature": r"temperature",
+        "seed": r"\b(random_)?seed\b",
+        "logprobs": r"log_?\s?prob(s|abilit)|top_?logprobs",
+        "response_format": (
+            r"response[_ ]?(format|schema|mime_?type)|json[_ ]?(schema|object|mode)"
+            r"|output_(format|config)|structured[_ ]outputs?|guided_json|grammar|tool_choice"
+        ),
+        "max_tokens": r"max_?(completion_|output_|new_)?tokens",
+    }.items()
+}
+"""Parameters, and the words by which servers name them."""
+
+# As a word of a schema; `type`, `items` and the like are in every schema, and refused by nobody.
+_KEYWORD: Final = re.compile(
+    r"\b(pattern|const|enum|minLength|maxLength|minItems|maxItems|prefixItems|additionalProperties|"
+    r"strict)\b"
+)
+_SYSTEM: Final = re.compile(
+    r"\b(system|developer)\b.{0,60}\b(role|message|prompt|instruction)|role.{0,60}"
+    r"\bsystem\b",
+    re.IGNORECASE,
+)
+_VAGUE: Final = re.compile(
+    r"invalid[_ ](argument|request|input)|bad request|unsupported|not supported|not permitted"
+    r"|unknown (parameter|field|argument|name)|unrecogni[sz]ed|extra (inputs|fields)|unexpected",
+    re.IGNORECASE,
+)
+_AT_MOST: Final = re.compile(
+    r"(?:at most|less than or equal to|<=|maximum (?:allowed )?(?:value|number)?[^.\d]{0,40}"
+    r"|up to|limit of|\b1(?: ?, ?| to |-))\s*(\d{3,7})",
+    re.IGNORECASE,
+)
+_WINDOW: Final = re.compile(
+    r"(?:context (?:length|window|size)|max_model_len|n_ctx)[^.\d]{0,40}(\d{3,8})", re.IGNORECASE
+)
+
+_TEMPLATE_TOKENS: Final = 64
+"""What a chat template adds to the texts, generously."""
+
+_MEASURE: Final = 1.15
+"""Tokens of a text by the model's tokenizer, by our estimate, at most in most languages."""
+
+
+def is_reasoning_model(model: str) -> bool:
+    """Whether OpenAI's names tell that a model reasons: it takes no temperature and no logprobs."""
+    return bool(_REASONING_MODEL.search(model))
+
+
+class Dialect:
+    """How one model is asked; changes where it has refused something.
+
+    Requests under way in many tasks share it: a change is one assignment, and a request that was
+    made before it is made again.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        options: Mapping[str, JsonValue],
+        forms: Collection[Form] = FORMS,
+        limit: str | None = None,
+        top_logprobs: int = 10,
+        reasoning_tokens: int = REASONING_TOKENS,
+        seed: int | None = None,
+    ) -> None:
+        """Set what is known before the first request.
+
+        Args:
+            model: Name of the model, which may tell that it reasons.
+            options: Fields that the user sets; None leaves a field out.
+            forms: The forms of a reply that the client can ask for.
+            limit: Field of the limit on completion tokens; None goes by the model.
+            top_logprobs: Alternatives of each token in log probabilities.
+            reasoning_tokens: Completion tokens that the reasoning of a model may use.
+            seed: Sent to the model; None sends none.
+        """
+        reasons = is_reasoning_model(model)
+        self.options: Final = dict(options)
+        self.reasoning_tokens: Final = reasoning_tokens
+        self.window: int | None = None
+        """Tokens of the model's window, as it has told them."""
+        self._limit = limit or (LIMITS[1] if reasons else LIMITS[0])
+        self._limits_refused: set[str] = set()
+        self._most: int | None = None
+        # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
+        self._room = reasoning_tokens if reasons and "-chat" not in model else 0
+        self._top_logprobs = top_logprobs
+        self._fixed: dict[str, JsonValue] = {} if reasons else {"temperature": 0}
+        if seed is not None:
+            self._fixed["seed"] = seed
+        self._dropped: set[str] = {"logprobs"} if reasons else set()
+        self._forms: list[Form] = [each for each in FORMS if each in forms]
+        self._has_keywords = True
+        self._has_system = True
+
+    @property
+    def takes_logprobs(self) -> bool:
+        """Whether log probabilities may be asked for."""
+        return "logprobs" not in self._dropped
+
+    @property
+    def limit_name(self) -> str:
+        """The field that limits the completion tokens."""
+        return self._limit
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a reply may already take all that was set aside for reasoning."""
+        return self._room >= self.reasoning_tokens
+
+    def give_room(self) -> None:
+        """From now on lets replies be as long as the reasoning of a model may make them."""
+        self._room = self.reasoning_tokens
+
+    # --- a request ---
+
+    def request(self, prompt: Prompt) -> ChatRequest:
+        """The request for a prompt in this dialect."""
+        form = self._forms[0]
+        schema = prompt.schema
+        if prompt.plain_schema is not None and not self._has_keywords:
+            schema = prompt.plain_schema
+        if form == "plain":
+            schema = _bare(prompt.plain_schema or prompt.schema)
+        parameters = {name: each for name, each in self._fixed.items() if name not in self._dropped}
+        fields = self._format(form, prompt.schema_name, schema)
+        given = "response_format" in self.options
+        if given:  # the user's own: what it does not say of the form, the words have to
+            is_schema = "json_schema" in json.dumps(self.options["response_format"])
+            form = "plain" if is_schema else "words"
+        elif fields is not None:
+            parameters["response_format"] = fields
+        if prompt.logprobs and self.takes_logprobs:
+            parameters |= {"logprobs": True, "top_logprobs": self._top_logprobs}
+        max_tokens = self._limited(prompt)
+        own_limit = next((name for name in LIMITS if name in self.options), None)
+        if own_limit is None and self._limit:
+            parameters[self._limit] = max_tokens
+        parameters |= {k: v for k, v in self.options.items() if k not in self._dropped}
+        parameters = {name: each for name, each in parameters.items() if each is not None}
+        own = [parameters.get(name) for name in LIMITS]
+        max_tokens = max((each for each in own if isinstance(each, int)), default=max_tokens)
+        says_form = form in ("object", "words")
+        return ChatRequest(
+            messages=self._messages(prompt, prompt.plain_schema or schema if says_form else None),
+            schema=None if form == "words" else schema,
+            max_tokens=max_tokens,
+            parameters=parameters,
+        )
+
+    @staticmethod
+    def _format(
+        form: Form, name: str, schema: Mapping[str, JsonValue]
+    ) -> dict[str, JsonValue] | None:
+        if form == "words":
+            return None
+        if form == "object":
+            return {"type": "json_object"}
+        strict: dict[str, JsonValue] = {"strict": True} if form == "strict" else {}
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": name, **strict, "schema": dict(schema)},
+        }
+
+    def _messages(self, prompt: Prompt, schema: Mapping[str, JsonValue] | None) -> list[Message]:
+        system = prompt.system
+        if schema is not None:
+            system += f"\n\nThe JSON schema of the answer: {json.dumps(_bare(schema))}"
+        if not self._has_system:
+            return [{"role": "user", "content": f"{system}\n\n{prompt.user}"}]
+        return [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}]
+
+    def _limited(self, prompt: Prompt) -> int:
+        wanted = prompt.max_tokens + self._room
+        if self._most is not None:
+            wanted = min(wanted, self._most)
+        if self.window is not None:
+            # Some servers refuse a limit that the window has no room for beside the prompt.
+            left = self.window - self.tokens_of(prompt) - _TEMPLATE_TOKENS
+            wanted = min(wanted, max(left, prompt.max_tokens))
+        return wanted
+
+    @staticmethod
+    def tokens_of(prompt: Prompt) -> int:
+        """An estimate of the prompt's tokens that is seldom too low."""
+        schema = json.dumps(dict(prompt.schema))
+        return int(_MEASURE * sum(map(count_tokens, (*prompt.texts, schema))))
+
+    # --- refusals ---
+
+    def learn(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
+        """Changes the dialect by what a refusal names.
+
+        Args:
+            refusal: Why the request was refused.
+            sent: The request.
+            prompt: What it was made of.
+
+        Returns:
+            What is left out or asked for otherwise from now on, empty if that was known already;
+            None if nothing can be changed, so that the refusal stands.
+        """
+        # Another task has learned it meanwhile, perhaps: then the request is made as it is now.
+        if self.request(prompt) != sent:
+            return ""
+        told = self._learned(refusal, sent, prompt)
+        return None if told is None or self.request(prompt) == sent else told
+
+    def _learned(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
+        parameters = sent.parameters
+        said = f"{refusal.param} {refusal.code} {refusal.message}"
+        if refusal.status not in (400, 403, 404, 422, 500, None):
+            return None
+        if refusal.kind == "length":
+            return self._fitted(refusal, sent, prompt)
+        if refusal.status in (400, 403, 422) and refusal.kind in ("other", "key", "filter"):
+            changes = (
+                [] if refusal.kind != "other" else self._named_changes(said, parameters, refusal)
+            )
+            if changes:
+                return ", ".join(changes)
+            # Before log probabilities were common, servers answered with a bare status.
+            if "logprobs" in parameters and refusal.kind != "filter":
+                self._dropped.add("logprobs")
+                return "logprobs"
+            if refusal.kind == "other" and _SYSTEM.search(said) and len(sent.messages) > 1:
+                self._has_system = False
+                return "a message of the system"
+            if refusal.kind == "other" and refusal.message and _VAGUE.search(said):
+                return self._everything(parameters)
+        return None
+
+    def _named_changes(
+        self, said: str, parameters: Mapping[str, JsonValue], refusal: Refusal
+    ) -> list[str]:
+        """Changes whatever a refusal names of what was sent."""
+        changes: list[str] = []
+        # What is named as a parameter counts alone: a message may list what it would take.
+        param = refusal.param
+        by_param = [name for name, words in _NAMES.items() if param and words.search(param)]
+        named = by_param or [name for name, words in _NAMES.items() if words.search(said)]
+        limit = next((name for name in LIMITS if name in parameters), None)
+        if "response_format" in parameters:
+            keyword = _KEYWORD.search(said)
+            if "response_format" in named or (keyword and "schema" in said.lower()):
+                changes.append(self._step_down(said, keyword is not None))
+        elif "response_format" in named and len(self._forms) > 1 and not parameters:
+            changes.append(self._step_down(said, has_keyword=False))
+        if "max_tokens" in named and limit is not None:
+            change = self._other_limit(limit, refusal, parameters)
+            changes += [change] if change else []
+        for name in ("temperature", "seed", "logprobs"):
+            if name in named and name in parameters:
+                self._dropped |= {name, "top_logprobs"} if name == "logprobs" else {name}
+                changes.append(name)
+        for name in self.options.keys() & parameters.keys() - self._dropped:
+            if name not in (*LIMITS, "response_format") and name == param:
+                self._dropped.add(name)
+                changes.append(name)
+        return changes
+
+    def _step_down(self, said: str, has_keyword: bool) -> str:
+        """Asks for the form of a reply in the next way; returns what was refused."""
+        if "response_format" in self.options and "response_format" not in self._dropped:
+            self._dropped.add("response_format")
+            return "response_format"
+        form = self._forms[0]
+        if has_keyword and form == "strict" and self._has_keywords and "'strict'" not in said:
+            self._has_keywords = False  # keywords of the exact schema; the usual one has none
+            if _KEYWORD.search(said) is None or "additionalProperties" not in said:
+                return "keywords of the JSON schema"
+        following: list[Form] = self._forms[1:] or self._forms
+        # A schema that is refused whole is refused as a hint as well.
+        if not has_keyword:
+            bare: list[Form] = [each for each in following if each in ("object", "words")]
+            following = bare or following
+        self._forms = following
+        return {"strict": "the strict JSON schema", "plain": "the JSON schema"}.get(
+            form, "json_object"
+        )
+
+    def _other_limit(
+        self, limit: str, refusal: Refusal, parameters: Mapping[str, JsonValue]
+    ) -> str | None:
+        sent = parameters[limit]
+        most = [int(each) for each in _AT_MOST.findall(refusal.message)]
+        smaller = [each for each in most if isinstance(sent, int) and each < sent]
+        other = LIMITS[1 - LIMITS.index(limit)]
+        if smaller and other not in refusal.message.replace(limit, ""):
+            self._most = min(smaller)
+            return f"more than {self._most} completion tokens"
+        self._limits_refused.add(limit)
+        if other in self._limits_refused:
+            return None
+        self._limit = other
+        if limit in self.options:
+            self.options[other] = self.options.pop(limit)
+        return limit
+
+    def _everything(self, parameters: Mapping[str, JsonValue]) -> str | None:
+        """Leaves out all that can be: the refusal names nothing."""
+        if self._forms[0] == "words" and not ({"temperature", "seed"} & parameters.keys()):
+            return None
+        self._dropped |= {"temperature", "seed", "logprobs"}
+        self._forms = [each for each in self._forms if each == "words"] or self._forms[-1:]
+        return "an option that it does not name"
+
+    def _fitted(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
+        """Keeps the limit on a reply within the window, where that is what did not fit."""
+        told = [int(each) for each in _WINDOW.findall(refusal.message)]
+        if told:
+            self.window = min(told)
+        # Not the texts were too long, but texts and reply together.
+        if self._room and sent.max_tokens > prompt.max_tokens:
+            before, self._room = self._room, 0
+            if self.window is not None and self.request(prompt).max_tokens < sent.max_tokens:
+                self._room = max(0, self.window - self.tokens_of(prompt) - prompt.max_tokens)
+                self._room = min(self._room, before)
+            return "so long a reply"
+        return None
+
+
+def _bare(schema: JsonValue | Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """A schema with the keywords alone that every server knows."""
+    kept = {"type", "properties", "required", "items", "enum", "description"}
+
+    def bare(value: JsonValue | Mapping[str, JsonValue], names: bool) -> JsonValue:
+        if isinstance(value, Mapping):
+            return {
+                key: bare(each, key == "properties" and not names)
+                for key, each in value.items()
+                if names or key in kept
+            }
+        return [bare(each, False) for each in value] if isinstance(value, list) else value
+
+    made = bare(schema, False)
+    return made if isinstance(made, dict) else {}

@@ -1,0 +1,428 @@
+"""A chat model as the judge uses it: bounded in time and money, asked in the way that it takes.
+
+Whatever the client, a call has one deadline over all of its requests; each request passes the
+circuit breaker, reserves its upper bound on every budget, and is counted. What may pass is tried
+again, what is refused by name is asked for otherwise, and the error that is left says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from asyncio import AbstractEventLoop
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
+
+from pydantic import JsonValue, SecretStr
+
+from claimspan.concurrency import Clock, record_clock
+from claimspan.cost.budget import Budget, Reservation, current_budget
+from claimspan.cost.pricing import Price
+from claimspan.cost.usage import Usage, add_usage, lift_record_limits, within_record_limits
+from claimspan.errors import (
+    BudgetExceededError,
+    ConfigError,
+    JudgeError,
+    JudgeUnavailableError,
+    ReplyError,
+)
+from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest, Prompt, Traits, traits_of
+from claimspan.judges.llm.circuit_breaker import CircuitBreaker
+from claimspan.judges.llm.dialect import LIMITS, Dialect
+from claimspan.judges.llm.refusals import Refusal, TooLongError, read_refusal
+from claimspan.text.tokens import count_tokens, token_upper_bound
+
+__all__ = ["CutReplyError", "Endpoint"]
+
+MAX_RETRIES: Final = 2
+"""Retries of a request that failed for another passing reason than too many requests."""
+
+MAX_TRIES: Final = 100
+"""Requests of a call to an endpoint that is overloaded."""
+
+MAX_CHANGES: Final = 3
+"""Further requests of a call after refusals that name what the model does not take."""
+
+MAX_WAIT_SECONDS: Final = 900.0
+"""The longest wait that an endpoint may ask for; beyond it the call fails."""
+
+_OVERLOADED: Final = frozenset({429, 503})
+"""Too many requests, of this client or of all: tried again as long as the deadline lets them."""
+
+_TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
+_REQUEST: Final = Usage(calls=1)
+_LOG: Final = logging.getLogger("claimspan")
+_T = TypeVar("_T")
+
+
+class CutReplyError(ReplyError):
+    """A reply ended at its allowed length before it was complete."""
+
+
+class Endpoint:
+    """Asks one chat model for any event loop and any number of records at once."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        dialect: Dialect,
+        *,
+        concurrency: int,
+        call_seconds: float,
+        price: Price | None,
+        budget: Budget | None,
+        secrets: Sequence[SecretStr] = (),
+    ) -> None:
+        """Set what holds for every call.
+
+        Args:
+            model: The model.
+            dialect: What it takes of a request.
+            concurrency: Requests at the same time in each event loop.
+            call_seconds: Deadline of one call, without the waits for a slot, for a budget, and
+                those that the endpoint asks for.
+            price: Price of its tokens; None counts none.
+            budget: Stops requests that could exceed it.
+            secrets: Keys that no error may repeat.
+        """
+        self.model: Final = model
+        self.dialect: Final = dialect
+        self.traits: Final[Traits] = traits_of(model)
+        self._concurrency = concurrency
+        self._call_seconds = call_seconds
+        self._price = price or Price(input=0.0, output=0.0)
+        self._budget = budget
+        self.secrets = tuple(secrets)
+        self.breaker = CircuitBreaker()
+        self._slots: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._told: set[str] = set()
+
+    @property
+    def _length_option(self) -> str:
+        return self.dialect.limit_name
+
+    async def complete(self, prompt: Prompt) -> ChatReply:
+        """The reply to a prompt, complete or cut.
+
+        Raises:
+            ReplyError: A response came without a reply in it.
+            TooLongError: The texts do not fit into the model's window.
+            BudgetExceededError: The next request could exceed the budget.
+            JudgeUnavailableError: No response came in time, or the endpoint is down or overloaded.
+            JudgeError: The endpoint refuses the request; the message says why.
+        """
+        call = _Call(self, prompt)
+        async with self._slot():
+            clock = Clock(self._call_seconds)
+            try:
+                async with clock.running():
+                    return await call.run(clock)
+            except TimeoutError:
+                if not clock.has_expired:  # the record's own deadline, or the client's
+                    raise
+                await call.settle()
+                self.breaker.record_failure()
+                raise JudgeUnavailableError(
+                    f"no reply within {self._call_seconds:g} s; requests made: {call.n_requests}"
+                ) from None
+            finally:
+                await call.settle()
+
+    async def ask(self, prompt: Prompt, read: Callable[[ChatReply], _T]) -> _T:
+        """The reply to a prompt as ``read`` reads it; if it was cut, that to one with more room.
+
+        Args:
+            prompt: The prompt.
+            read: Reads a reply, and raises ``CutReplyError`` if it ended too early.
+
+        Raises:
+            ReplyError: The reply cannot be used.
+            JudgeError: As ``complete``.
+        """
+        while True:
+            had_room = self.dialect.has_room
+            reply = await self.complete(prompt)
+            try:
+                return read(reply)
+            except CutReplyError:
+                limit = self.dialect.request(prompt).max_tokens
+                if had_room or self.traits.max_output_tokens != 0:
+                    raise CutReplyError(
+                        f"the reply was cut at its allowed length of {limit:,} tokens: allow more "
+                        "with reasoning_tokens=, or take a model that thinks less"
+                    ) from None
+                self.dialect.give_room()
+                if self.dialect.request(prompt).max_tokens <= limit:
+                    raise CutReplyError(
+                        f"the reply was cut at its allowed length of {limit:,} tokens, and the "
+                        "model takes no higher limit: take another model"
+                    ) from None
+                self.say(
+                    f"a reply was cut at {limit:,} tokens: asked again with room for "
+                    f"{self.dialect.reasoning_tokens:,} more, for reasoning"
+                )
+            except ReplyError:
+                # Ollama cuts a prompt that is too long without a word, and the model never saw it.
+                read_tokens = reply.input_tokens
+                written = sum(map(count_tokens, prompt.texts))
+                if read_tokens and read_tokens < written // 2 and written > 1000:
+                    raise TooLongError(
+                        f"the endpoint read {read_tokens:,} of some {written:,} tokens of the "
+                        "prompt: raise its context window (Ollama: num_ctx)"
+                    ) from None
+                raise
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncGenerator[None]:
+        loop = asyncio.get_running_loop()
+        if loop not in self._slots:
+            self._slots[loop] = asyncio.Semaphore(self._concurrency)
+        async with self._slots[loop]:
+            yield
+
+    def budgets(self) -> list[Budget]:
+        """The budgets of judge and evaluation; the former lifts the limits of the record."""
+        if self._budget is not None:
+            lift_record_limits(self._budget.calls_per_record, self._budget.tokens_per_record)
+        given = [each for each in (self._budget, current_budget()) if each is not None]
+        return list(dict.fromkeys(given))
+
+    def maximum(self, request: ChatRequest, budgets: Sequence[Budget]) -> Usage:
+        """Upper bound of what one request can cost: a token for each byte, and a full reply."""
+        said = json.dumps(
+            [list(map(dict, request.messages)), dict(request.parameters)], ensure_ascii=False
+        )
+        most = request.max_tokens
+        if self.traits.max_output_tokens != 0:
+            most = self.traits.max_output_tokens or 0
+        elif budgets and not any(name in request.parameters for name in LIMITS):
+            raise BudgetExceededError(
+                "the model takes no limit on its reply, so that no budget can bound a call: "
+                "leave the budget out, or take another model"
+            )
+        replies = request.parameters.get("n")
+        return self._priced(
+            Usage(
+                calls=1,
+                input_tokens=token_upper_bound(said) + _TEMPLATE_TOKENS,
+                output_tokens=most * (replies if isinstance(replies, int) else 1),
+            )
+        )
+
+    def used(self, prompt: Prompt, reply: ChatReply) -> Usage:
+        """Tokens as the provider has counted them, or an estimate if it has not."""
+        sent, got = reply.input_tokens, reply.output_tokens
+        return self._priced(
+            Usage(
+                input_tokens=sum(map(count_tokens, prompt.texts)) if sent is None else max(0, sent),
+                output_tokens=count_tokens(reply.text) if got is None else max(0, got),
+            )
+        )
+
+    def _priced(self, usage: Usage) -> Usage:
+        cost = self._price.of(usage.input_tokens, usage.output_tokens)
+        return usage.model_copy(update={"cost_usd": cost})
+
+    def tell_retry(self, refusal: Refusal, seconds: float) -> None:
+        """Says in the log that requests are tried again, once for each kind of failure.
+
+        A process that ends meanwhile says of its records only that they were not judged.
+        """
+        failure = refusal.told
+        if self.breaker.is_new(failure):
+            _LOG.warning(
+                "claimspan: requests of the judge to %s are tried again for up to %.0f s: %s",
+                *(self.traits.address or self.model.model, max(seconds, refusal.wait), failure),
+            )
+
+    def say(self, what: str) -> None:
+        """Says something of this model in the log, once."""
+        if what not in self._told:
+            self._told.add(what)
+            address = self.traits.address
+            _LOG.warning(
+                "claimspan: the judge's model %s%s: %s",
+                *(self.model.model, f" at {address}" if address else "", what),
+            )
+
+    def check_budget(self, budget: Budget, price: Price | None) -> None:
+        """Checks that each call has an upper bound by which a budget can reserve it.
+
+        Raises:
+            ConfigError: The budget is in dollars and the price of the model is not known, or a call
+                may cost anything.
+        """
+        if budget.needs_price and price is None:
+            raise ConfigError(
+                f"the price of {self.model.model!r} is not known, and the budget is in dollars: "
+                "give price=Price(...)"
+            )
+        if self.traits.max_output_tokens is None:
+            raise ConfigError(
+                "the model has no limit on its reply, so that no budget can bound a call: set its "
+                "max_tokens"
+            )
+        for name in (*LIMITS, "n"):
+            value: JsonValue = self.dialect.options.get(name, 1)
+            is_left_out = value is None and name in LIMITS
+            if not is_left_out and (not isinstance(value, int) or value < 1):
+                raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
+
+
+class _Call:
+    """One call, from its first request to the last, and what is reserved for it."""
+
+    def __init__(self, endpoint: Endpoint, prompt: Prompt) -> None:
+        self.n_requests = 0
+        self._waited = 0.0
+        self._endpoint = endpoint
+        self._prompt = prompt
+        self._reserved = AsyncExitStack()
+        self._reservations: list[Reservation] = []
+
+    async def run(self, clock: Clock) -> ChatReply:
+        """Sends requests until one has a reply, or none is worth it any more."""
+        endpoint, dialect = self._endpoint, self._endpoint.dialect
+        tries = changes = 0
+        while True:
+            request = dialect.request(self._prompt)
+            tries += 1
+            try:
+                return await self._send(request, clock)
+            except JudgeError:
+                raise
+            except Exception as error:  # noqa: BLE001 - clients raise what they like
+                refusal = read_refusal(error)
+                told = self._explained(error)
+            if changes < MAX_CHANGES:
+                learned = dialect.learn(refusal, request, self._prompt)
+                if learned is not None:
+                    changes, tries = changes + 1, 0
+                    if learned:
+                        endpoint.say(f"it refuses {learned}, and is asked without it from now on")
+                    continue
+            wait = self._wait(refusal, tries, clock)
+            if wait is None:
+                # Outside of the handler: no context leads to the request, which holds the key.
+                raise told or self._error(refusal)
+            endpoint.tell_retry(refusal, clock.left)
+            await self._rest(wait, clock)
+
+    async def _rest(self, seconds: float, clock: Clock) -> None:
+        """Waits; if longer than the call has time for, as the endpoint asks, no clock runs."""
+        if seconds < clock.left:
+            await asyncio.sleep(seconds)
+            return
+        self._waited += seconds
+        of_record = record_clock.get()
+        with clock.stopped(), of_record.stopped() if of_record is not None else nullcontext():
+            await asyncio.sleep(seconds)
+
+    async def _send(self, request: ChatRequest, clock: Clock) -> ChatReply:
+        """One request, from its reservation to its account."""
+        endpoint = self._endpoint
+        breaker = endpoint.breaker
+        breaker.before_request()
+        await self._reserve(request, clock)
+        self.n_requests += 1
+        add_usage(_REQUEST)
+        try:
+            reply = await endpoint.model.complete(request)
+        except ReplyError:  # an answer that cannot be read: the endpoint is there, and was paid
+            breaker.record_success()
+            raise
+        except JudgeError:
+            await self.settle(Usage())
+            raise
+        except Exception as error:
+            refusal = read_refusal(error)
+            if refusal.kind == "quota":
+                breaker.close_down(str(self._error(refusal)))
+            elif refusal.status is None or refusal.status >= 500:
+                breaker.record_failure()
+            else:
+                breaker.record_success()
+            # A request that is refused costs nothing, nor does one that was never sent.
+            if refusal.status is not None or refusal.cause.startswith("Connect"):
+                await self.settle(Usage())
+            raise
+        breaker.record_success()
+        used = endpoint.used(self._prompt, reply)
+        add_usage(used)
+        await self.settle(used)
+        return reply
+
+    def _explained(self, error: BaseException) -> JudgeError | None:
+        explain = self._endpoint.traits.explain
+        told = None if explain is None else explain(error)
+        return None if told is None else JudgeError(told)
+
+    def _error(self, refusal: Refusal) -> JudgeError:
+        secrets = [each.get_secret_value() for each in self._endpoint.secrets]
+        return refusal.error(self.n_requests, texts=[self._prompt.user], secrets=secrets)
+
+    def _wait(self, refusal: Refusal, tries: int, clock: Clock) -> float | None:
+        """Seconds to wait before the request is sent again; None if it is not."""
+        breaker = self._endpoint.breaker
+        if refusal.is_final or refusal.kind not in ("rate", "away") or tries >= MAX_TRIES:
+            return None
+        if refusal.status is not None and breaker.is_open:
+            return None
+        is_overload = refusal.status in _OVERLOADED
+        if refusal.wait > 0:
+            is_short = refusal.wait < clock.left
+            may_wait = is_overload and self._waited + refusal.wait <= MAX_WAIT_SECONDS
+            return (
+                refusal.wait
+                if (is_short or may_wait) and self._has_tries(tries, is_overload)
+                else None
+            )
+        # Half a second, doubled up to 8 s, less up to a quarter: calls do not return all at once.
+        longest = min(0.5 * 2.0 ** (tries - 1), 8.0)
+        most = self._endpoint.traits.max_retries
+        if 0.75 * longest >= clock.left or (most is not None and tries > most):
+            return None
+        wait = longest * (1 - 0.25 * random.random())  # noqa: S311 - no secret
+        return wait if self._has_tries(tries, is_overload) else None
+
+    @staticmethod
+    def _has_tries(tries: int, is_overload: bool) -> bool:
+        return is_overload or tries <= MAX_RETRIES
+
+    async def _reserve(self, request: ChatRequest, clock: Clock) -> None:
+        await self.settle()
+        budgets = self._endpoint.budgets()
+        maximum = self._endpoint.maximum(request, budgets)
+        # The endpoint is not to blame for a wait for the budget.
+        with clock.stopped():
+            try:
+                for budget in budgets:
+                    entered = self._reserved.enter_async_context(budget.reserve(maximum))
+                    self._reservations.append(await entered)
+                # The maximum counts a token for each byte; a third is no less than the tokens in
+                # any script.
+                expected = maximum.input_tokens // 3 + maximum.output_tokens
+                await self._reserved.enter_async_context(within_record_limits(expected))
+            except BaseException:
+                self._book(Usage())  # what another budget has reserved was not used
+                await self.settle()
+                raise
+
+    async def settle(self, usage: Usage | None = None) -> None:
+        """Books the last request.
+
+        Args:
+            usage: Its tokens and price; None if they are not known: then the upper bound is booked.
+        """
+        if usage is not None:
+            self._book(usage + _REQUEST)
+        await self._reserved.aclose()
+        self._reservations.clear()
+
+    def _book(self, usage: Usage) -> None:
+        for reservation in self._reservations:
+            reservation.spent = usage

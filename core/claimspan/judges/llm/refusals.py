@@ -1,0 +1,397 @@
+"""Why a model gave no reply: read from the errors of any client, and told without any content.
+
+Clients share no error type, but most carry an HTTP status and what the server has sent, under one
+of a few names. What a server says may quote the prompt or the key, so no word of either is passed
+on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Final, Literal, NamedTuple, cast
+
+from claimspan.errors import JudgeError, JudgeUnavailableError
+
+__all__ = ["Refusal", "TooLongError", "is_passing", "read_refusal", "retry_after_seconds"]
+
+Kind = Literal["quota", "length", "filter", "rate", "key", "place", "away", "other"]
+
+MAX_SAID: Final = 200
+"""Characters of a server's message that an error repeats."""
+
+_OVERLOADED: Final = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that may pass: too slow, in conflict, too early, too many."""
+
+
+class TooLongError(JudgeError):
+    """The texts of a call do not fit into the model's window; fewer of them might."""
+
+
+class Refusal(NamedTuple):
+    """What is known of a request without a reply."""
+
+    status: int | None
+    """HTTP status; None if there was no response."""
+
+    message: str = ""
+    """The server's words, as they came: they may quote the prompt or the key."""
+
+    param: str = ""
+    """The parameter that the server names."""
+
+    code: str = ""
+    """The server's code of the error."""
+
+    wait: float = 0.0
+    """Seconds that the server asks to wait; 0 or less if it does not."""
+
+    is_final: bool = False
+    """Whether the server says that the request should not be sent again."""
+
+    cause: str = ""
+    """The class of the error behind it."""
+
+    @property
+    def kind(self) -> Kind:
+        """The first of the kinds whose signs the refusal has."""
+        said = f"{self.code} {self.message}"
+        # Gemini calls a limit per minute a quota as well, and then says when to come back.
+        if self.status == 402 or (self.wait <= 0 and _QUOTA.search(said)):
+            return "quota"
+        if self.status is None:
+            return "away" if _NO_CONNECTION.search(self.cause) else "other"
+        if self.status == 413 or (self.status in (400, 422, 500) and _LENGTH.search(said)):
+            return "length"
+        if self.status in (400, 403) and _FILTER.search(said):
+            return "filter"
+        if self.status == 429:
+            return "rate"
+        if self.status in (401, 403) or (self.status == 400 and _KEY.search(said)):
+            return "key"
+        if self.status == 404 or (self.status == 400 and _PLACE.search(said)):
+            return "place"
+        return "away" if is_passing(self.status) else "other"
+
+    @property
+    def is_named_request(self) -> bool:
+        """Whether the request itself is refused, and other requests may not be."""
+        return self.status in (400, 422) and self.kind in ("other", "length")
+
+    @property
+    def told(self) -> str:
+        """What happened, in a few words without any of the server's."""
+        if self.status is None:
+            return f"the connection failed ({self.cause})"
+        return f"the endpoint answered with HTTP {self.status}"
+
+    def error(
+        self, n_requests: int | None, *, texts: Sequence[str] = (), secrets: Sequence[str] = ()
+    ) -> JudgeError:
+        """The error for the user: what happened, why, and what to do.
+
+        Args:
+            n_requests: Requests that were made; None leaves them out.
+            texts: What no word is repeated of: the messages of the prompt.
+            secrets: Keys, which are not repeated either.
+        """
+        made = "" if n_requests is None else f"; requests made: {n_requests}"
+        if self.status is None:
+            if self.kind != "away":
+                return JudgeError(f"the model's client raised {self.cause}{made}")
+            hint = f": {_CERTIFICATE_ADVICE}" if _CERTIFICATE.search(self.cause) else ""
+            return JudgeUnavailableError(f"the connection failed ({self.cause}){made}{hint}")
+        named = [f"{name} {_word(value)}" for name, value in self._named if _word(value)]
+        said = _without(self.message, texts, secrets)
+        advice = _ADVICE.get(self.kind) or _BY_STATUS.get(self.status, "")
+        parts = [
+            f"the endpoint answered with HTTP {self.status}"
+            + (f" ({', '.join(named)})" if named else ""),
+            said,
+            advice,
+        ]
+        text = ": ".join(part.rstrip(".:") for part in parts if part)
+        if self.kind == "length":
+            return TooLongError(text)
+        if is_passing(self.status) and self.kind != "quota":
+            return JudgeUnavailableError(text + made)
+        return (JudgeUnavailableError if self.kind == "quota" else JudgeError)(text)
+
+    @property
+    def _named(self) -> Sequence[tuple[str, str]]:
+        return ("param", self.param), ("code", self.code)
+
+
+_ADVICE: Final[Mapping[str, str]] = {
+    "quota": "the account has nothing left or is closed, see the billing page of the provider",
+    "length": "the texts are too long for the model: give fewer or shorter chunks",
+    "filter": "the provider's content filter stops these texts: allow them there",
+    "key": "check the key, and what it may do",
+    "place": "check base_url and the model's name",
+}
+_BY_STATUS: Final[Mapping[int, str]] = {
+    **dict.fromkeys((301, 302, 307, 308), "redirects are not followed, give the final base_url"),
+    **dict.fromkeys((400, 422), "give other options=, or None for an option to leave it out"),
+}
+_CERTIFICATE_ADVICE: Final = (
+    "the certificate is not trusted; SSL_CERT_FILE can name a file with the company's"
+)
+
+_QUOTA: Final = re.compile(
+    r"insufficient[_ ](quota|balance|credit|fund)|exceeded your current quota|billing[_ ]"
+    r"(hard[_ ])?(limit|not)|credit balance|out of credits|payment required"
+    r"|(account|organi[sz]ation|project)\b.{0,40}\b(deactivated|suspended|closed|disabled)"
+    r"|account_deactivated|in arrears"
+    r"|(spend|usage|spending)[_ ]limit",
+    re.IGNORECASE,
+)
+_LENGTH: Final = re.compile(
+    r"context[_ ]length|context[_ ](window|size)|maximum context|max_model_len|prompt is too long"
+    r"|(input|prompt|request|message)s?\b.{0,40}\btoo (long|large)|too many (input )?tokens"
+    r"|exceeds? .{0,60}(token|context)|reduce the length|string_above_max_length"
+    r"|input[_ ]?(token)?s?[_ ]?length|longer than the model",
+    re.IGNORECASE,
+)
+_FILTER: Final = re.compile(r"content[_ ](filter|management|policy)|safety system|moderation", re.I)
+_KEY: Final = re.compile(r"api[_ ]key|unauthori[sz]ed|authenticat", re.IGNORECASE)
+_PLACE: Final = re.compile(
+    r"(not a valid model|model[_ ]not[_ ]found|unknown model|invalid model|no such model|deployment"
+    r"\b.{0,40}\bnot|model\b.{0,80}\b(does not|doesn't) exist)",
+    re.IGNORECASE,
+)
+_NO_CONNECTION: Final = re.compile(
+    r"Connect|Timeout|TimedOut|Network|ReadError|WriteError|Protocol|SSL|gaierror|^OSError|BrokenPipe"
+)
+_CERTIFICATE: Final = re.compile(r"certificate|ssl", re.IGNORECASE)
+
+
+def is_passing(status: int | None) -> bool:
+    """Whether a failure may pass: no response, too many requests, or a fault of the server."""
+    return status is None or status in _OVERLOADED or status >= 500
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_refusal(error: BaseException) -> Refusal:
+    """Reads what a client has raised; the errors behind it are looked at as well.
+
+    Args:
+        error: Of openai, anthropic, google, boto3, ollama, httpx, requests, or what wraps them.
+    """
+    chain = list(_behind(error))
+    root = chain[-1]
+    for each in chain:
+        status = _status_of(each)
+        if status is not None:
+            headers = _headers_of(each)
+            found = refusal_in(_body_of(each), status)
+            if not found.message:
+                found = found._replace(message=str(getattr(each, "message", "") or each))
+            wait = retry_after_seconds(headers)
+            return found._replace(
+                wait=wait if wait > 0 else found.wait,
+                is_final=headers.get("x-should-retry") == "false",
+                cause=type(root).__name__,
+            )
+    is_certificate = any(_CERTIFICATE.search(str(each)[:200]) for each in chain)
+    name = type(root).__name__
+    return Refusal(None, cause=f"{name}, certificate" if is_certificate else name)
+
+
+def refusal_in(body: object, status: int) -> Refusal:
+    """Reads the body of an error in any of the forms in use.
+
+    Args:
+        body: Parsed JSON, or text.
+        status: HTTP status of the response.
+    """
+    if isinstance(body, bytes | str):
+        with suppress(ValueError, RecursionError):
+            body = json.loads(body)
+    # Gemini puts the object into a list.
+    value: object = body[0] if isinstance(body, list) and body else body  # pyright: ignore[reportUnknownVariableType] - looked at below
+    if isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        return Refusal(status, message="" if text.lstrip()[:1] == "<" else text[:2000])
+    if not isinstance(value, dict):
+        return Refusal(status)
+    given = cast("dict[str, object]", value)
+    inner = given.get("error") or given.get("errors") or given.get("Error") or given.get("detail")
+    if isinstance(inner, list) and inner:  # FastAPI: a list of what is wrong, and where
+        inner = cast("list[object]", inner)[0]
+    if isinstance(inner, str):
+        given = {**given, "message": inner}
+    elif isinstance(inner, dict):
+        given = cast("dict[str, object]", inner)
+    place = given.get("loc")
+    param = (
+        ".".join(str(each) for each in cast("list[object]", place) if each != "body")
+        if isinstance(place, list)
+        else given.get("param")
+    )
+    message = given.get("message") or given.get("Message") or given.get("msg") or ""
+    # LiteLLM and OpenRouter pass the provider's own error on as a text, or below `metadata`.
+    raw = given.get("metadata")
+    more = cast("dict[str, object]", raw).get("raw", "") if isinstance(raw, dict) else ""
+    return Refusal(
+        status,
+        message=f"{message} {more}".strip()[:2000] if isinstance(message, str) else "",
+        param=str(param or "")[:100],
+        code=str(given.get("code") or given.get("Code") or given.get("type") or "")[:60],
+        wait=_asked_wait(json.dumps(given, default=str)[:4000]),
+    )
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """Seconds that a response asks to wait before a retry; 0 or less if it does not.
+
+    Args:
+        headers: Headers of the response, names in lower case.
+    """
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after-ms"]) / 1000
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after"])
+    with suppress(KeyError, ValueError, OverflowError):
+        return parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+    return 0.0
+
+
+_WAIT: Final = re.compile(
+    r'(?:(?:retry|again) (?:after|in)|retryDelay"?:) *"?'
+    r"(?:(\d{1,3})m)?(\d{1,6}(?:\.\d{1,9})?) ?(ms|s)",
+    re.IGNORECASE,
+)
+
+
+def _asked_wait(text: str) -> float:
+    """Seconds that a message asks to wait, as in ``Please retry after 60 seconds``."""
+    found = _WAIT.search(text)
+    if not found:
+        return 0.0
+    seconds = float(found[2]) / (1000 if found[3].lower() == "ms" else 1)
+    return 60 * float(found[1] or 0) + seconds
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """An error, and the errors behind it, the first cause last; each once."""
+    seen: set[int] = set()
+    step: BaseException | None = error
+    while step is not None and id(step) not in seen and len(seen) < 10:
+        seen.add(id(step))
+        yield step
+        step = step.__cause__ or (None if step.__suppress_context__ else step.__context__)
+
+
+def _status_of(error: BaseException) -> int | None:
+    response = getattr(error, "response", None)
+    meta: object = None
+    if isinstance(response, dict):  # botocore
+        found = cast("dict[str, object]", response).get("ResponseMetadata")
+        meta = (
+            cast("dict[str, object]", found).get("HTTPStatusCode")
+            if isinstance(found, dict)
+            else None
+        )
+    candidates = (
+        getattr(error, "status_code", None),
+        getattr(error, "http_status", None),
+        meta,
+        getattr(response, "status_code", None),
+        getattr(error, "code", None),
+    )
+    for each in candidates:
+        number = getattr(each, "value", each)
+        number = number[0] if isinstance(number, tuple) and number else number  # pyright: ignore[reportUnknownVariableType] - google's enum of codes
+        if isinstance(number, int) and not isinstance(number, bool) and 300 <= number < 600:
+            return number
+    return None
+
+
+def _body_of(error: BaseException) -> object:
+    """What the server has sent, as far as an error knows it."""
+    response: object = getattr(error, "response", None)
+    if isinstance(response, dict):
+        return cast("object", response)
+    for source in (cast("object", error), response):
+        for name in ("body", "details", "content", "text"):
+            value = getattr(source, name, None)
+            if value and isinstance(value, dict | list | str | bytes):
+                return cast("object", value)
+    return ""
+
+
+def _headers_of(error: BaseException) -> dict[str, str]:
+    response: object = getattr(error, "response", None)
+    if isinstance(response, dict):
+        meta = cast("dict[str, dict[str, object]]", response).get("ResponseMetadata") or {}
+        headers: object = meta.get("HTTPHeaders")
+    else:
+        headers = getattr(response, "headers", None)
+    if not hasattr(headers, "items"):
+        return {}
+    items = cast("Mapping[object, object]", headers).items()
+    return {str(name).lower(): str(value) for name, value in items}
+
+
+# --- telling -------------------------------------------------------------------------------------
+
+_WORD: Final = re.compile(r"\w+(?:[-.'’]\w+)*")
+_QUOTED: Final = re.compile(r"[{\[].*|(['\"`“])[^'\"`”]{40,}.*")
+_CODE: Final = re.compile(r"[\w.\[\]-]{1,60}")
+_KEY_LIKE: Final = re.compile(
+    r"(?i)^(sk|pk|key|bearer|basic|token)[-_.]|(?=\w*\d)(?=\w*[a-z])[\w-]{20,}"
+)
+
+_OF_ENDPOINTS: Final = frozenset(
+    """
+    a an and any are as at be but by can cannot could does exceed exceeds for from has have however
+    if in invalid is it its maximum minimum more must no not of on only or please resulted retry
+    than
+    that the this to too was were with you your after again before error expected given length
+    limit max message messages model models parameter provided reduce request requests requested
+    response schema supported support supports token tokens unsupported use value value's when
+    context window input output long large unknown unrecognized format type key api incorrect
+    """.split()
+)
+"""Words that servers say of requests; a record that has them as well gives nothing away."""
+
+
+def _word(value: str) -> str:
+    return value if _CODE.fullmatch(value) else ""
+
+
+def _without(message: str, texts: Sequence[str], secrets: Sequence[str]) -> str:
+    """The first line of a message without any word of the prompt or of a key; ``…`` for them."""
+    line = next((each.strip() for each in message.splitlines() if each.strip()), "")
+    for secret in secrets:
+        line = line.replace(secret, " ") if secret else line
+    line = _QUOTED.sub("", line[: 4 * MAX_SAID]).strip(" :'\"`“")
+    known = sorted({word.lower() for text in texts for word in _WORD.findall(text)})
+
+    def is_known(word: str) -> bool:
+        at = bisect_left(known, word)
+        # A word that was cut is the beginning of one.
+        return at < len(known) and (
+            known[at] == word or (len(word) > 3 and known[at].startswith(word))
+        )
+
+    kept: list[str] = []
+    end = 0
+    for match in _WORD.finditer(line):
+        word = match[0].lower()
+        hidden = _KEY_LIKE.search(word) or (word not in _OF_ENDPOINTS and is_known(word))
+        between = line[end : match.start()]
+        end = match.end()
+        if not hidden:
+            kept.append(between + match[0])
+        elif not kept or not kept[-1].endswith("…"):
+            kept.append(f"{between[:1]}…")
+    said = " ".join("".join(kept).split())
+    return said if len(said) <= MAX_SAID else f"{said[: MAX_SAID - 1]}…"
