@@ -4,13 +4,14 @@ Sources: RAGChecker (arXiv 2408.08067, section 3.3 and appendix, with the exclus
 its package, version 0.1.9), and Pinecone's evaluation API. Each function takes the truth values of
 one record and returns a value between 0 and 1, or raises ``UndefinedMetricError``.
 
-``soft_alignment`` is ours: the same formula as ``alignment``, with the judge's probabilities.
+``soft_alignment`` is ours: the same formula as ``alignment``, with the judge's probabilities; so is
+``f1`` of a judge that has some.
 """
 
 from __future__ import annotations
 
 from claimspan.metrics import counted
-from claimspan.metrics.expected import expected_of
+from claimspan.metrics.expected import expected_of, expected_share
 from claimspan.metrics.truths import Truths, UndefinedMetricError, share
 
 __all__ = [
@@ -44,8 +45,16 @@ def recall(truths: Truths) -> float:
 
 
 def f1(truths: Truths) -> float:
-    """Harmonic mean of precision and recall; 0 where either is 0 (RAGChecker)."""
-    return _harmonic_mean(precision(truths), recall(truths))
+    """Harmonic mean of the expected ``precision`` and ``recall``, by the judge's probabilities.
+
+    Of verdicts that are sure it is that of ``precision`` and ``recall``, as RAGChecker has it; 0 if
+    either is 0. A judge that grades or is unsure moves it in steps where a label would
+    jump. That goes better with people: see "The prompts of the strong judge" in
+    ``docs/benchmarks.md``.
+    """
+    return _harmonic_mean(
+        expected_share(truths.ground_truth_verdicts), expected_share(truths.response_verdicts)
+    )
 
 
 def context_utilization(truths: Truths) -> float:

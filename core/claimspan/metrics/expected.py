@@ -14,7 +14,7 @@ from typing import Final
 from claimspan.metrics.truths import Truths, UndefinedMetricError
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["ExpectedFacts", "expected_of"]
+__all__ = ["ExpectedFacts", "expected_of", "expected_share"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,30 @@ def expected_of(truths: Truths) -> ExpectedFacts:
         n=len(verdicts),
     )
 
+
+def expected_share(verdicts: Sequence[Verdict | None]) -> float:
+    """Return the expected share of claims that are entailed: the mean of p(entailed).
+
+    A verdict that is sure to four fifths counts as 0 or 1, and so does one without probabilities by
+    its label: of such verdicts alone it is the share itself. What is undecided does not count.
+
+    Args:
+        verdicts: One for each claim.
+
+    Raises:
+        UndefinedMetricError: No verdict is decided.
+    """
+    decided = [verdict for verdict in verdicts if verdict is not None]
+    if not decided:
+        raise UndefinedMetricError("every verdict is undecided")
+    entailed = [_probability(verdict, Label.ENTAILED) for verdict in decided]
+    return math.fsum(min(1.0, max(0.0, (p - _UNSURE) / (1 - 2 * _UNSURE))) for p in entailed) / len(
+        decided
+    )
+
+
+_UNSURE: Final = 0.2
+"""Probability that a verdict which counts as sure may leave to the others."""
 
 _PROBABILITY: Final[Mapping[Label, Callable[[Verdict], float | None]]] = {
     Label.ENTAILED: lambda verdict: verdict.entailed,

@@ -114,9 +114,12 @@ class Truths:
     @cached_property
     def response_verdicts(self) -> Sequence[Verdict | None]:
         """As ``response_labels``, with the probabilities."""
-        matrix = self.matrices.ground_truth_vs_response
-        _column(matrix, "ground truth")  # raises where there is nothing
-        return [] if matrix is None else [row[0] for row in matrix.rows]
+        return _verdicts(self.matrices.ground_truth_vs_response, "ground truth")
+
+    @cached_property
+    def ground_truth_verdicts(self) -> Sequence[Verdict | None]:
+        """As ``ground_truth_labels``, with the probabilities."""
+        return _verdicts(self.matrices.response_vs_ground_truth, "response")
 
     @cached_property
     def chunk_labels(self) -> Sequence[Sequence[Label | None]]:
@@ -170,6 +173,11 @@ class Truths:
 
 def _column(matrix: VerdictMatrix | None, claims_of: str) -> Sequence[Label | None]:
     return [row[0] for row in _rows(matrix, claims_of, NO_GROUND_TRUTH)]
+
+
+def _verdicts(matrix: VerdictMatrix | None, claims_of: str) -> Sequence[Verdict | None]:
+    _column(matrix, claims_of)  # raises if there is nothing
+    return [] if matrix is None else [row[0] for row in matrix.rows]
 
 
 def _table(
