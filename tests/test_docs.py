@@ -50,6 +50,7 @@ PAGES: Final = (
     ROOT / "docs" / "benchmarks.md",
     QUICKSTART,
     ROOT / "docs" / "index.md",
+    ROOT / "docs" / "judges.md",
     ROOT / "docs" / "migration.md",
     ROOT / "docs" / "scores.md",
     TROUBLESHOOTING,

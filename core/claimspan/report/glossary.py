@@ -46,7 +46,7 @@ _METRICS: Final = (
         False,
         "Share of the ground truth's claims that the response entails.",
     ),
-    Metric("f1", OVERALL, False, "Harmonic mean of precision and recall."),
+    Metric("f1", OVERALL, False, "Harmonic mean of precision and recall, by the judge's grades."),
     Metric(
         "claim_recall",
         RETRIEVER,
