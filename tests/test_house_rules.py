@@ -1,11 +1,10 @@
-"""The rules for every source file: sizes, documentation, names, types, and no code from text."""
+"""The rules for every source file: documentation, names, types, and no code from text."""
 
 from __future__ import annotations
 
 import ast
 import io
 import re
-import statistics
 import tokenize
 import tomllib
 from collections.abc import Iterator
@@ -19,12 +18,6 @@ FOLDERS: Final = ("core", "tracing", "integrations", "examples")
 SHIPPED: Final = ("core", "tracing", "integrations")
 TYPED: Final = ("core", "tracing", "examples")
 """Not the integrations: the frameworks that they adapt leave types open."""
-
-LONGEST_FUNCTION: Final = 60
-LONGEST_FILE: Final = 400
-LONGEST_TEST_FILE: Final = 499
-MEDIAN_FUNCTION: Final = 8
-"""In lines, each from `def` to the last line of the body, decorators left out."""
 
 FEWEST_COMMENTS: Final = 3.0
 """Comment lines to a hundred lines of code, over all shipped files together."""
@@ -48,19 +41,6 @@ def sources(*folders: str) -> dict[str, str]:
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*.py"))
     }
-
-
-def functions(source: str) -> Iterator[tuple[str, int]]:
-    """Name and number of lines of every function and method, nested ones included."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
-
-
-def long_functions(source: str) -> Iterator[str]:
-    for name, lines in functions(source):
-        if lines > LONGEST_FUNCTION:
-            yield f"{name}: {lines} lines"
 
 
 def undocumented(source: str) -> list[str]:
@@ -163,30 +143,6 @@ def test_the_sources_are_found() -> None:
     assert {path.split("/")[0] for path in found} == set(FOLDERS)
 
 
-def test_no_function_is_longer_than_a_screen() -> None:
-    found = {path: list(long_functions(text)) for path, text in sources(*FOLDERS).items()}
-
-    assert {path: names for path, names in found.items() if names} == {}
-
-
-def test_half_of_all_functions_have_at_most_eight_lines() -> None:
-    lines = [n for text in sources(*SHIPPED).values() for _, n in functions(text)]
-
-    assert statistics.median(lines) <= MEDIAN_FUNCTION
-
-
-def test_no_file_is_longer_than_four_hundred_lines() -> None:
-    lines = {path: len(text.splitlines()) for path, text in sources(*FOLDERS).items()}
-
-    assert {path: count for path, count in lines.items() if count > LONGEST_FILE} == {}
-
-
-def test_no_file_of_tests_has_five_hundred_lines() -> None:
-    lines = {path: len(text.splitlines()) for path, text in sources("tests").items()}
-
-    assert {path: count for path, count in lines.items() if count > LONGEST_TEST_FILE} == {}
-
-
 def test_every_public_function_class_and_method_is_documented() -> None:
     found = {path: undocumented(text) for path, text in sources(*SHIPPED).items()}
 
@@ -250,20 +206,6 @@ def test_every_ignore_has_its_code_and_its_reason() -> None:
 
 
 # --- the checks themselves ---
-
-
-@pytest.mark.parametrize("opening", ["def f():", "async def f():"])
-def test_a_function_is_long_from_its_sixty_first_line(opening: str) -> None:
-    longest = opening + "\n    pass" * (LONGEST_FUNCTION - 1)
-
-    assert list(long_functions(longest)) == []
-    assert list(long_functions(longest + "\n    pass")) == ["f: 61 lines"]
-
-
-def test_a_function_is_counted_from_its_def_to_its_last_line() -> None:
-    source = "@cache\ndef f():\n    def g():\n        pass\n\n    return g\n\n\nx = 1\n"
-
-    assert list(functions(source)) == [("f", 5), ("g", 2)]
 
 
 @pytest.mark.parametrize(
