@@ -46,6 +46,9 @@ MAX_ERROR_BYTES: Final = 16 * 2**10
 ERROR_SECONDS: Final = 2.0
 """Limits on the body of an error, which may never end."""
 
+_NO_KEY: Final = "Bearer none"
+"""What stands in place of a key; servers that need none take anything."""
+
 TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
 """Environment variable that has the judge honour the proxies of the environment."""
 
@@ -238,19 +241,12 @@ class _GuardedOpenAI(AsyncOpenAI):
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         """The headers of every request."""
-        # The package adds its key by itself from 3.0 on; a key in the user's headers goes alone.
-        own = {name.lower() for name in self.own_headers}
-        auth = {} if "api-key" in own else dict(self.auth_headers)
         return {
             "Accept": "application/json",
             "Accept-Encoding": "identity",  # the limit on a reply counts the bytes on the wire
             "Content-Type": "application/json",
             "User-Agent": self.user_agent,
-            **(
-                {"Authorization": Omit()}
-                if "api-key" in own and "authorization" not in own
-                else auth
-            ),
+            **self.auth_headers,  # the package adds them by itself from 3.0 on
             **self.own_headers,
         }
 
@@ -264,7 +260,7 @@ def _guarded_client(
     trust_env: bool,
 ) -> AsyncOpenAI:
     client = _GuardedOpenAI(
-        api_key=api_key.get_secret_value() if api_key else "none",
+        api_key=api_key.get_secret_value() if api_key else _NO_KEY.partition(" ")[2],
         base_url=base_url,
         max_retries=0,
         timeout=read_seconds,
@@ -344,6 +340,9 @@ class _GuardedHttpClient(DefaultAsyncHttpxClient):
             JudgeError: The address is one that nothing is sent to.
         """
         request.extensions = {**request.extensions, "trace": _check_connection}
+        # Azure's key goes alone: the package adds one of its own, which here is none.
+        if "api-key" in request.headers and request.headers.get("authorization") == _NO_KEY:
+            del request.headers["authorization"]
         try:
             # A redirect would send the prompt to another host.
             response = await super().send(request, stream=True, follow_redirects=False)
