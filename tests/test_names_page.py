@@ -14,6 +14,11 @@ from celery import Celery
 from opentelemetry.sdk.trace import TracerProvider
 
 from claimspan.cost import Budget
+from claimspan.evaluation.estimate import REASONING_TOKENS_PER_CALL
+from claimspan.judges import OpenAIJudge, default_judge
+from claimspan.judges.choice import PROVIDERS
+from claimspan.judges.options import OPTIONS as JUDGE_OPTIONS
+from claimspan.judges.options import parse_options
 from claimspan.metrics import METRICS, measure
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 from claimspan_celery import CeleryDispatcher
@@ -87,6 +92,26 @@ def test_an_option_has_its_default_and_an_example_that_a_monitor_takes(
     assert made.shutdown(5)
     parameters = inspect.signature(Monitor.__init__).parameters
     assert parameters[option].default == eval(default)  # noqa: S307 - see above
+
+
+def test_every_option_of_a_judge_has_an_example_that_a_judge_takes() -> None:
+    shown = {bare(row[0]): bare(row[1]) for row in rows("Naming and setting a judge")[4:]}
+    priced = shown.pop("input_price`, `output_price").split()
+    default_judge("openai:m", options=parse_options([shown["base_url"], *priced]))
+
+    assert list(shown) == list(JUDGE_OPTIONS)
+    for name, example in shown.items():
+        options = {"base_url": "http://127.0.0.1:9/v1"} | parse_options([example])
+        assert name in options
+        judge = default_judge("openai:m", options=options)
+        assert isinstance(judge, OpenAIJudge)
+
+
+def test_every_provider_is_named() -> None:
+    text = TEXT.partition("\n## Naming and setting a judge\n")[2].partition("\n## ")[0]
+
+    assert [name for name in PROVIDERS if f"`{name}`" not in text] == []
+    assert f"{REASONING_TOKENS_PER_CALL:,} tokens" in text
 
 
 # --- scores and states ---

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from claimspan.cli.judge_options import JUDGE_HELP, JudgeOptions, judge_from
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
@@ -49,8 +50,9 @@ _Questions = Annotated[
 _JudgeName = Annotated[
     str | None,
     typer.Option(
-        help="lexical, local, or openai:MODEL. [default: local, where claimspan[local] is "
-        "installed, else lexical]"
+        metavar="JUDGE",
+        help=f"{JUDGE_HELP}; by default that of CLAIMSPAN_JUDGE, else local if claimspan[local] is "
+        "installed, else lexical.",
     ),
 ]
 
@@ -64,6 +66,7 @@ class _Model(NamedTuple):
 def demo(
     questions: _Questions = 12,
     judge: _JudgeName = None,
+    judge_options: JudgeOptions = None,
     model: Annotated[
         str | None,
         typer.Option(help="A model at OPENAI_BASE_URL, in place of the included one."),
@@ -100,7 +103,7 @@ def demo(
 
     if not phoenix and (keep is not None or wait is not None):
         raise ConfigError("--keep and --wait are about Phoenix: add --phoenix")
-    evaluates = _judge(judge, model)
+    evaluates = _judge(judge, judge_options, model)
     # Now, and not after all questions: what was there stays until the new page is complete.
     check_replaceable(report, what="the report")
     check_replaceable(traces, what="traces")
@@ -120,13 +123,13 @@ def demo(
             beside.stay(sys.stdout.isatty() if wait is None else wait)
 
 
-def _judge(name: str | None, model: str | None) -> Judge:
+def _judge(name: str | None, options: Sequence[str] | None, model: str | None) -> Judge:
     """The judge that the user names, else the best one that needs no key."""
-    if name is None and not os.environ.get(JUDGE_VARIABLE):
+    if name is None and not options and not os.environ.get(JUDGE_VARIABLE):
         with suppress(MissingExtraError):
             # The labels are of the included model's answers, and say nothing of another one's.
             return default_judge("local" if model else f"local@{CALIBRATION}")
-    return default_judge(name)
+    return judge_from(name, options)
 
 
 def _print(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claimspan import GroundTruth
+from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ConfigError
-from claimspan.judges import default_judge
 from claimspan.text.visible import visible
 from claimspan_celery._broker import check_broker, place_of
 from claimspan_celery._limits import DAY_SECONDS
@@ -29,10 +29,8 @@ def worker(
         str | None,
         typer.Option(envvar=BROKER_VARIABLE, help="URL of the broker, as redis://host:6379/0."),
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
-    ] = None,
+    judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     ground_truth: Annotated[
         Path | None, typer.Option(help="Responses known to be right, JSON lines or CSV.")
     ] = None,
@@ -51,13 +49,14 @@ def worker(
 
     Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl where it is not set.
     """
-    # Now, and not in every process that cannot do without: a wrong name ends the command.
-    default_judge(judge)
+    # Each process makes its own; a wrong name or option ends the command now.
+    make_judge = partial(judge_from, judge, judge_options)
+    make_judge()
     if ground_truth is not None:
         GroundTruth.of(ground_truth)
     _check_broker(broker)
     app = make_worker_app(
-        judge=judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
+        judge=make_judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
     )
     _tell_who_is_away(app, redis)
     options = ["--pool", pool, "--queues", queue, "--loglevel", log_level]

@@ -354,10 +354,10 @@ def test_what_failed_is_a_body_of_an_error_and_the_exit_code_says_so(
                 raise JudgeError("the judge cannot read this")
             return await super().extract_claims(text, question=question)
 
-    def named(_: str | None) -> Failing:
+    def named(_: str | None, __: object) -> Failing:
         return Failing()
 
-    monkeypatch.setattr(alignment, "default_judge", named)
+    monkeypatch.setattr(alignment, "judge_from", named)
     rows = [REQUEST, {**REQUEST, "ground_truth_answer": "Rome is in Italy."}]
     out = tmp_path / "out.jsonl"
 

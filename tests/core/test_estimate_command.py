@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from claimspan.cost.pricing import price_of
 from claimspan.errors import ConfigError, FileError
+from claimspan.evaluation.estimate import REASONING_TOKENS_PER_CALL
 
 from command_line import invoke, run
 from judged import RECORD
@@ -101,3 +103,153 @@ def test_rows_that_are_no_records_are_left_out_and_said(tmp_path: Path) -> None:
 
     assert json.loads(result.stdout)["records"] == 1
     assert "1 of 2 rows are no records: left out" in result.stderr
+
+
+# --- which judge ---
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable in (*_KEYS, "CLAIMSPAN_JUDGE", "CLAIMSPAN_JUDGE_OPTIONS"):
+        monkeypatch.delenv(variable, raising=False)
+    (path := tmp_path / "records.jsonl").write_text(RECORD.model_dump_json())
+    return path
+
+
+_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+def estimated(path: Path, *arguments: str) -> dict[str, float]:
+    found: dict[str, float] = json.loads(run("estimate", str(path), "--json", *arguments))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("judge", "output_price"),
+    [
+        ("openai:gpt-4o-mini", 0.6),
+        ("anthropic:claude-haiku-4-5", 5.0),
+        ("gemini:gemini-2.5-flash", 2.5),
+        ("openrouter:anthropic/claude-sonnet-4.5", 15.0),
+        ("azure:gpt-4.1", 8.0),
+    ],
+)
+def test_a_judge_at_any_provider_is_estimated_without_a_key(
+    path: Path, judge: str, output_price: float
+) -> None:
+    cheap, dear = (
+        estimated(path, "--judge", judge, "--claims-per-sentence", each) for each in ("1", "2")
+    )
+    price = price_of(judge.partition(":")[2])
+
+    assert price is not None
+    assert price.output == output_price
+    for found in (cheap, dear):
+        cost = price.of(int(found["input_tokens"]), int(found["output_tokens"]))
+        assert found["cost_usd"] == pytest.approx(cost)
+    assert dear["cost_usd"] > cheap["cost_usd"] > 0
+
+
+def test_a_model_alone_is_short_for_the_judge_openai(path: Path) -> None:
+    assert estimated(path, "--model", "m") == estimated(path, "--judge", "openai:m")
+    error = invoke("estimate", str(path), "--model", "m", "--judge", "openai:m").exception
+    assert "--judge and --model do not go together" in str(error)
+
+
+def test_the_judge_of_the_environment_is_estimated_with_its_options(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAIMSPAN_JUDGE", "openai:m")
+    monkeypatch.setenv("CLAIMSPAN_JUDGE_OPTIONS", "input_price=1 output_price=1 chunks_per_call=1")
+    found = estimated(path)
+
+    tokens = found["input_tokens"] + found["output_tokens"]
+    assert found["cost_usd"] == pytest.approx(tokens / 1e6)
+    assert found == estimated(
+        path,
+        *("--model", "m", "--chunks-per-call", "1", "--input-price", "1", "--output-price", "1"),
+    )
+
+
+@pytest.mark.parametrize("judge", ["lexical", "local"])
+def test_a_judge_that_asks_no_model_costs_nothing_and_says_so(path: Path, judge: str) -> None:
+    found = estimated(path, "--judge", judge)
+
+    assert (found["records"], found["calls"], found["cost_usd"]) == (1, 0, 0)
+    assert f"1 records, {judge}: no call of a model, which costs nothing" in run(
+        "estimate", str(path), "--judge", judge
+    )
+
+
+def test_a_model_of_a_file_is_estimated_and_not_asked(path: Path) -> None:
+    (path.parent / "models.py").write_text(
+        "class Ours:\n"
+        "    model = 'gpt-4o-mini'\n"
+        "    forms = ('words',)\n"
+        "    async def complete(self, request): raise SystemExit('it was asked')\n"
+    )
+    found = estimated(path, "--judge", f"{path.parent}/models.py:Ours", "--reasoned")
+
+    assert found["calls"] == estimated(path)["calls"]
+    assert found["output_tokens"] > estimated(path)["output_tokens"]  # with the notes
+
+
+def test_the_cost_of_an_unknown_judge_is_not_made_up(path: Path) -> None:
+    (path.parent / "judges.py").write_text(
+        "from claimspan.judges import CascadeJudge, LexicalJudge\n"
+        "judge = CascadeJudge(LexicalJudge(), LexicalJudge())\n"
+    )
+    error = invoke("estimate", str(path), "--judge", f"{path.parent}/judges.py:judge").exception
+
+    assert "what the judge 'cascade(lexical,lexical)' costs is not known" in str(error)
+
+
+def test_an_option_that_is_given_in_two_ways_is_refused(path: Path) -> None:
+    given = ("--chunks-per-call", "2", "--judge-option", "chunks_per_call=3")
+
+    assert "chunks_per_call is given twice" in str(invoke("estimate", str(path), *given).exception)
+
+
+# --- reasoning ---
+
+
+def test_a_model_that_reasons_has_a_range_of_tokens_and_of_money(path: Path) -> None:
+    found = estimated(path, "--model", "gpt-5-mini")
+    calls, price = int(found["calls"]), price_of("gpt-5-mini")
+
+    assert found["max_reasoning_tokens_per_call"] == 25_000
+    most = found["output_tokens"] + calls * REASONING_TOKENS_PER_CALL
+    assert found["output_tokens_with_reasoning"] == most
+    assert price is not None
+    assert found["cost_usd_with_reasoning"] - found["cost_usd"] == pytest.approx(
+        price.of(0, calls * REASONING_TOKENS_PER_CALL)
+    )
+    shown = run("estimate", str(path), "--model", "gpt-5-mini")
+    assert f"{int(found['output_tokens']):,} to {int(most):,}" in shown
+    assert "which is an assumption; reasoning_tokens=25000 is the most" in shown
+
+
+@pytest.mark.parametrize("limit", [0, 500])
+def test_the_range_ends_at_what_the_judge_allows(path: Path, limit: int) -> None:
+    given = ("--model", "gpt-5-mini", "--judge-option", f"reasoning_tokens={limit}")
+    found = estimated(path, *given)
+
+    extra = found["output_tokens_with_reasoning"] - found["output_tokens"]
+    assert extra == limit * found["calls"]
+
+
+def test_a_model_that_does_not_reason_has_no_range(path: Path) -> None:
+    found = estimated(path, "--model", "gpt-4o-mini")
+
+    assert found["output_tokens_with_reasoning"] == found["output_tokens"]
+    assert found["cost_usd_with_reasoning"] == found["cost_usd"]
+    assert " to " not in run("estimate", str(path), "--model", "gpt-4o-mini")
+
+
+def test_a_model_of_unknown_price_has_tokens_and_what_to_give(path: Path) -> None:
+    found = estimated(path, "--model", "ours-7b")
+
+    assert found["input_tokens"] > 0
+    assert found["cost_usd"] is found["cost_usd_with_reasoning"] is None
+    shown = run("estimate", str(path), "--model", "ours-7b")
+    assert "unknown: give --input-price and --output-price" in shown

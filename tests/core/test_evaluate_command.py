@@ -63,10 +63,10 @@ class OtherJudge(CountingJudge):
 
 
 def judge_with(monkeypatch: pytest.MonkeyPatch, judge: CountingJudge) -> CountingJudge:
-    def named(name: str | None) -> CountingJudge:
+    def named(_: str | None, __: object) -> CountingJudge:
         return judge
 
-    monkeypatch.setattr(evaluate_command, "default_judge", named)
+    monkeypatch.setattr(evaluate_command, "judge_from", named)
     return judge
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from claimspan import Claim, Label, RagRecord, Usage, Verdict
-from claimspan.cost.pricing import Price, price_of
+from claimspan.cost.pricing import PRICES, Price, price_of
 from claimspan.errors import ConfigError
 from claimspan.evaluation.estimate import aestimate
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
@@ -159,6 +159,45 @@ def test_a_dated_model_costs_what_the_model_does() -> None:
     assert price_of("gpt-4o-mini-2024-07-18") == price_of("gpt-4o-mini") is not None
     assert price_of("gpt-4o-mini-audio") is None
     assert Price(input=2.0, output=8.0).of(1_000_000, 500_000) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openai/gpt-4o-mini", "gpt-4o-mini"),
+        ("azure/gpt-5-mini", "gpt-5-mini"),
+        ("GPT-4.1", "gpt-4.1"),
+        ("models/gemini-2.5-flash", "gemini-2.5-flash"),
+        ("vertex_ai/gemini-2.5-flash-lite", "gemini-2.5-flash-lite"),
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-20250514", "claude-sonnet-4"),
+        ("claude-haiku-4-5@20251001", "claude-haiku-4-5"),
+        ("anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5"),
+        ("openrouter/anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("mistral-small-latest", "mistral-small"),
+        ("deepseek/deepseek-reasoner", "deepseek-reasoner"),
+        ("o3-mini-2025-01-31", "o3-mini"),
+    ],
+)
+def test_a_model_has_its_price_by_whatever_name_a_provider_gives_it(name: str, model: str) -> None:
+    assert price_of(name) == PRICES[model]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ft:gpt-4o-mini:x", "openai/ft:gpt-4o-mini-2024-07-18:acme::1", "gpt-5-chat-latest"),
+        *("gemini-2.5-flash-image", "mistral-small-2402", "mistral-small:24b", "claude-sonnet-3-5"),
+        *("ollama/mistral-small", "hosted_vllm/deepseek-chat", "o3-pro", "", "-latest", "/", "."),
+    ],
+)
+def test_a_model_of_another_price_is_unknown(name: str) -> None:
+    assert price_of(name) is None
+
+
+def test_a_version_with_a_price_of_its_own_has_that() -> None:
+    assert price_of("openai/gpt-4o-2024-05-13") == Price(input=5.0, output=15.0)
 
 
 # --- caches ---

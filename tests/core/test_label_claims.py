@@ -236,6 +236,7 @@ def test_calibrate_prints_what_the_labels_say(tmp_path: Path) -> None:
     ("judge", "name", "usage"),
     [
         ("openai", "c.json", "--judge openai:MODEL@"),
+        ("mistral_ai", "c.json", "--judge mistral:MODEL@"),
         ("local:org/name", "c.json", "--judge local:org/name@"),
         ("cascade(lexical,openai)", "c.json", "CalibratedJudge(judge, "),
         ("lexical", "c.txt", "CalibratedJudge(judge, "),
@@ -267,6 +268,7 @@ def test_a_calibration_is_not_written_where_there_is_none(tmp_path: Path) -> Non
         (["labels.csv"], "give two files: traces or results, then labels.csv"),
         (["labels.csv", "results.jsonl"], "give two files"),
         (["results.jsonl", "labels.csv", "--judge", "local"], "--judge is for a cascade"),
+        (["results.jsonl", "labels.csv", "--judge-option", "a=1"], "--judge-option is for a casc"),
         (["labelled.jsonl", "-o", "c.json"], "-o is for a calibration by labels"),
     ],
 )

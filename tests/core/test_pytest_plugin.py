@@ -6,6 +6,7 @@ import pytest
 
 from claimspan.comparison.systems import read_system
 
+from judge_server import judge_server
 from result_files import Scores, write_results
 
 pytest_plugins = ["pytester"]
@@ -114,6 +115,39 @@ def test_an_asynchronous_test_awaits_the_gate_on_its_own_loop(project: pytest.Py
     )
 
     run(project).assert_outcomes(passed=1)
+
+
+def test_a_judge_that_is_named_gets_its_options(project: pytest.Pytester) -> None:
+    with judge_server() as server:
+        project.makepyfile(
+            f"""
+            import pytest
+            from claimspan.judges import LexicalJudge
+            from rag import records
+
+            OPTIONS = {{"base_url": {server.url!r}, "seed": 7}}
+
+            @pytest.mark.claimspan_gate(judge="openai:m", judge_options=OPTIONS)
+            def test_marked(claimspan_gate):
+                claimspan_gate(records(), min={{"faithfulness": 0.9}})
+
+            def test_lexical(claimspan_gate):
+                claimspan_gate(records(), judge="lexical", judge_options={{"seed": 1}})
+
+            def test_object(claimspan_gate):
+                claimspan_gate(records(), judge=LexicalJudge(), judge_options={{"seed": 1}})
+
+            def test_none(claimspan_gate):
+                claimspan_gate(records(), judge=3)
+            """
+        )
+        found = run(project)
+
+        assert server.sent("seed") == {7}
+    found.assert_outcomes(passed=1, failed=3)
+    found.stdout.fnmatch_lines(["*'lexical' takes no options: leave seed out"])
+    found.stdout.fnmatch_lines(["*judge_options is for a judge that is named*"])
+    found.stdout.fnmatch_lines(["*judge is of type int: give an object with name*"])
 
 
 def test_a_marker_gives_defaults_that_the_nearest_and_the_call_replace(

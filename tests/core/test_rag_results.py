@@ -63,10 +63,10 @@ class CountingJudge(LexicalJudge):
 def judge(monkeypatch: pytest.MonkeyPatch) -> CountingJudge:
     counting = CountingJudge()
 
-    def named(name: str | None) -> CountingJudge:
+    def named(_: str | None, __: object) -> CountingJudge:
         return counting
 
-    monkeypatch.setattr(evaluate_command, "default_judge", named)
+    monkeypatch.setattr(evaluate_command, "judge_from", named)
     return counting
 
 
@@ -341,10 +341,10 @@ def test_what_is_done_is_in_the_file_while_the_run_goes_on(
     monkeypatch.setattr(rag_results, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(rag_results, "SHARE", 0)
 
-    def named(name: str | None) -> CountingJudge:
+    def named(_: str | None, __: object) -> CountingJudge:
         return watching
 
-    monkeypatch.setattr(evaluate_command, "default_judge", named)
+    monkeypatch.setattr(evaluate_command, "judge_from", named)
     run("evaluate", str(records), "-o", str(output), "--concurrency", "1")
 
     # Two texts a record: nothing is written before the first record is done.

@@ -15,6 +15,8 @@ from claimspan import Label
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan_tracing.export.trace_file import read_trace_file
 
+from judge_server import judge_server
+
 QUESTIONS = 4
 
 
@@ -135,6 +137,31 @@ def test_each_answer_is_printed_as_it_is_judged_also_without_a_terminal(tmp_path
     assert "faithfulness" in first + second
     assert "compares words alone" in " ".join(printed.split())
     assert "compares words alone" in (tmp_path / "claimspan-demo.html").read_text("utf-8")
+
+
+def test_the_demo_takes_a_judge_with_its_options_by_command_line_or_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with judge_server() as server:
+        options = [f"base_url={server.url}", "seed=7"]
+        given = [part for each in options for part in ("--judge-option", each)]
+        claimspan("demo", "-n", "1", "--judge", "openai:m", *given, cwd=tmp_path)
+        calls = len(server.exchanges)
+        monkeypatch.setenv("CLAIMSPAN_JUDGE", "openai:m")
+        monkeypatch.setenv("CLAIMSPAN_JUDGE_OPTIONS", " ".join(options))
+        claimspan("demo", "-n", "1", cwd=tmp_path)
+
+        assert len(server.exchanges) > calls > 0
+        assert server.sent("seed") == {7}
+
+
+def test_options_without_a_judge_that_takes_them_are_one_line_on_stderr(tmp_path: Path) -> None:
+    failed = claimspan(
+        "demo", "--judge", "lexical", "--judge-option", "seed=1", cwd=tmp_path, check=False
+    )
+
+    assert failed.returncode == 2
+    assert failed.stderr == "claimspan: 'lexical' takes no options: leave seed out\n"
 
 
 def test_a_model_of_ones_own_needs_a_key(tmp_path: Path) -> None:

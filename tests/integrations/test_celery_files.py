@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from claimspan.errors import ConfigError, JudgeError
 
 from command_line import invoke, run
+from judge_server import judge_server
 from judging_worker import DEADLY
 from redis_server import RedisServer, free_port, redis_server
 from worker_processes import celery_worker, wait_for, worker_process
@@ -73,6 +75,29 @@ def test_two_workers_give_the_results_of_a_local_run(
     assert json.loads(printed)["records"] == N
     assert scores(there) == scores(here)
     assert redis.client.keys("claimspan:replies:*") == []  # nothing is left behind
+
+
+@pytest.mark.parametrize("in_environment", [False, True])
+def test_each_process_of_a_worker_has_the_judge_with_its_options(
+    redis: RedisServer, records: Path, tmp_path: Path, in_environment: bool
+) -> None:
+    with judge_server() as server:
+        options = [f"base_url={server.url}", "seed=7"]
+        named = ["--judge", "openai:m", *(part for o in options for part in ("--judge-option", o))]
+        environment = {
+            "CLAIMSPAN_JUDGE": "openai:m",
+            "CLAIMSPAN_JUDGE_OPTIONS": " ".join(options),
+        }
+        command = [*(sys.executable, "-m", "claimspan", "worker"), "--concurrency", "2"]
+        command += [] if in_environment else named
+        env = environment if in_environment else {}
+        with worker_process(command, redis.url, tmp_path / "log", env) as worker:
+            worker.wait_until_ready()
+
+            printed = run("evaluate", str(records), "--celery", "--broker", redis.url, "--json")
+
+        assert json.loads(printed)["failed"] == {}
+        assert server.sent("seed") == {7}
 
 
 def test_a_record_that_kills_its_process_fails_alone(

@@ -25,6 +25,7 @@ from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.run.dataset import read_dataset
 from claimspan_tracing.run.session import RunSettings, Session
 
+from judge_server import judge_server
 from otlp_receiver import receiver
 
 PIPELINES: Final = Path(__file__).parents[1] / "support" / "run_pipelines.py"
@@ -82,6 +83,15 @@ def rows_of(path: Path) -> list[ResultRow]:
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = [ResultRow.model_validate_json(line) for line in lines]
     return sorted(rows, key=lambda row: row.index)
+
+
+def test_a_judge_is_set_by_options(dataset: Path) -> None:
+    with judge_server() as server:
+        judged = ("--judge", "openai:m", "--judge-option", f"base_url={server.url}")
+        found = run_json("ask_chain", dataset, *judged, "--judge-option", "seed=7")
+
+        assert found["failed"] == {}
+        assert server.sent("seed") == {7}
 
 
 # --- what can be run ---
@@ -310,6 +320,7 @@ def test_a_run_leaves_nothing_behind_in_its_process(name: str, dataset: Path) ->
         pipeline=f"{PIPELINES}:{name}",
         inputs={},
         judge="lexical",
+        judge_options=(),
         evaluate=True,
         output=None,
         traces=None,

@@ -196,6 +196,11 @@ class JudgeServer:
         self.kinds: collections.Counter[str] = collections.Counter()
         self.exchanges.clear()
 
+    def sent(self, field: str) -> set[str | int | float]:
+        """The values that a field has had in the requests."""
+        values = (each.request.get(field) for each in self.exchanges)
+        return {each for each in values if isinstance(each, str | int | float)}
+
     @property
     def stats(self) -> Json:
         return {

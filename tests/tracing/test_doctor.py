@@ -8,17 +8,21 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 from haystack.tracing.tracer import NullTracer, enable_tracing, tracer
+from openai import AsyncOpenAI
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from pydantic import JsonValue
 
 from claimspan import Claim, VerdictMatrix
 from claimspan.errors import JudgeUnavailableError
+from claimspan.judges import OpenAIJudge
 from claimspan_haystack import Instrumentation, instrument
 from claimspan_haystack.checks import check_slot
 from claimspan_langchain import ClaimspanCallbackHandler
@@ -27,6 +31,7 @@ from claimspan_tracing import Diagnosis, Finding, Monitor, configure
 
 from command_line import invoke
 from exit_judges import Hanging
+from judge_server import Exchange, judge_server
 from lc_pipelines import rag_chain
 from otlp_receiver import Answer, receiver
 from support import ScriptedJudge
@@ -140,6 +145,114 @@ def test_a_judge_that_is_away_is_told_with_its_reason() -> None:
     assert found.state == "failed"
     assert "status 401" in found.found
     assert "key" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        (401, {"message": "Incorrect API key provided"}, "Incorrect API key provided: check the"),
+        (404, {"message": "gone", "code": "model_not_found"}, "code model_not_found"),
+        (429, {"message": "You exceeded your current quota"}, "see the billing page"),
+        (400, {"message": "no", "param": "user"}, "(param user): no: give other options="),
+    ],
+)
+def test_a_judge_that_fails_is_told_in_its_own_words_without_other_advice(
+    status: int, error: dict[str, JsonValue], words: str
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(json.dumps({"error": error}).encode(), status=status)
+
+    with judge_server() as server:
+        server.behave = behave
+        judge = OpenAIJudge("m", base_url=server.url, options={"user": "u"})
+        found = of(checked(Monitor(judge, tracer_provider=provider())), "judge")
+
+    assert found.state == "failed"
+    assert f"HTTP {status}" in found.found
+    assert words in found.found
+    assert found.remedy == ""
+
+
+def test_a_judge_that_cannot_be_reached_is_told_what_to_check() -> None:
+    judge = OpenAIJudge("m", base_url="http://127.0.0.1:9/v1", call_seconds=1)
+    found = of(checked(Monitor(judge, tracer_provider=provider())), "judge")
+
+    assert "the connection failed" in found.found
+    assert found.remedy == (
+        "check that its endpoint is up, its base URL, its key and its model's name"
+    )
+
+
+def test_what_a_judge_has_learned_of_its_model_is_told() -> None:
+    class Learning(ScriptedJudge):
+        learned = ("asked without temperature", "reply form: words")
+
+    monitor = Monitor(Learning(), tracer_provider=provider())
+
+    assert "; asked without temperature, reply form: words" in of(checked(monitor), "judge").found
+
+
+# --- proxies ---
+
+PROXY: Final = "http://user:s3cret@proxy.example:3128"
+FAR: Final = "https://models.invalid/v1"
+
+
+@pytest.fixture
+def proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "claimspan_trust_env"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+def proxy_findings(judge: object) -> list[Finding]:
+    monitor = Monitor(judge, tracer_provider=provider())  # type: ignore[arg-type]  # as of an application
+    return [each for each in checked(monitor, 1.0) if "proxies" in each.found]
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+def test_a_proxy_that_the_judge_ignores_is_told_with_the_ways_to_allow_it(
+    proxies: pytest.MonkeyPatch, variable: str
+) -> None:
+    proxies.setenv(variable, PROXY)
+    (found,) = proxy_findings(OpenAIJudge("m", base_url=FAR))
+
+    assert found.state == "warning"
+    assert found.found.startswith(f"{variable} is set, and the judge ignores proxies")
+    for way in ("CLAIMSPAN_TRUST_ENV=1", "trust_env=true", "OpenAIJudge(trust_env=True)"):
+        assert way in found.remedy
+    assert "s3cret" not in str(found)
+    assert "proxy.example" not in str(found)
+
+
+def test_a_proxy_that_the_judge_would_not_take_anyway_is_no_matter(
+    proxies: pytest.MonkeyPatch,
+) -> None:
+    proxies.setenv("HTTPS_PROXY", PROXY)
+    proxies.setenv("ALL_PROXY", PROXY)
+    assert proxy_findings(OpenAIJudge("m", base_url="http://127.0.0.1:9/v1")) == []
+    assert proxy_findings(OpenAIJudge("m", base_url="http://vllm:9/v1")) == []
+    assert proxy_findings(ScriptedJudge()) == []
+
+    proxies.setenv("NO_PROXY", "models.invalid")
+    assert proxy_findings(OpenAIJudge("m", base_url=FAR)) == []
+
+
+def test_a_judge_that_is_told_to_trust_proxies_is_not_told_of_them(
+    proxies: pytest.MonkeyPatch,
+) -> None:
+    proxies.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    proxies.setenv("CLAIMSPAN_TRUST_ENV", "1")
+
+    assert proxy_findings(OpenAIJudge("m", base_url=FAR)) == []
+
+
+def test_a_client_of_the_users_decides_on_proxies_itself(proxies: pytest.MonkeyPatch) -> None:
+    proxies.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    client = AsyncOpenAI(api_key="k", base_url=FAR)
+
+    assert proxy_findings(OpenAIJudge("m", client=client)) == []
 
 
 def test_a_judge_that_raises_anything_ends_no_other_check() -> None:
@@ -329,6 +442,28 @@ def test_options_that_cannot_be_used_end_no_other_check(
     assert "none.csv" in of(found, "ground truth").found
     assert of(found, "export").state == "ok"
     assert len({each.check for each in found}) == len(found)
+
+
+def test_the_command_checks_a_judge_with_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with judge_server() as server:
+        options = (f"base_url={server.url}", "seed=7")
+        given = [part for each in options for part in ("--judge-option", each)]
+        result = invoke("doctor", "--judge", "openai:m", *given)
+
+        assert result.exit_code == 0, result.output
+        assert "openai evaluated a record" in result.output
+        assert server.sent("seed") == {7}
+
+
+def test_options_beside_a_monitor_are_refused_as_it_has_its_own(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("monitor = 1\n")
+    given = ("--judge", "lexical", "--judge-option", "seed=1")
+
+    error = invoke("doctor", f"{tmp_path}/app.py:monitor", *given).exception
+    assert "a monitor has its own judge" in str(error)
 
 
 def test_an_object_that_is_no_monitor_is_refused(tmp_path: Path) -> None:

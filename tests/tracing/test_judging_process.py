@@ -27,6 +27,7 @@ from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 from portable_judges import COST, Obeys, Reserves, Spends, is_alive, pid_in
 
 from exit_judges import Slow
+from judge_server import judge_server
 from lc_pipelines import rag_chain
 from scripted import ScriptedJudge as NotPortable
 
@@ -250,6 +251,38 @@ def test_the_first_judge_of_a_sampler_works_there_as_well(tmp_path: Path) -> Non
 
         assert pid_in(tmp_path) != os.getpid()
     assert monitor.stats.skipped == {"not_sampled": 1}
+
+
+# --- judges by name ---
+
+
+def test_the_judge_of_the_environment_has_its_options_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with judge_server() as server:
+        monkeypatch.setenv("CLAIMSPAN_JUDGE", "openai:m")
+        monkeypatch.setenv("CLAIMSPAN_JUDGE_OPTIONS", f"base_url={server.url} seed=7")
+        with InMemoryMonitor(judge=None, worker="process") as monitor:
+            # As it was when the monitor was made, whenever the process starts.
+            monkeypatch.setenv("CLAIMSPAN_JUDGE_OPTIONS", "seed=8")
+            (record,) = judged(monitor, "one")
+
+        assert record.outcome.status == "evaluated"
+        assert server.sent("seed") == {7}
+
+
+def test_a_judge_of_a_file_is_made_there(tmp_path: Path) -> None:
+    with judge_server() as server:
+        (tmp_path / "own_judges.py").write_text(
+            "from claimspan.judges import OpenAIJudge\n"
+            f"def ours(): return OpenAIJudge('ours-7b', base_url={server.url!r})\n"
+        )
+        judge = f"{tmp_path}/own_judges.py:ours"
+        with InMemoryMonitor(judge=judge, worker="process") as monitor:
+            (record,) = judged(monitor, "one")
+
+        assert record.outcome.status == "evaluated"
+        assert server.sent("model") == {"ours-7b"}
 
 
 # --- set-up ---

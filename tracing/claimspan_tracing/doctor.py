@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.ground_truth import GroundTruth
 from claimspan.judges import Judge, LexicalJudge
@@ -15,7 +17,7 @@ from claimspan.loading import load_object
 from claimspan.text.visible import visible
 from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.monitor import Monitor
-from claimspan_tracing.options import checked_ground_truth, checked_judge
+from claimspan_tracing.options import checked_ground_truth
 
 __all__ = ["doctor"]
 
@@ -28,10 +30,8 @@ def doctor(
             "start the application. Without it, a monitor of the options below is checked."
         ),
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; by default that of CLAIMSPAN_JUDGE."),
-    ] = None,
+    judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     ground_truth: Annotated[
         Path | None, typer.Option(help="File of ground truths, JSON lines or CSV.")
     ] = None,
@@ -45,7 +45,14 @@ def doctor(
     Sends one span, and has the judge decide about one claim, which a language model is paid for.
     The exit code is 1 where a check failed, so that a pipeline of CI can stop there.
     """
-    checked, wrong = (_given(monitor), []) if monitor else _own(judge, ground_truth)
+    if monitor and (judge is not None or judge_options or ground_truth is not None):
+        raise ConfigError(
+            "a monitor has its own judge and ground truth: leave --judge, --judge-option and "
+            "--ground-truth out"
+        )
+    checked, wrong = (
+        (_given(monitor), []) if monitor else _own(judge, judge_options or (), ground_truth)
+    )
     diagnosis = _with(wrong, checked.check(timeout))
     typer.echo(json.dumps(diagnosis.to_dict()) if as_json else _shown(diagnosis))
     checked.shutdown(timeout)
@@ -60,13 +67,15 @@ def _given(spec: str) -> Monitor:
     return found
 
 
-def _own(judge: str | None, ground_truth: Path | None) -> tuple[Monitor, list[Finding]]:
+def _own(
+    judge: str | None, judge_options: Sequence[str], ground_truth: Path | None
+) -> tuple[Monitor, list[Finding]]:
     """Returns a monitor of the options that can be used, and what is wrong with the others."""
     wrong: list[Finding] = []
     usable: Judge = LexicalJudge()
     truths: GroundTruth | None = None
     try:
-        usable = checked_judge(judge)
+        usable = judge_from(judge, judge_options)
     except ClaimspanError as error:
         wrong.append(Finding("judge", "failed", str(error)))
     try:

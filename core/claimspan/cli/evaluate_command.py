@@ -20,6 +20,7 @@ from claimspan.cli.evaluate_account import (
 )
 from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
 from claimspan.cli.evaluate_views import Views
+from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
 from claimspan.comparison.comparison_tables import as_text
@@ -28,7 +29,6 @@ from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.files.private import is_same_file
 from claimspan.files.record_files import RecordFile
-from claimspan.judges import default_judge
 from claimspan.records import RagRecord
 from claimspan.text.visible import visible
 
@@ -80,13 +80,6 @@ class Workers(Protocol):
 
 _File = Annotated[
     Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
-]
-_JudgeName = Annotated[
-    str | None,
-    typer.Option(
-        help="lexical, local, or openai:MODEL, each with @calibration.json if wanted; "
-        "CLAIMSPAN_JUDGE where not given."
-    ),
 ]
 _Output = Annotated[
     Path | None,
@@ -149,7 +142,8 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")
 
 def evaluate_command(
     file: _File,
-    judge: _JudgeName = None,
+    judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     output: _Output = None,
     result_format: _Format = None,
     undefined: _Undefined = UndefinedRule.OMIT,
@@ -172,8 +166,9 @@ def evaluate_command(
     Rows that are no records are skipped and counted. Exits with 1 where a row was skipped, or a
     record could not be evaluated, and with 2 where there is nothing to evaluate.
     """
-    if celery and judge is not None:
-        raise ConfigError("--judge and --celery do not go together: the workers have their judge")
+    if celery and (judge is not None or judge_options):
+        given = "--judge" if judge is not None else "--judge-option"
+        raise ConfigError(f"{given} and --celery do not go together: the workers have their judge")
     before_and_after = _files_to_compare(compare, output)
     _keep_from_skipped(skipped, file, output, compare)
     views = Views(csv, parquet, report)
@@ -184,7 +179,8 @@ def evaluate_command(
         # Not where every claim and label is recorded: a judge may need a key.
         # The judge is made after the file was checked: a model may take a minute to load, and a
         # mistake in the file is to be said at once.
-        chosen = default_judge(judge) if run.left_to_judge and not celery else None
+        to_judge = run.left_to_judge and not celery
+        chosen = judge_from(judge, judge_options) if to_judge else None
         on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
         with _told_where_it_stops(run, output):
             run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from claimspan.evaluation.estimate import Estimate
+from claimspan.evaluation.estimate import REASONING_TOKENS_PER_CALL, Estimate
 from claimspan.meta_evaluation.agreement import Agreement
 from claimspan.meta_evaluation.calibration import Calibration
 from claimspan.text.percentages import in_percent
@@ -34,20 +34,32 @@ class MeasuredJudge(NamedTuple):
     agreement: Agreement
 
 
-def estimate_table(estimate: Estimate, model: str) -> str:
-    """Format the expected calls, tokens and cost."""
+def estimate_table(estimate: Estimate, judge: str) -> str:
+    """Format the expected calls, tokens and cost; as ranges for a model that reasons."""
+    if not estimate.calls and estimate.cost_usd == 0:
+        return f"{estimate.records} records, {judge}: no call of a model, which costs nothing"
+    tokens = _range(f"{estimate.output_tokens:,}", f"{estimate.output_tokens_with_reasoning:,}")
     cost = "unknown: give --input-price and --output-price"
-    if estimate.cost_usd is not None:
-        cost = f"${estimate.cost_usd:.4f}"
-    return "\n".join(
-        (
-            f"{estimate.records} records, {model}, nothing cached",
-            f"  calls              {estimate.calls:>12,}",
-            f"  prompt tokens      {estimate.input_tokens:>12,}",
-            f"  completion tokens  {estimate.output_tokens:>12,}",
-            f"  cost               {cost:>12}",
+    if estimate.cost_usd is not None and estimate.cost_usd_with_reasoning is not None:
+        cost = _range(f"${estimate.cost_usd:.4f}", f"${estimate.cost_usd_with_reasoning:.4f}")
+    lines = [
+        f"{estimate.records} records, {judge}, nothing cached",
+        f"  calls              {estimate.calls:>12,}",
+        f"  prompt tokens      {estimate.input_tokens:>12,}",
+        f"  completion tokens  {tokens:>12}",
+        f"  cost               {cost:>12}",
+    ]
+    if most := estimate.max_reasoning_tokens_per_call:
+        assumed = min(most, REASONING_TOKENS_PER_CALL)
+        lines.append(
+            f"The model reasons: from no reasoning at all to {assumed:,} tokens of it in a call, "
+            f"which is an assumption; reasoning_tokens={most} is the most that a call can take."
         )
-    )
+    return "\n".join(lines)
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def agreement_table(measured: MeasuredJudge) -> str:

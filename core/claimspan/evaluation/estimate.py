@@ -12,23 +12,40 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from claimspan.cost.pricing import Price
 from claimspan.cost.usage import Usage
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate
-from claimspan.judges.llm.chat import ChatReply, ChatRequest
+from claimspan.judges.calibrated import CalibratedJudge
+from claimspan.judges.lexical.judge import LexicalJudge
+from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form
 from claimspan.judges.llm.judge import ModelJudge
+from claimspan.judges.local.judge import LocalJudge
+from claimspan.judges.protocol import Judge
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.tokens import count_tokens
 
-__all__ = ["Estimate", "aestimate"]
+__all__ = ["REASONING_TOKENS_PER_CALL", "Estimate", "aestimate"]
 
 CLAIMS_PER_SENTENCE: Final = 1.0
 """Default; models that split sentences finely find up to 2 or 3."""
 
 
+REASONING_TOKENS_PER_CALL: Final = 2_000
+"""Completion tokens that a model which reasons is taken to use in a call, at the upper end.
+
+An assumption, and no measurement: models use from some hundreds of tokens to tens of thousands,
+and the questions of a judge are among the easy ones."""
+
+
 class Estimate(BaseModel):
-    """Expected cost of evaluating some records with an empty cache."""
+    """Expected cost of evaluating some records with an empty cache.
+
+    For a model that reasons before it replies, completion tokens and price are a range: from the
+    replies alone to the replies with ``REASONING_TOKENS_PER_CALL`` in each call, or as many as the
+    judge allows, if that is less. For others both ends are the same.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,15 +59,24 @@ class Estimate(BaseModel):
     """Prompt tokens, including the schemas of the replies."""
 
     output_tokens: int
-    """Completion tokens, without the reasoning of a model that reasons before it replies."""
+    """Completion tokens of the replies alone."""
+
+    output_tokens_with_reasoning: int
+    """Completion tokens with those of reasoning."""
+
+    max_reasoning_tokens_per_call: int
+    """Completion tokens that reasoning can take in any call; 0 for a model that does not reason."""
 
     cost_usd: float | None
-    """Price in US dollars; None where the price of the model is not known."""
+    """Price of the replies alone in US dollars; None where the price of the model is not known."""
+
+    cost_usd_with_reasoning: float | None
+    """Price with reasoning in US dollars; None where the price of the model is not known."""
 
 
 async def aestimate(
     records: Sequence[RagRecord],
-    judge: ModelJudge,
+    judge: Judge,
     *,
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
     progress: bool | None = None,
@@ -58,11 +84,13 @@ async def aestimate(
     """Estimate what evaluating the records with this judge will cost.
 
     A question that several records share is asked once, so the estimates of parts do not add up to
-    the estimate of the whole. The one unknown is how many claims the model will find in a sentence.
+    the estimate of the whole. Unknown are how many claims the model will find in a sentence, and
+    how long it reasons.
 
     Args:
         records: The records to evaluate.
-        judge: The judge to evaluate them with; it sends nothing.
+        judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
+            ``LocalJudge`` make no call.
         claims_per_sentence: Claims that the model is expected to find in a sentence.
         progress: As in ``evaluate_many``.
 
@@ -70,32 +98,56 @@ async def aestimate(
         The expected calls, tokens and price.
 
     Raises:
-        ConfigError: ``claims_per_sentence`` is not positive.
+        ConfigError: ``claims_per_sentence`` is not positive, or nothing is known of what the judge
+            costs.
         MissingExtraError: ``progress=True`` without rich.
     """
     if not claims_per_sentence > 0:
         raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
-    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, claims_per_sentence))
+    judge = judge.judge if isinstance(judge, CalibratedJudge) else judge
+    if isinstance(judge, LexicalJudge | LocalJudge):
+        return _estimate(len(records), Usage(), Price(input=0.0, output=0.0), None)
+    if not isinstance(judge, ModelJudge):
+        raise ConfigError(
+            f"what the judge {judge.name!r} costs is not known: estimate the model that it asks, "
+            "as openai:MODEL or as a ModelJudge"
+        )
+    forms = judge.chat_model.traits.forms
+    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, forms, claims_per_sentence))
     total = Usage()
     with progress_bar("estimating", total=len(records), show=progress) as advance:
         for record in records:
             total += (await aevaluate(record, judge=rehearsed)).usage
             advance()
-    price = judge.price
+    return _estimate(len(records), total, judge.price, judge)
+
+
+def _estimate(records: int, used: Usage, price: Price | None, judge: ModelJudge | None) -> Estimate:
+    """The estimate for what a rehearsal has used; reasoning is what a rehearsal has none of."""
+    most = judge.chat_model.dialect.reasoning_tokens if judge is not None and judge.reasons else 0
+    with_reasoning = used.output_tokens + used.calls * min(REASONING_TOKENS_PER_CALL, most)
+    low, high = (
+        None if price is None else price.of(used.input_tokens, tokens)
+        for tokens in (used.output_tokens, with_reasoning)
+    )
     return Estimate(
-        records=len(records),
-        calls=total.calls,
-        input_tokens=total.input_tokens,
-        output_tokens=total.output_tokens,
-        cost_usd=price.of(total.input_tokens, total.output_tokens) if price else None,
+        records=records,
+        calls=used.calls,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        output_tokens_with_reasoning=with_reasoning,
+        max_reasoning_tokens_per_call=most,
+        cost_usd=low,
+        cost_usd_with_reasoning=high,
     )
 
 
 class _Rehearsal:
     """Stands in for a model: makes up replies of the right form, and counts tokens."""
 
-    def __init__(self, model: str, claims_per_sentence: float) -> None:
+    def __init__(self, model: str, forms: tuple[Form, ...], claims_per_sentence: float) -> None:
         self.model: Final = model
+        self.forms: Final = forms
         self._claims_per_sentence = claims_per_sentence
         # Carried from sentence to sentence, so that 1.5 claims a sentence are 3 in two.
         self._claims_due = 0.0
@@ -108,7 +160,7 @@ class _Rehearsal:
             reply = self._claims(
                 asked["sentences"],
                 at_most if isinstance(at_most, int) else None,
-                has_notes="notes" in str(request.schema),
+                has_notes='"notes"' in request.messages[0]["content"],
             )
         else:
             # The passages of a check may have one more label, for all of them together.
@@ -118,7 +170,9 @@ class _Rehearsal:
         # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
-        schema = "" if request.schema is None else json.dumps(dict(request.schema))
+        # In a field of its own, or else in the messages.
+        is_field = "json_schema" in str(request.parameters.get("response_format"))
+        schema = json.dumps(dict(request.schema)) if is_field and request.schema else ""
         sent = sum(count_tokens(each["content"]) for each in request.messages) + count_tokens(
             schema
         )

@@ -7,19 +7,22 @@ kind that most people know, and has Bedrock's and Vertex's ways to sign a reques
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from inspect import signature
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from pydantic import JsonValue, SecretStr
+from pydantic import JsonValue
 
 from claimspan.cost.pricing import Price
-from claimspan.errors import ConfigError
+from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges.lexical.judge import LexicalJudge
+from claimspan.judges.options import (
+    OPTIONS_VARIABLE,
+    environment_options,
+    judge_arguments,
+    parse_options,
+)
 from claimspan.judges.protocol import Judge
 from claimspan.loading import load_object
 
@@ -33,13 +36,14 @@ __all__ = [
     "default_judge",
     "judge_of",
     "parse_options",
+    "takes_options",
 ]
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that selects the default judge; if it is not set, ``lexical`` is used."""
 
-OPTIONS_VARIABLE: Final = "CLAIMSPAN_JUDGE_OPTIONS"
-"""Environment variable with options of that judge: ``"seed=1 call_seconds=120"``."""
+NOWHERE: Final = "http://127.0.0.1:9/v1"
+"""The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""
 
 ADAPTERS: Final = "claimspan.chat_models"
 """Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the package
@@ -87,11 +91,14 @@ _BY_LITELLM: Final[Mapping[str, str]] = {
 }
 """Prefixes of strings that LiteLLM serves, with its own prefix of the model."""
 
-_PRICES: Final = ("input_price", "output_price")
+_OF_CONNECTION: Final = ("base_url", "api_key", "headers", "query", "trust_env")
 
 
 def default_judge(
-    choice: str | None = None, *, options: Mapping[str, JsonValue] | None = None
+    choice: str | None = None,
+    *,
+    options: Mapping[str, JsonValue] | None = None,
+    offline: bool = False,
 ) -> Judge:
     """Creates the judge that is used if none is given.
 
@@ -107,7 +114,10 @@ def default_judge(
             environment says.
         options: Arguments of ``OpenAIJudge`` for a model, such as ``{"seed": 1}``, ``input_price``
             and ``output_price`` in US dollars per million tokens; others are fields of every
-            request. None: ``CLAIMSPAN_JUDGE_OPTIONS``, if the environment chooses the judge.
+            request. If the environment chooses the judge, they stand beside those of
+            ``CLAIMSPAN_JUDGE_OPTIONS``, and before them.
+        offline: For an estimate: no key is needed, and the judge reaches no provider. A judge in a
+            file is made as that file makes it.
 
     Returns:
         A new judge.
@@ -119,16 +129,38 @@ def default_judge(
         FileError: The calibration cannot be read.
     """
     origin = "the judge" if choice else JUDGE_VARIABLE
-    if options is None:
-        options = {} if choice else parse_options(shlex.split(os.environ.get(OPTIONS_VARIABLE, "")))
-    wanted = (choice or os.environ.get(JUDGE_VARIABLE) or "lexical").strip()
+    given = {**({} if choice else environment_options()), **(options or {})}
+    named = choice or os.environ.get(JUDGE_VARIABLE)
+    if given and not named:
+        raise ConfigError(
+            "options of a judge are given, and no judge that takes any: name it, or set "
+            f"{JUDGE_VARIABLE}"
+        )
+    wanted = (named or "lexical").strip()
+    name, calibration = _with_calibration(wanted)
+    judge = _named(name, origin, given, offline)
+    if not calibration:
+        return judge
+    from claimspan.judges.calibrated import CalibratedJudge
+
+    return CalibratedJudge(judge, calibration)
+
+
+def takes_options(choice: str) -> bool:
+    """Whether the judge of a name is a model, or comes from a file, so that it may take options.
+
+    Args:
+        choice: As ``default_judge`` takes it.
+    """
+    kind = _with_calibration(choice.strip())[0].partition(":")[0]
+    return kind.lower() not in ("lexical", "local")
+
+
+def _with_calibration(wanted: str) -> tuple[str, str]:
+    """The name of a judge without its calibration, and the file of that; empty if it has none."""
     name, _, calibration = wanted.rpartition("@")
     # Names of models have an @ as well; none of them ends as a file of JSON does.
-    if name and calibration.endswith(".json"):
-        from claimspan.judges.calibrated import CalibratedJudge
-
-        return CalibratedJudge(_named(name, origin, options), calibration)
-    return _named(wanted, origin, options)
+    return (name, calibration) if name and calibration.endswith(".json") else (wanted, "")
 
 
 def judge_of(given: object) -> Judge:
@@ -147,13 +179,9 @@ def judge_of(given: object) -> Judge:
         return default_judge(given)
     if isinstance(given, Judge):
         return given
+    if made := _of_model(given):
+        return made
     kind = type(given)
-    if adapted := _adapted(given):
-        return adapted
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):  # pyright: ignore[reportUnknownArgumentType] - looked at
-        from claimspan.judges.llm.judge import OpenAIJudge
-
-        return OpenAIJudge(given[1], client=given[0])  # pyright: ignore[reportUnknownArgumentType] - it refuses what is no client
     if kind.__module__.partition(".")[0] == "openai":
         raise ConfigError(
             f"judge is an {kind.__name__}: give (client, 'MODEL'), with an AsyncOpenAI"
@@ -165,8 +193,10 @@ def judge_of(given: object) -> Judge:
     )
 
 
-def _adapted(given: object, options: Mapping[str, JsonValue] | None = None) -> Judge | None:
-    """The judge of a model object; None if it is no model that anything here can ask."""
+def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> Judge | None:
+    """The judge of a model object, or of a client and a name; None if it is neither."""
+    if isinstance(given, tuple):
+        return _of_client(cast("tuple[object, ...]", given), options)
     roots = {base.__module__.partition(".")[0] for base in type(given).__mro__} - {
         "builtins",
         "abc",
@@ -185,30 +215,22 @@ def _adapted(given: object, options: Mapping[str, JsonValue] | None = None) -> J
     # LlamaIndex's models have a `complete` of their own, which is another.
     if not isinstance(found, ChatModel) or (model is None and not hasattr(given, "model")):
         return None
-    return ModelJudge(found, **_arguments(ModelJudge, options or {}))  # type: ignore[arg-type]  # checked by name
+    return ModelJudge(found, **judge_arguments(ModelJudge, options or {}))  # type: ignore[arg-type]  # checked by name
 
 
-def parse_options(given: Sequence[str]) -> dict[str, JsonValue]:
-    """Reads ``key=value`` as command lines have them; a value is JSON, or else a text.
+def _of_client(given: tuple[object, ...], options: Mapping[str, JsonValue] | None) -> Judge | None:
+    from claimspan.judges.llm.judge import OpenAIJudge
 
-    Raises:
-        ConfigError: One of them has no ``=``, or a key comes twice.
-    """
-    options: dict[str, JsonValue] = {}
-    for each in given:
-        key, is_given, value = each.partition("=")
-        if not is_given or not key.strip():
-            raise ConfigError(f"{each.partition('=')[0]!r} is no option of a judge: give key=value")
-        if key in options:
-            raise ConfigError(f"the option {key!r} of the judge is given twice")
-        try:
-            options[key.strip()] = json.loads(value)
-        except ValueError:
-            options[key.strip()] = value
-    return options
+    match given:
+        case (client, str(model)):
+            pass
+        case _:
+            return None
+    arguments = judge_arguments(OpenAIJudge, options or {})
+    return OpenAIJudge(model, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
 
 
-def _named(wanted: str, origin: str, options: Mapping[str, JsonValue]) -> Judge:
+def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
     """Creates the judge of a name; ``origin`` says in an error where the name stands."""
     kind, _, model = wanted.partition(":")
     kind = kind.lower()
@@ -217,23 +239,21 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue]) -> Judge:
         return _loaded(wanted, options)
     if kind in ("lexical", "local"):
         if options:
-            raise ConfigError(
-                f"{origin}={wanted!r} takes no options: leave {', '.join(options)} out"
-            )
+            raise ConfigError(f"{wanted!r} takes no options: leave {', '.join(options)} out")
         if kind == "lexical" and not model:
             return LexicalJudge()
         if kind == "local":
             return _local(model)
     if model and kind in PROVIDERS:
-        return _at_provider(PROVIDERS[kind], kind, model, options)
+        return _at_provider(PROVIDERS[kind], kind, model, options, offline)
     if model and kind == "azure":
-        return _at_azure(model, options)
+        return _at_azure(model, options, offline)
     if model and kind in _BY_LITELLM:
         from claimspan.judges.llm.judge import ModelJudge
         from claimspan.judges.llm.litellm_chat import LiteLLMChat
 
         chat = LiteLLMChat(_BY_LITELLM[kind] + model)
-        return ModelJudge(chat, **_arguments(ModelJudge, options))  # type: ignore[arg-type]  # checked by name
+        return ModelJudge(chat, **judge_arguments(ModelJudge, options))  # type: ignore[arg-type]  # checked by name
     known = ", ".join(f"'{each}:MODEL'" for each in (*PROVIDERS, "azure", "bedrock", "vertex"))
     raise ConfigError(
         f"{origin}={wanted!r} names no judge: use 'lexical', 'local', 'local:MODEL', {known}, "
@@ -256,36 +276,57 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
     """The judge that a name in a file stands for: itself, a model object, or what makes one."""
     found = load_object(spec)
     if isinstance(found, type) or (callable(found) and not isinstance(found, Judge)):
-        adapted = None if isinstance(found, type) else _adapted(found, options)
+        # A model object may be one that can be called; a class of models is called first.
+        adapted = None if isinstance(found, type) else _of_model(found, options)
         if adapted is not None:
             return adapted
-        found = found()
-    if options:
-        adapted = _adapted(found, options)
-        if adapted is None:
-            raise ConfigError(
-                f"{spec!r} is a judge with options of its own: leave {', '.join(options)} out"
-            )
-        return adapted
-    return judge_of(found)
+        found = _called(spec, found)
+    if not options:
+        return judge_of(found)
+    adapted = _of_model(found, options)
+    if adapted is None:
+        raise ConfigError(
+            f"{spec!r} is a judge with options of its own: leave {', '.join(options)} out"
+        )
+    return adapted
+
+
+def _called(spec: str, make: Callable[[], object]) -> object:
+    try:
+        return make()
+    except ClaimspanError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"{spec!r} makes no judge ({type(error).__name__}: {error}): correct it; it is called "
+            "without arguments"
+        ) from error
+
+
+def _offline(given: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a judge that is never asked anything: nowhere, and without a key."""
+    kept = {name: each for name, each in given.items() if name not in _OF_CONNECTION}
+    return {**kept, "base_url": NOWHERE}
 
 
 def _at_provider(
-    provider: Provider, kind: str, model: str, options: Mapping[str, JsonValue]
+    provider: Provider, kind: str, model: str, options: Mapping[str, JsonValue], offline: bool
 ) -> Judge:
     from claimspan.judges.llm.judge import OpenAIJudge
 
-    given = _arguments(OpenAIJudge, options)
+    given = judge_arguments(OpenAIJudge, options)
+    given.setdefault("provider", provider.name or kind)
+    if not provider.keys:
+        # On a machine of the user's, whatever the same model costs at a provider.
+        given.setdefault("price", Price(input=0.0, output=0.0))
+    if offline:
+        return OpenAIJudge(model, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
     key = next((os.environ[each] for each in provider.keys if os.environ.get(each)), None)
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     if provider.url_variable == "OLLAMA_HOST" and url:
-        # As Ollama takes it: with or without a scheme, a port, or a path.
-        url = url if "://" in url else f"http://{url}"
-        url = url.rstrip("/") if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
-        url = url.replace("//0.0.0.0", "//127.0.0.1")
+        url = _ollama_url(url)
     given.setdefault("base_url", url or provider.url)
     given.setdefault("api_key", key)
-    given.setdefault("provider", provider.name or kind)
     is_there = given["base_url"] == provider.url and provider.keys
     if is_there and not given["api_key"] and not given.get("headers"):
         variables = " or ".join(provider.keys)
@@ -293,11 +334,25 @@ def _at_provider(
     return OpenAIJudge(model, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
 
 
-def _at_azure(deployment: str, options: Mapping[str, JsonValue]) -> Judge:
+def _ollama_url(host: str) -> str:
+    """The address of ``OLLAMA_HOST``, as Ollama takes it: without a scheme, its port is 11434."""
+    host = host.strip().rstrip("/")
+    if "://" not in host:
+        has_port = ":" in host.rpartition("]")[2]
+        host = f"http://{host}" if has_port else f"http://{host}:11434"
+    url = host if host.endswith("/v1") else f"{host}/v1"
+    # Where a server listens on every address, a client asks this machine.
+    return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]")
+
+
+def _at_azure(deployment: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
     """A deployment of Azure OpenAI, by the variables that the openai package documents."""
     from claimspan.judges.llm.judge import OpenAIJudge
 
-    given = _arguments(OpenAIJudge, options)
+    given = judge_arguments(OpenAIJudge, options)
+    given.setdefault("provider", "azure.ai.openai")
+    if offline:
+        return OpenAIJudge(deployment, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
     endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").rstrip("/")
     key = os.environ.get("AZURE_OPENAI_API_KEY")
     if not (endpoint or "base_url" in given) or not (
@@ -315,68 +370,4 @@ def _at_azure(deployment: str, options: Mapping[str, JsonValue]) -> Judge:
         given.setdefault("query", {"api-version": version})
     if key and "api_key" not in given:
         given.setdefault("headers", {"api-key": key})
-    given.setdefault("provider", "azure.ai.openai")
     return OpenAIJudge(deployment, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
-
-
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "base_url": (str,),
-    "api_key": (str,),
-    "headers": (dict,),
-    "query": (dict,),
-    "provider": (str,),
-    "trust_env": (bool,),
-    "extraction": (str,),
-    "chunks_per_call": (int, type(None)),
-    "logprobs": (bool,),
-    "top_logprobs": (int,),
-    "exact_schema": (bool,),
-    "concurrency": (int,),
-    "call_seconds": (int, float),
-    "reasoning_tokens": (int,),
-    "seed": (int,),
-}
-"""Arguments of judges that an option may set; every other option is a field of the requests."""
-
-
-def _arguments(judge: Callable[..., Judge], options: Mapping[str, JsonValue]) -> dict[str, object]:
-    """The arguments of a judge that options of a command line stand for.
-
-    Raises:
-        ConfigError: One has a value of another type, belongs to another judge, or a price is
-            missing.
-    """
-    known = signature(judge).parameters
-    given: dict[str, object] = {}
-    fields: dict[str, JsonValue] = {}
-    for name, value in options.items():
-        if name in _TYPES:
-            wanted = _TYPES[name]
-            if name not in known:
-                raise ConfigError(
-                    f"the option {name!r} is for a judge at an endpoint: leave it out"
-                )
-            if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-                names = " or ".join(
-                    "null" if each is type(None) else each.__name__ for each in wanted
-                )
-                raise ConfigError(
-                    f"the option {name!r} of the judge is no {names}: correct its value"
-                )
-            given[name] = (
-                SecretStr(value) if name == "api_key" and isinstance(value, str) else value
-            )
-        elif name not in _PRICES:
-            fields[name] = value
-    prices = [options[name] for name in _PRICES if name in options]
-    if prices:
-        if len(prices) < len(_PRICES) or not all(
-            isinstance(each, int | float) and each >= 0 for each in prices
-        ):
-            raise ConfigError(
-                "give input_price and output_price together, in US dollars per million tokens"
-            )
-        given["price"] = Price(
-            input=float(cast("float", prices[0])), output=float(cast("float", prices[1]))
-        )
-    return {**given, **({"options": fields} if fields else {})}

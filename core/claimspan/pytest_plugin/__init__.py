@@ -40,8 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, which `--strict-markers` asks for."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(judge=, min=, max=, baseline=, ...): default arguments of the fixture "
-        "claimspan_gate",
+        f"{MARKER}(judge=, judge_options=, min=, max=, baseline=, ...): default arguments of the "
+        "fixture claimspan_gate",
     )
 
 

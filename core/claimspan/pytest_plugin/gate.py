@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, TypedDict, Unpack, cast
 
 import pytest
+from pydantic import JsonValue
 
 from claimspan.comparison.gate import Gate, GateResult, check_gate
 from claimspan.comparison.gate_tables import gate_as_text, gate_line
@@ -22,7 +23,7 @@ from claimspan.evaluation.result import Evaluation
 from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
-from claimspan.judges import Judge, default_judge
+from claimspan.judges import Judge, default_judge, judge_of
 from claimspan.pytest_plugin.names import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
@@ -42,6 +43,10 @@ class GateOptions(TypedDict, total=False):
 
     judge: str | Judge
     """Judge of the records, or its name as in ``CLAIMSPAN_JUDGE``; not for a file of results."""
+
+    judge_options: Mapping[str, JsonValue]
+    """Options of a judge that is named, such as ``{"seed": 1}``; as ``default_judge`` takes them.
+    """
 
     min: Mapping[str, float]
     """Metric to the lowest mean that passes."""
@@ -200,8 +205,12 @@ def _gate(chosen: GateOptions) -> Gate:
 
 
 def _judge(chosen: GateOptions) -> Judge:
-    judge = chosen.get("judge")
-    return default_judge(judge) if judge is None or isinstance(judge, str) else judge
+    judge, options = chosen.get("judge"), chosen.get("judge_options")
+    if judge is None or isinstance(judge, str):
+        return default_judge(judge, options=options)
+    if options:
+        raise ConfigError("judge_options is for a judge that is named: give this one its options")
+    return judge_of(judge)
 
 
 def _existing(baseline: Path) -> System:

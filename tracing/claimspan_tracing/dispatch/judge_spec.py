@@ -12,7 +12,8 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from claimspan.daemon_threads import has_greenlets
 from claimspan.errors import ConfigError
-from claimspan.judges import Judge, default_judge
+from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges.options import environment_options
 from claimspan.judges.protocol import PortableJudge
 from claimspan.loading import load_object
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
@@ -41,6 +42,9 @@ class JudgeSpec:
     name: str = ""
     """As ``default_judge`` takes it; empty where ``maker`` is given."""
 
+    options: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """Options of the judge with that name, as ``default_judge`` takes them."""
+
     maker: str = ""
     """The class of the judge, as ``package.module:name``."""
 
@@ -54,7 +58,7 @@ class JudgeSpec:
             ConfigError: It cannot be made here.
         """
         if not self.maker:
-            return default_judge(self.name)
+            return default_judge(self.name, options=self.options)
         made = load_object(self.maker)
         judge = made(**self.arguments) if callable(made) else made
         if not isinstance(judge, Judge):
@@ -71,8 +75,12 @@ def spec_of(given: Judge | str | None) -> JudgeSpec:
     Raises:
         ConfigError: There is no such thing for this judge.
     """
-    if given is None or isinstance(given, str):
-        return JudgeSpec(name=given or os.environ.get("CLAIMSPAN_JUDGE", "") or "lexical")
+    if given is None or given == "":
+        # Read now: a process that is started later has the judge of the monitor all the same.
+        chosen = os.environ.get(JUDGE_VARIABLE) or "lexical"
+        return JudgeSpec(name=chosen, options=environment_options())
+    if isinstance(given, str):
+        return JudgeSpec(name=given)
     kind = type(given)
     if not isinstance(given, PortableJudge):
         raise ConfigError(f"worker='process' cannot make a {kind.__name__} in its process: {_WAYS}")

@@ -35,7 +35,7 @@ def diagnose(settings: Settings, stats: Stats, timeout: float) -> Diagnosis:
     """
     checks: dict[str, Check] = {
         "versions": check_versions,
-        "environment": check_environment,
+        "environment": partial(check_environment, settings),
         "provider": partial(check_provider, settings.source),
         "export": partial(check_export, settings.source, timeout),
         "clock": partial(check_clock, timeout),

@@ -1,13 +1,18 @@
-"""Checks of what surrounds a monitor: the versions installed, and variables that switch it off."""
+"""Checks of what surrounds a monitor: versions, and variables that keep it or its judge off."""
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
 
+from claimspan.judges import Judge
+from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.health.findings import Finding
 
 __all__ = ["check_environment", "check_versions"]
@@ -32,8 +37,14 @@ def check_versions() -> Iterator[Finding]:
     yield Finding("versions", "ok", ", ".join(found))
 
 
-def check_environment() -> Iterator[Finding]:
-    """Finds variables of OpenTelemetry that keep every span from leaving the process."""
+def check_environment(settings: Settings) -> Iterator[Finding]:
+    """Finds variables that keep every span from leaving the process, or the judge off its model.
+
+    Args:
+        settings: Its judge, and whether records go elsewhere.
+    """
+    if settings.dispatcher is None:
+        yield from _proxies(settings.judge)
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() in _TRUE:
         yield Finding(
             "environment",
@@ -55,3 +66,49 @@ def check_environment() -> Iterator[Finding]:
             "OTEL_TRACES_EXPORTER=none: a provider that reads this variable exports nothing",
             "unset it, or give Monitor(tracer_provider=...) one with an exporter",
         )
+
+
+def _proxies(judge: Judge) -> Iterator[Finding]:
+    """Whether a proxy is set that the judge's requests do not take; its address is not told."""
+    address = _own_address(judge)
+    scheme, host = urlsplit(address).scheme, urlsplit(address).hostname or ""
+    given = getproxies_environment()
+    kind = next((each for each in (scheme, "all") if host and each in given), None)
+    if kind is None or _is_near(host) or proxy_bypass(host):
+        return
+    name = f"{kind}_proxy"
+    variable = name.upper() if os.environ.get(name.upper()) else name
+    yield Finding(
+        "environment",
+        "warning",
+        f"{variable} is set, and the judge ignores proxies: its requests go straight to {host}",
+        "if they may go only through the proxy, set CLAIMSPAN_TRUST_ENV=1, or give --judge-option "
+        "trust_env=true, or OpenAIJudge(trust_env=True)",
+    )
+
+
+def _own_address(judge: Judge) -> str:
+    """The URL of a judge that connects by itself and trusts no environment; empty for others."""
+    # A calibrated judge has the one that asks the model behind it.
+    judge = getattr(judge, "judge", judge)
+    if not hasattr(judge, "chat_model"):
+        return ""
+    # Here: with the client of OpenAI it takes half a second, which no other judge needs.
+    from claimspan.judges.llm.judge import ModelJudge
+    from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
+
+    chat = judge.chat_model.model if isinstance(judge, ModelJudge) else None
+    if not isinstance(chat, OpenAIChat):
+        return ""
+    # A client of the user's retries by itself, and decides on proxies by itself.
+    is_own = chat.max_retries is None
+    ignores: bool = getattr(chat, "ignores_proxies", is_own and not trusts_environment())
+    return chat.url if ignores else ""
+
+
+def _is_near(host: str) -> bool:
+    """Whether a host is on this machine or in its network, which no proxy stands before."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from claimspan import Chunk, Evaluation, RagRecord, aevaluate
 from claimspan.daemon_threads import start_daemon
-from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.errors import ClaimspanError
+from claimspan.judges import Judge
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.health.findings import Finding
@@ -30,9 +32,8 @@ _RECORD: Final = RagRecord(
 """A claim that a chunk has word for word, which no judge may miss."""
 
 
-_CONNECT: Final = (
-    "check its base URL, its key and its model's name; behind a proxy, HTTPS_PROXY and NO_PROXY"
-)
+_CONNECT: Final = "check that its endpoint is up, its base URL, its key and its model's name"
+_REQUESTS: Final = re.compile(r"; requests made: \d+")
 
 
 def check_judge(settings: Settings, timeout: float) -> Iterator[Finding]:
@@ -54,7 +55,7 @@ def check_judge(settings: Settings, timeout: float) -> Iterator[Finding]:
         yield Finding("judge", "failed", f"{name} gave no verdict within {timeout:g} s", remedy)
         return
     except ClaimspanError as error:
-        remedy = "" if isinstance(error, ConfigError) else _CONNECT
+        remedy = "" if _says_why(str(error)) else _CONNECT
         yield Finding("judge", "failed", f"{name} failed: {error}", remedy)
         return
     seconds = time.monotonic() - began
@@ -62,7 +63,21 @@ def check_judge(settings: Settings, timeout: float) -> Iterator[Finding]:
     paid = f", {calls} calls, ${evaluation.usage.cost_usd:.4f}" if calls else ""
     # Checked here, and not in the process: whether it can be made there was checked at set-up.
     where = "; records go to a process of their own" if settings.judge_specs else ""
-    yield _judged(evaluation, f"{name} evaluated a record in {seconds:.1f} s{paid}{where}")
+    told = f"{name} evaluated a record in {seconds:.1f} s{paid}{_learned(settings.judge)}{where}"
+    yield _judged(evaluation, told)
+
+
+def _says_why(message: str) -> bool:
+    """Whether a message says more than that something failed: the server's words, or what to do."""
+    return ": " in _REQUESTS.sub("", message)
+
+
+def _learned(judge: Judge) -> str:
+    """What the model was found to refuse during the evaluation, if the judge tells."""
+    # A calibrated judge has the one that asks the model behind it.
+    asked = getattr(judge, "judge", judge)
+    learned: Sequence[str] = getattr(asked, "learned", ())
+    return f"; {', '.join(learned)}" if learned else ""
 
 
 def _handed_over(dispatcher: Dispatcher, timeout: float) -> Finding:
@@ -85,6 +100,8 @@ def _judged(evaluation: Evaluation, found: str) -> Finding:
     if faithfulness is None:
         reasons = "; ".join(evaluation.undecided) or "it found no claim in a plain sentence"
         remedy = "use a model that keeps to a JSON schema, or claimspan estimate another"
+        if _says_why(reasons):
+            remedy = ""
         return Finding("judge", "failed", f"{found}, without a verdict: {reasons}", remedy)
     if faithfulness < 1:
         remedy = "use another model: this one does not see what stands there word for word"

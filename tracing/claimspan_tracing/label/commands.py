@@ -10,8 +10,10 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
+from claimspan.cli.judge_options import JUDGE_HELP, JudgeOptions
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
+from claimspan.judges.choice import PROVIDERS
 from claimspan.labelling import join_labels, pick_claims, read_claim_labels, render_label_page
 from claimspan.labelling.picking import DOUBTFUL_SHARE, MOST_CLAIMS
 from claimspan.meta_evaluation.calibration import MAX_LOSS
@@ -38,7 +40,9 @@ _Calibration = Annotated[
 ]
 _CheapJudge = Annotated[
     str | None,
-    typer.Option(help="For a cascade, the cheap judge: lexical (default), local, openai:MODEL."),
+    typer.Option(
+        metavar="JUDGE", help=f"For a cascade, the cheap judge: {JUDGE_HELP}; by default lexical."
+    ),
 ]
 _MaxLoss = Annotated[
     float | None,
@@ -103,6 +107,7 @@ def calibrate(
     files: _Files,
     output: _Calibration = None,
     judge: _CheapJudge = None,
+    judge_options: JudgeOptions = None,
     max_loss: _MaxLoss = None,
     strong_accuracy: _StrongAccuracy = None,
     limit: _Limit = None,
@@ -124,6 +129,7 @@ def calibrate(
         calibrate_cascade(
             files,
             judge or "lexical",
+            judge_options=judge_options or (),
             max_loss=MAX_LOSS if max_loss is None else max_loss,
             strong_accuracy=1.0 if strong_accuracy is None else strong_accuracy,
             limit=limit,
@@ -131,8 +137,11 @@ def calibrate(
             as_json=as_json,
         )
         return
-    options = {"--judge": judge, "--max-loss": max_loss, "--strong-accuracy": strong_accuracy}
-    given = [n for n, value in {**options, "--limit": limit}.items() if value is not None]
+    options = {
+        **{"--judge": judge, "--judge-option": judge_options, "--max-loss": max_loss},
+        **{"--strong-accuracy": strong_accuracy, "--limit": limit},
+    }
+    given = [name for name, value in options.items() if value is not None]
     if given:
         raise ConfigError(
             f"{', '.join(given)} is for a cascade: the judge of a calibration by labels is that of "
@@ -167,13 +176,12 @@ def _calibrate_traffic(files: list[Path], output: Path | None, *, as_json: bool)
 
 def _usage(judge: str, calibration: Path) -> str:
     """How a judge of this name takes a calibration."""
-    # Traces name the kind of an LLM judge, and not its model.
-    spelling = "openai:MODEL" if judge == "openai" else judge
+    # Traces name the provider of a model, and not the model.
+    provider = next((kind for kind, each in PROVIDERS.items() if judge in (kind, each.name)), None)
+    spelling = judge if provider is None else f"{provider}:MODEL"
     # A judge by name is found again only where its file is known by its ending.
-    if (
-        spelling.partition(":")[0] in ("lexical", "local", "openai")
-        and calibration.suffix == ".json"
-    ):
+    is_named = provider is not None or judge.partition(":")[0] in ("lexical", "local")
+    if is_named and calibration.suffix == ".json":
         return f"--judge {spelling}@{calibration}"
     return f"CalibratedJudge(judge, {str(calibration)!r})"
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.cli.judge_options import JudgeName, JudgeOptions
 from claimspan.cli.main import BAD_INPUT
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.private import refuse_input
@@ -38,10 +39,8 @@ def run(
         list[str] | None,
         typer.Option("--input", help="An input of the pipeline, NAME={query}; may be repeated."),
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
-    ] = None,
+    judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     evaluate: Annotated[
         bool, typer.Option("--evaluate/--no-evaluate", help="Evaluate the answers.")
     ] = True,
@@ -80,6 +79,7 @@ def run(
         pipeline=pipeline,
         inputs=_inputs(inputs or ()),
         judge=judge,
+        judge_options=judge_options or (),
         evaluate=evaluate,
         output=output,
         traces=traces,

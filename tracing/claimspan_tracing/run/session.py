@@ -12,8 +12,9 @@ from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from claimspan.cli.judge_options import judge_from
 from claimspan.files.private import check_replaceable, write_private
-from claimspan.judges import Judge, LexicalJudge, default_judge
+from claimspan.judges import Judge, LexicalJudge
 from claimspan.loading import load_object
 from claimspan.progress import progress_bar
 from claimspan.report import render_report
@@ -48,6 +49,7 @@ class RunSettings:
     pipeline: str
     inputs: Mapping[str, str]
     judge: str | None
+    judge_options: Sequence[str]
     evaluate: bool
     output: Path | None
     traces: Path | None
@@ -68,8 +70,10 @@ class Session:
         """
         self._items = items
         self._settings = settings
-        # By its name here, so that a wrong one is noticed before the first question.
-        self._judge: Judge = default_judge(settings.judge) if settings.evaluate else LexicalJudge()
+        # Made here, so that a wrong name is noticed before the first question.
+        self._judge: Judge = LexicalJudge()
+        if settings.evaluate:
+            self._judge = judge_from(settings.judge, settings.judge_options)
         if settings.report is not None:
             check_replaceable(settings.report, what="the report")
         self._provider = _provider(settings.traces)

@@ -21,11 +21,12 @@ from claimspan.benchmarks.alignment import (
     response_of,
     summarise,
 )
+from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.private import refuse_input, write_private
-from claimspan.judges import Judge, default_judge
+from claimspan.judges import Judge
 from claimspan.text.visible import visible
 
 __all__ = ["alignment_command"]
@@ -39,12 +40,6 @@ _File = Annotated[
     typer.Argument(
         help="Requests, JSON lines or a list: question, answer, ground_truth_answer; or records. "
         "With --recorded: responses."
-    ),
-]
-_JudgeName = Annotated[
-    str | None,
-    typer.Option(
-        "--judge", help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."
     ),
 ]
 _Recorded = Annotated[
@@ -77,7 +72,8 @@ _Progress = Annotated[
 
 def alignment_command(
     file: _File,
-    judge: _JudgeName = None,
+    judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     recorded: _Recorded = False,
     output: _Output = None,
     results: _Results = None,
@@ -92,13 +88,14 @@ def alignment_command(
     averaged over the answers. Exits with 1 where the judge failed on some, or where the metrics of
     a recorded response are not those of its facts.
     """
-    if recorded and (judge is not None or results is not None):
+    if recorded and (judge is not None or judge_options or results is not None):
         raise ConfigError("--recorded takes no --judge and no --results: nothing is judged")
     refuse_input(output, [file, results], option="-o")
     if recorded:
         found = _recomputed(file)
     else:
-        found = _judged(file, default_judge(judge), results, concurrency, progress)
+        chosen = judge_from(judge, judge_options)
+        found = _judged(file, chosen, results, concurrency, progress)
     digits = DIGITS if rounded else None
     if output is not None:
         _write(output, found.evaluations, digits)

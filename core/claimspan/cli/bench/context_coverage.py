@@ -37,15 +37,17 @@ from claimspan.benchmarks.context_coverage.rankings import (
 from claimspan.benchmarks.context_coverage.summary import summarize
 from claimspan.cli.bench.context_coverage_tables import as_markdown, as_text
 from claimspan.cli.bench.user_metric import load_metric
+from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
-from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges import JUDGE_VARIABLE, Judge
+from claimspan.judges.choice import takes_options
 from claimspan.progress import progress_bar
 from claimspan.text.visible import visible
 
 if TYPE_CHECKING:
     from claimspan.judges.llm.extraction import Extraction
-    from claimspan.judges.llm.judge import OpenAIJudge
+    from claimspan.judges.llm.judge import ModelJudge
 
 __all__ = ["NoiseChoice", "PromptStyle", "build", "context_coverage"]
 
@@ -83,13 +85,11 @@ _Progress = Annotated[
 
 def context_coverage(
     file: Annotated[Path, typer.Argument(help="The data set, JSON lines.")],
-    judge: Annotated[
-        str | None,
-        typer.Option(help="lexical, local, or openai:MODEL; CLAIMSPAN_JUDGE where not given."),
-    ] = None,
+    judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     prompt: Annotated[
         PromptStyle | None,
-        typer.Option(help="With openai:MODEL: facts directly (io), or step by step (cot)."),
+        typer.Option(help="With PROVIDER:MODEL: facts directly (io), or step by step (cot)."),
     ] = None,
     batched: Annotated[
         bool,
@@ -129,9 +129,8 @@ def context_coverage(
     own = dict(map(load_metric, metrics or ()))
     refuse_input(combinations, [file, output], option="--combinations")
     items = read_items(file)
-    judged = _judge_all(
-        items, _judge(judge, prompt), output, progress, (batched, max_facts, concurrency)
-    )
+    chosen = _judge(judge, judge_options, prompt)
+    judged = _judge_all(items, chosen, output, progress, (batched, max_facts, concurrency))
     result = summarize(items, judged, metrics=own)
     if combinations is not None:
         _write_combinations(combinations, items, judged, own)
@@ -162,8 +161,13 @@ def build(
     ] = NoiseChoice.HARD,
     questions: Annotated[
         str | None,
-        typer.Option(help="openai:MODEL writes the questions of documents that have none."),
+        typer.Option(
+            metavar="JUDGE",
+            help="A model, as --judge names it elsewhere (openai:MODEL), writes the questions of "
+            "documents that have none.",
+        ),
     ] = None,
+    judge_options: JudgeOptions = None,
     seed: Annotated[int, typer.Option(help="Draws noisy chunks.")] = 0,
     as_json: _Json = False,
 ) -> None:
@@ -174,7 +178,9 @@ def build(
     refuse_input(output, documents, option="-o")
     given = read_documents(documents)
     if questions is not None:
-        given = _with_questions(given, _language_model(questions, "--questions"))
+        given = _with_questions(given, _writer(questions, judge_options))
+    elif judge_options:
+        raise ConfigError("--judge-option is for the model that writes questions: add --questions")
     built = build_items(
         given,
         golden=golden,
@@ -189,21 +195,24 @@ def build(
     typer.echo(_built_as_json(built) if as_json else visible(_built_as_text(built, output)))
 
 
-def _judge(choice: str | None, prompt: PromptStyle | None) -> Judge:
+def _judge(choice: str | None, options: Sequence[str] | None, prompt: PromptStyle | None) -> Judge:
     if prompt is None:
-        return default_judge(choice)
+        return judge_from(choice, options)
     named = choice or os.environ.get(JUDGE_VARIABLE, "")
-    return _language_model(named, "--prompt", _EXTRACTION[prompt])
+    if not named or not takes_options(named):
+        raise ConfigError(f"--prompt needs a language model, not {named!r}: give openai:MODEL")
+    return judge_from(choice, [*(options or ()), f"extraction={_EXTRACTION[prompt]}"])
 
 
-def _language_model(choice: str, option: str, extraction: Extraction = "direct") -> OpenAIJudge:
-    kind, _, model = choice.strip().partition(":")
-    if kind.lower() != "openai" or not model:
-        raise ConfigError(f"{option} needs a language model, not {choice!r}: give openai:MODEL")
+def _writer(choice: str, options: Sequence[str] | None) -> ModelJudge:
+    """The model that writes questions, as a judge bounds and asks it."""
     # Its client alone takes half a second to import.
-    from claimspan.judges.llm.judge import OpenAIJudge
+    from claimspan.judges.llm.judge import ModelJudge
 
-    return OpenAIJudge.from_environment(model, extraction=extraction)
+    judge = judge_from(choice, options)
+    if not isinstance(judge, ModelJudge):
+        raise ConfigError(f"--questions needs a language model, not {choice!r}: give openai:MODEL")
+    return judge
 
 
 def _judge_all(
@@ -257,7 +266,7 @@ def _write_combinations(
     write_private(path, lines, what="the combinations")
 
 
-def _with_questions(documents: Sequence[Document], judge: OpenAIJudge) -> list[Document]:
+def _with_questions(documents: Sequence[Document], judge: ModelJudge) -> list[Document]:
     from claimspan.benchmarks.context_coverage.questions import awrite_questions
 
     return asyncio.run(awrite_questions(documents, judge.chat_model))

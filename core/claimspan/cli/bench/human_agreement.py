@@ -19,10 +19,10 @@ from claimspan.benchmarks.human_agreement.graded import GradedAnswer, read_grade
 from claimspan.benchmarks.human_agreement.judged import METRIC, ajudge_graded
 from claimspan.benchmarks.resumed import results_of_judge
 from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
+from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
 from claimspan.comparison.direction import lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
-from claimspan.judges import Judge, default_judge
 from claimspan.metrics.compute import METRICS
 from claimspan.text.visible import visible
 
@@ -35,12 +35,6 @@ SOME_FAILED: Final = 1
 _Files = Annotated[
     list[Path],
     typer.Argument(help="FinanceBench's graded answers: a folder, or JSON-lines files."),
-]
-_Judges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--judge", help="lexical (the default), local, or openai:MODEL; may be given repeatedly."
-    ),
 ]
 _Metric = Annotated[str, typer.Option(help="The metric that an answer is called right by.")]
 _Threshold = Annotated[
@@ -72,7 +66,8 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")
 
 def human_agreement(
     files: _Files,
-    judges: _Judges = None,
+    judges: JudgeNames = None,
+    judge_options: JudgeOptions = None,
     metric: _Metric = METRIC,
     threshold: _Threshold = None,
     folds: _Folds = 5,
@@ -86,8 +81,8 @@ def human_agreement(
     """Compare which answers a judge calls right with people's grades.
 
     An answer is called right where its metric reaches a threshold. The threshold is chosen on one
-    half of the questions, and the errors are measured on the other half. Exits with 1 where a judge
-    failed on some answers.
+    half of the questions, and the errors are measured on the other half. Without --judge that of
+    lexical is measured. Exits with 1 where a judge failed on some answers.
     """
     usable = [name for name in METRICS if lower_is_better(name) is False]
     if metric not in usable:
@@ -117,7 +112,7 @@ def human_agreement(
             folds=folds,
             seed=seed,
         )
-        for name, judge in _chosen(judges or ["lexical"]).items()
+        for name, judge in judges_from(judges or ["lexical"], judge_options).items()
     ]
     if as_json:
         typer.echo(_as_json(answers, found))
@@ -125,11 +120,6 @@ def human_agreement(
         typer.echo(visible(as_markdown(found) if markdown else as_text(found)))
     if any(each.failed for each in found):
         raise typer.Exit(SOME_FAILED)
-
-
-def _chosen(names: list[str]) -> dict[str, Judge]:
-    """All judges, before the first one begins: a wrong name must not waste the work of others."""
-    return {name: default_judge(name) for name in names}
 
 
 def _as_json(answers: list[GradedAnswer], found: list[HumanAgreement]) -> str:

@@ -9,8 +9,8 @@ import typer
 
 from claimspan.benchmarks.meta_eval import meta_evaluate
 from claimspan.cli.bench.meta_eval_tables import as_markdown, as_text
+from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
 from claimspan.errors import ConfigError
-from claimspan.judges import default_judge
 from claimspan.text.visible import visible
 
 __all__ = ["meta_eval_command"]
@@ -27,12 +27,8 @@ def meta_eval_command(
             "RAGChecker's data/meta_evaluation."
         ),
     ],
-    judges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge", help="Add a row: lexical, local, or openai:MODEL; may be given repeatedly."
-        ),
-    ] = None,
+    judges: JudgeNames = None,
+    judge_options: JudgeOptions = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +60,7 @@ def meta_eval_command(
         raise ConfigError("--json and --markdown do not go together: give one of them")
     found = meta_evaluate(
         directory,
-        {name: default_judge(name) for name in judges or ()},
+        judges_from(judges or (), judge_options),
         limit=limit,
         results=output,
         concurrency=concurrency,
