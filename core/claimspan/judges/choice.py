@@ -42,8 +42,9 @@ OPTIONS_VARIABLE: Final = "CLAIMSPAN_JUDGE_OPTIONS"
 """Environment variable with options of that judge: ``"seed=1 call_seconds=120"``."""
 
 ADAPTERS: Final = "claimspan.chat_models"
-"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the package
-that its class or a base of it comes from: core knows no framework."""
+"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the
+top-level package that its class, a base of it or its metaclass comes from: core knows no
+framework."""
 
 
 class Provider(NamedTuple):
@@ -167,15 +168,12 @@ def judge_of(given: object) -> Judge:
 
 def _adapted(given: object, options: Mapping[str, JsonValue] | None = None) -> Judge | None:
     """The judge of a model object; None if it is no model that anything here can ask."""
-    roots = {base.__module__.partition(".")[0] for base in type(given).__mro__} - {
-        "builtins",
-        "abc",
-    }
-    model: object = None
-    for entry in entry_points(group=ADAPTERS):
-        if entry.name in roots:
-            adapt = cast("Callable[[object], ChatModel | None]", entry.load())
-            model = model or adapt(given)
+    model, failure = _chat_model(given)
+    if model is None and failure is not None:
+        raise ConfigError(
+            f"judge is a {type(given).__name__}, and what asks it cannot be imported "
+            f"({type(failure).__name__}): install a version of its framework that is supported"
+        ) from failure
     if model is None and not hasattr(given, "complete"):
         return None
     from claimspan.judges.llm.chat import ChatModel
@@ -186,6 +184,25 @@ def _adapted(given: object, options: Mapping[str, JsonValue] | None = None) -> J
     if not isinstance(found, ChatModel) or (model is None and not hasattr(given, "model")):
         return None
     return ModelJudge(found, **_arguments(ModelJudge, options or {}))  # type: ignore[arg-type]  # checked by name
+
+
+def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
+    """What asks a model object of a framework, and what has kept it from being made."""
+    # A component of Haystack has nothing of Haystack but its metaclass.
+    kinds = (*type(given).__mro__, *type(type(given)).__mro__)
+    roots = {each.__module__.partition(".")[0] for each in kinds} - {"builtins", "abc"}
+    failure: Exception | None = None
+    for entry in entry_points(group=ADAPTERS) if roots else ():
+        if entry.name not in roots:
+            continue
+        try:
+            adapt = cast("Callable[[object], ChatModel | None]", entry.load())
+        except Exception as error:  # noqa: BLE001 - packages raise anything where they are imported
+            failure = error
+            continue
+        if (model := adapt(given)) is not None:
+            return model, None
+    return None, failure
 
 
 def parse_options(given: Sequence[str]) -> dict[str, JsonValue]:
