@@ -16,18 +16,6 @@ from claimspan_tracing.adapters import ModelObject, reply_of
 
 __all__ = ["LangChainModel", "as_chat_model"]
 
-_PROVIDERS: Final = {
-    "amazon_bedrock": "aws.bedrock",
-    "azure": "azure.ai.openai",
-    "google_genai": "gcp.gemini",
-    "google_vertexai": "gcp.vertex_ai",
-    "ibm": "ibm.watsonx.ai",
-    "mistral": "mistral_ai",
-    "mistralai": "mistral_ai",
-    "xai": "x_ai",
-}
-"""LangChain's names of providers to OpenTelemetry's, where they differ."""
-
 
 class LangChainModel(ModelObject):
     """Asks a chat model by ``invoke``, past its callbacks, its cache and LangSmith."""
@@ -36,10 +24,9 @@ class LangChainModel(ModelObject):
         """Take a chat model, and what was bound to it."""
         named = given._get_ls_params(**arguments)  # pyright: ignore[reportPrivateUsage] - every provider's package overrides it, for LangSmith
         limit = {"max_tokens": named.get("ls_max_tokens")}
-        provider = named.get("ls_provider") or type(given).__name__
         super().__init__(
             named.get("ls_model_name") or type(given).__name__,
-            _PROVIDERS.get(provider, provider),
+            named.get("ls_provider") or type(given).__name__,
             [arguments, limit, given],
         )
         # A shallow copy, with the client of the original. A reply that could not be read would

@@ -10,7 +10,7 @@ from typing import Any, List  # noqa: UP035 - OpenInference knows a generator by
 import pytest
 from haystack import Pipeline, component
 from haystack.components.builders import PromptBuilder
-from haystack.components.generators.chat import OpenAIChatGenerator
+from haystack.components.generators.chat import AzureOpenAIChatGenerator, OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.utils import Secret
 
@@ -122,6 +122,14 @@ def test_the_streaming_callback_of_the_generator_is_not_called(server: JudgeServ
     assert heard == []
     assert model.streaming_callback is not None
     assert "stream" not in {name for name, on in server.exchanges[0].request.items() if on}
+
+
+def test_a_provider_is_named_as_opentelemetry_names_it() -> None:
+    generator = AzureOpenAIChatGenerator(
+        azure_endpoint="https://example.openai.azure.com", api_key=Secret.from_token(KEY)
+    )
+
+    assert judge_of(generator).name == "azure.ai.openai"
 
 
 # --- components of the application's ---

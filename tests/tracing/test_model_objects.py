@@ -120,6 +120,12 @@ def test_thoughts_that_are_no_texts_and_counts_of_nothing_are_left_out() -> None
     assert reply == ChatReply("ac", None, None, None)
 
 
+def test_a_cut_response_says_why_in_place_of_a_finish_reason() -> None:
+    reply = reply_of(["a"], {"incomplete_details": {"reason": "max_output_tokens"}})
+
+    assert reply.finish_reason == "max_output_tokens"
+
+
 def test_a_finish_reason_may_be_an_enum() -> None:
     choice = SimpleNamespace(finish_reason=SimpleNamespace(name="MAX_TOKENS"))
 

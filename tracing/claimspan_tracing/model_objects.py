@@ -23,6 +23,26 @@ from claimspan_tracing.suppression import run_suppressed
 
 __all__ = ["ModelObject", "named_text", "reply_of"]
 
+_PROVIDERS: Final = {
+    "amazon_bedrock": "aws.bedrock",
+    "azure": "azure.ai.openai",
+    "azure_openai": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "bedrock_converse": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "google_ai": "gcp.gemini",
+    "google_genai": "gcp.gemini",
+    "google_vertex": "gcp.vertex_ai",
+    "google_vertexai": "gcp.vertex_ai",
+    "ibm": "ibm.watsonx.ai",
+    "mistral": "mistral_ai",
+    "mistralai": "mistral_ai",
+    "vertex": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+    "xai": "x_ai",
+}
+"""The frameworks' names of providers to OpenTelemetry's, if they differ."""
+
 # Names that the clients of providers share, the most frequent first.
 _LIMITS: Final = (
     *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"),
@@ -60,12 +80,12 @@ class ModelObject(ABC):
 
         Args:
             model: The name of its model.
-            provider: Who serves it.
+            provider: Who serves it, as the framework says it.
             settings: Where the object may have its limit, its retries and its address: itself, and
                 mappings of its arguments, the first that has one.
         """
         self.model: Final = model
-        self.provider: Final = provider
+        self.provider: Final = _PROVIDERS.get(provider, provider)
         self.address: Final = _origin(named_text(_ADDRESSES, settings))
         self.max_output_tokens: Final = _most_tokens(settings)
         # A client that tries again by itself has been told how often, or has a number of its own.
@@ -115,9 +135,11 @@ def reply_of(texts: Iterable[object], *sources: object) -> ChatReply:
     counted = [*(each for each in inside if each is not None), *sources]
     choices = (_value(each, "choices") for each in sources)
     firsts = [each[0] for each in choices if is_list(each) and each]
+    # OpenAI's responses say so in place of a finish reason, and only of a reply that is cut.
+    cut = [_value(each, "incomplete_details") for each in sources]
     return ChatReply(
         "".join(each for each in texts if isinstance(each, str)),
-        named_text(_ENDS, [*sources, *firsts]) or None,
+        named_text(_ENDS, [*sources, *firsts]) or named_text(["reason"], cut) or None,
         _number(_INPUT, counted),
         _number(_OUTPUT, counted),
     )
