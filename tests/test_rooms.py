@@ -122,9 +122,10 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "curate": SHARED | {"export"},
     "label": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
+    "model_objects": SHARED,
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "export", "job", "lifecycle", "monitor", "options", "read"}
-    | {"redact", "remote", "run", "shared", "structured", "write"},
+    | {"capture", "deliver", "dispatch", "export", "job", "lifecycle", "model_objects", "monitor"}
+    | {"options", "read", "redact", "remote", "run", "shared", "structured", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}

@@ -121,7 +121,7 @@ record_clock: Final[ContextVar[Clock | None]] = ContextVar("claimspan_record_clo
 
 
 class DaemonPool:
-    """Runs blocking functions on a fixed number of daemon threads, for code on an event loop.
+    """Runs blocking functions on daemon threads, for code on an event loop.
 
     ``ThreadPoolExecutor`` does not serve here: the interpreter joins its threads at exit, so one
     function that never returns keeps the process alive, and it refuses work from ``atexit``
@@ -131,22 +131,25 @@ class DaemonPool:
     and the calls under way stay with the parent. One pool may serve many event loops and threads.
     """
 
-    def __init__(self, max_threads: int, *, name: str = "claimspan") -> None:
+    def __init__(self, max_threads: int | None, *, name: str = "claimspan") -> None:
         """Create a pool; no thread starts yet.
 
         Args:
-            max_threads: Functions that run at the same time; further calls wait in a queue.
+            max_threads: Functions that run at the same time; further calls wait in a queue. None
+                starts a thread for a call when all others are taken, so that functions that never
+                return hold up no other; what bounds the calls is then the caller's.
             name: Prefix of the names of the threads.
 
         Raises:
             ConfigError: ``max_threads`` is less than 1.
         """
-        if max_threads < 1:
+        if max_threads is not None and max_threads < 1:
             raise ConfigError(f"max_threads is {max_threads!r}: give 1 or more")
         self.max_threads: Final = max_threads
         self.name: Final = name
         self._lock = threading.Lock()
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
+        self._free: SimpleQueue[None] = SimpleQueue()  # one for each thread that waits for a call
         self._n_threads = 0
         _pools.add(self)
 
@@ -177,7 +180,7 @@ class DaemonPool:
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
         work = partial(_execute, future, partial((context or Context()).run, function, *args))
         try:
-            queue = self._started_queue()
+            queue = self._queue_of_thread() if self.max_threads is None else self._started_queue()
         except RuntimeError:
             # The interpreter is shutting down, and no thread can be started. The loop is blocked
             # meanwhile: better than an evaluation that fails.
@@ -189,6 +192,8 @@ class DaemonPool:
     def start(self) -> None:
         """Start the threads now, for work that may come when none can be started any more.
 
+        A pool without a number of threads has none to start.
+
         Raises:
             RuntimeError: The interpreter is shutting down.
         """
@@ -198,7 +203,7 @@ class DaemonPool:
         """End the threads once the calls in the queue have run; a later call starts new ones."""
         with self._lock:
             queue, n_threads = self._queue, self._n_threads
-            self._queue, self._n_threads = SimpleQueue(), 0
+            self._begin()
         for _ in range(n_threads):
             queue.put(None)
 
@@ -206,16 +211,31 @@ class DaemonPool:
         """Start anew in a forked child, which has none of the threads of its parent."""
         # Another thread may have held the lock at the moment of the fork: it is replaced as well.
         self._lock = threading.Lock()
-        self._queue, self._n_threads = SimpleQueue(), 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._queue, self._free, self._n_threads = SimpleQueue(), SimpleQueue(), 0
 
     def _started_queue(self) -> SimpleQueue[_Work | None]:
         # All threads start at once: some Python versions refuse new threads in atexit handlers.
         with self._lock:
-            while self._n_threads < self.max_threads:
-                name = f"{self.name}-{self._n_threads}"
-                start_daemon(partial(_work, self._queue), name)
-                self._n_threads += 1
+            while self._n_threads < (self.max_threads or 0):
+                self._start_thread()
             return self._queue
+
+    def _queue_of_thread(self) -> SimpleQueue[_Work | None]:
+        """The queue, once a thread is there that no other call counts on."""
+        with self._lock:
+            if self._free.empty():
+                self._start_thread()
+            else:
+                self._free.get()
+            return self._queue
+
+    def _start_thread(self) -> None:
+        name = f"{self.name}-{self._n_threads}"
+        start_daemon(partial(_work, self._queue, None if self.max_threads else self._free), name)
+        self._n_threads += 1
 
 
 _pools: Final[WeakSet[DaemonPool]] = WeakSet()
@@ -245,11 +265,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
         os.register_at_fork(after_in_child=_renew_locks_of_cached_properties)
 
 
-def _work(queue: SimpleQueue[_Work | None]) -> None:
+def _work(queue: SimpleQueue[_Work | None], free: SimpleQueue[None] | None) -> None:
     """Body of a thread of the pool: runs work from the queue until it finds None."""
     while (work := queue.get()) is not None:
         work()
         del work  # an idle thread keeps neither the arguments nor the result alive
+        if free is not None:
+            free.put(None)
 
 
 def _execute(future: asyncio.Future[_T], call: Callable[[], _T]) -> None:

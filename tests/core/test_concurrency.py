@@ -295,3 +295,45 @@ pool._lock.release()
 print("parent", asyncio.run(pool.run(os.getpid)) == os.getpid())
 """
     assert run_script(script) == "child True\nparent True\n"
+
+
+# --- as many threads as calls ---
+
+
+@pytest.fixture
+def growing() -> Iterator[DaemonPool]:
+    growing = DaemonPool(None, name="growing-pool")
+    yield growing
+    growing.close()
+    wait_until(lambda: not threads_of("growing-pool"))
+
+
+async def test_without_a_number_a_function_that_never_returns_holds_up_no_other(
+    growing: DaemonPool,
+) -> None:
+    end = threading.Event()
+    hung = [asyncio.ensure_future(growing.run(end.wait)) for _ in range(20)]
+    await asyncio.sleep(0)
+
+    assert await asyncio.wait_for(growing.run(lambda: "done"), 5) == "done"
+    assert len(threads_of("growing-pool")) == 21
+    end.set()
+    assert await asyncio.gather(*hung) == [True] * 20
+
+
+async def test_without_a_number_a_thread_that_is_free_takes_the_next_call(
+    growing: DaemonPool,
+) -> None:
+    for _ in range(50):
+        assert await growing.run(lambda: "done") == "done"
+        await asyncio.sleep(0.001)  # the thread is free a moment after its result is there
+
+    assert len(threads_of("growing-pool")) <= 2
+
+
+async def test_without_a_number_a_pool_starts_anew_once_it_was_closed(growing: DaemonPool) -> None:
+    await growing.run(lambda: "done")
+    growing.close()
+    wait_until(lambda: not threads_of("growing-pool"))
+
+    assert await growing.run(lambda: "done") == "done"

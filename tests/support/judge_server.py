@@ -237,7 +237,8 @@ class JudgeServer:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
-            with suppress(asyncio.IncompleteReadError, ConnectionError):
+            # The end of the server cancels this: a client may keep its connection open.
+            with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
                 while True:
                     await self._exchange(reader, writer)
         finally:

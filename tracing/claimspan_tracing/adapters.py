@@ -32,6 +32,7 @@ from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.lifecycle import restart_in_child
+from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.read.acknowledged import acknowledges
@@ -79,6 +80,7 @@ __all__ = [
     "Inputs",
     "JobKey",
     "Key",
+    "ModelObject",
     "Monitor",
     "MonitorOptions",
     "NotStoredError",
@@ -110,10 +112,12 @@ __all__ = [
     "is_suppressed_by_us",
     "join_bounded",
     "leave_out",
+    "named_text",
     "names_evidence",
     "note_ended_exporters",
     "open_capture",
     "processors_of",
+    "reply_of",
     "request_context",
     "restart_in_child",
     "run_suppressed",

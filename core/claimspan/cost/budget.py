@@ -112,6 +112,12 @@ class Budget:
         return self.per_day is not None or self.per_record is not None
 
     @property
+    def counts_tokens(self) -> bool:
+        """Whether a limit is in tokens or in dollars, so that each call needs an upper bound."""
+        limits = (self._day_limits, self._record_limits)
+        return self.needs_price or any(each.tokens is not None for each in limits)
+
+    @property
     def spent_today(self) -> Usage:
         """Usage since 00:00 UTC, without the calls under way; asks the store, if there is one."""
         own = self._own.spent(self._today())

@@ -46,8 +46,9 @@ NOWHERE: Final = "http://127.0.0.1:9/v1"
 """The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""
 
 ADAPTERS: Final = "claimspan.chat_models"
-"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the package
-that its class or a base of it comes from: core knows no framework."""
+"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the
+top-level package that its class, a base of it or its metaclass comes from: core knows no
+framework."""
 
 
 class Provider(NamedTuple):
@@ -197,15 +198,12 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
     """The judge of a model object, or of a client and a name; None if it is neither."""
     if isinstance(given, tuple):
         return _of_client(cast("tuple[object, ...]", given), options)
-    roots = {base.__module__.partition(".")[0] for base in type(given).__mro__} - {
-        "builtins",
-        "abc",
-    }
-    model: object = None
-    for entry in entry_points(group=ADAPTERS):
-        if entry.name in roots:
-            adapt = cast("Callable[[object], ChatModel | None]", entry.load())
-            model = model or adapt(given)
+    model, failure = _chat_model(given)
+    if model is None and failure is not None:
+        raise ConfigError(
+            f"judge is a {type(given).__name__}, and what asks it cannot be imported "
+            f"({type(failure).__name__}): install a version of its framework that is supported"
+        ) from failure
     if model is None and not hasattr(given, "complete"):
         return None
     from claimspan.judges.llm.chat import ChatModel
@@ -216,6 +214,25 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
     if not isinstance(found, ChatModel) or (model is None and not hasattr(given, "model")):
         return None
     return ModelJudge(found, **judge_arguments(ModelJudge, options or {}))  # type: ignore[arg-type]  # checked by name
+
+
+def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
+    """What asks a model object of a framework, and what has kept it from being made."""
+    # A component of Haystack has nothing of Haystack but its metaclass.
+    kinds = (*type(given).__mro__, *type(type(given)).__mro__)
+    roots = {each.__module__.partition(".")[0] for each in kinds} - {"builtins", "abc"}
+    failure: Exception | None = None
+    for entry in entry_points(group=ADAPTERS) if roots else ():
+        if entry.name not in roots:
+            continue
+        try:
+            adapt = cast("Callable[[object], ChatModel | None]", entry.load())
+        except Exception as error:  # noqa: BLE001 - packages raise anything where they are imported
+            failure = error
+            continue
+        if (model := adapt(given)) is not None:
+            return model, None
+    return None, failure
 
 
 def _of_client(given: tuple[object, ...], options: Mapping[str, JsonValue] | None) -> Judge | None:

@@ -126,6 +126,9 @@ class Traits(NamedTuple):
     forms: tuple[Form, ...] = FORMS
     """The forms of a reply that it can be asked for, the best first."""
 
+    sends_parameters: bool = True
+    """Whether it sends the parameters of a request; if not, the messages alone."""
+
     max_retries: int | None = None
     """Times that a request is sent again after a failure that may pass; None: the judge's rule."""
 

@@ -100,6 +100,7 @@ class Dialect:
         top_logprobs: int = 10,
         reasoning_tokens: int = REASONING_TOKENS,
         seed: int | None = None,
+        sends_parameters: bool = True,
     ) -> None:
         """Set what is known before the first request.
 
@@ -111,22 +112,26 @@ class Dialect:
             top_logprobs: Alternatives of each token in log probabilities.
             reasoning_tokens: Completion tokens that the reasoning of a model may use.
             seed: Sent to the model; None sends none.
+            sends_parameters: Whether the client sends parameters; if not, none is in a request.
         """
         reasons = is_reasoning_model(model)
         self.options: Final = dict(options)
         self.reasoning_tokens: Final = reasoning_tokens
         self.window: int | None = None
         """Tokens of the model's window, as it has told them."""
-        self._limit = limit or (LIMITS[1] if reasons else LIMITS[0])
+        self._limit = (limit or (LIMITS[1] if reasons else LIMITS[0])) if sends_parameters else ""
         self._limits_refused: set[str] = set()
         self._most: int | None = None
         # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
-        self._room = reasoning_tokens if reasons and "-chat" not in model else 0
+        may_think = reasons and "-chat" not in model and sends_parameters
+        self._room = reasoning_tokens if may_think else 0
         self._top_logprobs = top_logprobs
-        self._fixed: dict[str, JsonValue] = {} if reasons else {"temperature": 0}
-        if seed is not None:
+        self._fixed: dict[str, JsonValue] = {}
+        if sends_parameters and not reasons:
+            self._fixed["temperature"] = 0
+        if sends_parameters and seed is not None:
             self._fixed["seed"] = seed
-        self._dropped: set[str] = {"logprobs"} if reasons else set()
+        self._dropped: set[str] = set() if sends_parameters and not reasons else {"logprobs"}
         self._forms: list[Form] = [each for each in FORMS if each in forms]
         self._has_keywords = True
         self._has_system = True

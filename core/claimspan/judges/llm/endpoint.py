@@ -54,6 +54,9 @@ _OVERLOADED: Final = frozenset({429, 503})
 """Too many requests, of this client or of all: tried again as long as the deadline lets them."""
 
 _TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
+_UNBOUNDED: Final = (
+    "the model has no limit on its reply, so that no budget can bound a call: set its max_tokens"
+)
 _REQUEST: Final = Usage(calls=1)
 _LOG: Final = logging.getLogger("claimspan")
 _T = TypeVar("_T")
@@ -149,8 +152,13 @@ class Endpoint:
             try:
                 return read(reply)
             except CutReplyError:
+                if self.traits.max_output_tokens != 0:
+                    raise CutReplyError(
+                        "the reply was cut at the length that the model object allows: raise its "
+                        "max_tokens"
+                    ) from None
                 limit = self.dialect.request(prompt).max_tokens
-                if had_room or self.traits.max_output_tokens != 0:
+                if had_room:
                     raise CutReplyError(
                         f"the reply was cut at its allowed length of {limit:,} tokens: allow more "
                         "with reasoning_tokens=, or take a model that thinks less"
@@ -199,6 +207,8 @@ class Endpoint:
         most = request.max_tokens
         if self.traits.max_output_tokens != 0:
             most = self.traits.max_output_tokens or 0
+            if not most and any(each.counts_tokens for each in budgets):
+                raise BudgetExceededError(_UNBOUNDED)
         elif budgets and not any(name in request.parameters for name in LIMITS):
             raise BudgetExceededError(
                 "the model takes no limit on its reply, so that no budget can bound a call: "
@@ -261,11 +271,8 @@ class Endpoint:
                 f"the price of {self.model.model!r} is not known, and the budget is in dollars: "
                 "give price=Price(...)"
             )
-        if self.traits.max_output_tokens is None:
-            raise ConfigError(
-                "the model has no limit on its reply, so that no budget can bound a call: set its "
-                "max_tokens"
-            )
+        if self.traits.max_output_tokens is None and budget.counts_tokens:
+            raise ConfigError(_UNBOUNDED)
         for name in (*LIMITS, "n"):
             value: JsonValue = self.dialect.options.get(name, 1)
             is_left_out = value is None and name in LIMITS

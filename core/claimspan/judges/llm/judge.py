@@ -183,6 +183,11 @@ class ModelJudge:
     def _ask(self, model: ChatModel, cache: VerdictCache) -> None:
         """Have all prompts go to a model, and keep what it says in a cache."""
         settings, traits = self._settings, traits_of(model)
+        if settings.options and not traits.sends_parameters:
+            raise ConfigError(
+                f"the option {next(iter(settings.options))!r} is not for the judge of a model "
+                "object: set it on the object, and leave it out here"
+            )
         self.model: str = model.model
         self.version: str = f"{model.model}/{settings.digest()[:8]}"
         self.price: Price | None = settings.price or traits.price or price_of(model.model)
@@ -196,6 +201,7 @@ class ModelJudge:
             top_logprobs=settings.top_logprobs,
             reasoning_tokens=settings.reasoning_tokens,
             seed=settings.seed,
+            sends_parameters=traits.sends_parameters,
         )
         self._endpoint = Endpoint(
             model,

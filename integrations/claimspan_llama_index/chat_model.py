@@ -1,0 +1,77 @@
+"""A language model of LlamaIndex as the model of a judge."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# The additional arguments of LlamaIndex's messages and responses are dicts of no types.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock
+from llama_index.core.callbacks import CallbackManager
+
+from claimspan.judges.llm.chat import ChatModel, ChatReply, Message
+from claimspan_tracing.adapters import ModelObject, named_text, reply_of
+
+__all__ = ["LlamaIndexModel", "as_chat_model"]
+
+_PACKAGE: Final = re.compile(r"llama_index\.llms\.(\w+)")
+"""The module of a model, whose package has the name of the provider."""
+
+
+class LlamaIndexModel(ModelObject):
+    """Asks a language model by ``chat``, past the handlers of its callback manager."""
+
+    def __init__(self, given: BaseLLM) -> None:
+        """Take a language model."""
+        name = given.metadata.model_name
+        arguments: object = getattr(given, "additional_kwargs", None)
+        super().__init__(
+            # What LlamaIndex calls a model whose class does not say its name.
+            (named_text(["model"], [given]) if name == "unknown" else name) or type(given).__name__,
+            _provider_of(given),
+            [arguments, given],
+        )
+        silent = CallbackManager()
+        silent.set_handlers([])  # without the global ones
+        # A shallow copy, with the client of the original.
+        self._given: Final = given.model_copy(update={"callback_manager": silent})
+
+    def ask(self, messages: Sequence[Message]) -> ChatReply:
+        """The reply from ``chat``."""
+        return _reply(self._given.chat(_messages(messages)))
+
+    async def ask_async(self, messages: Sequence[Message]) -> ChatReply:
+        """The reply from ``achat``."""
+        return _reply(await self._given.achat(_messages(messages)))
+
+
+def as_chat_model(given: object) -> ChatModel | None:
+    """The model of a judge that a language model of LlamaIndex stands for.
+
+    Args:
+        given: An object of LlamaIndex's, or of a class that inherits from it.
+
+    Returns:
+        None if it is no language model.
+    """
+    return LlamaIndexModel(given) if isinstance(given, BaseLLM) else None
+
+
+def _provider_of(given: BaseLLM) -> str:
+    modules = (_PACKAGE.match(each.__module__) for each in type(given).__mro__)
+    found = next((each for each in modules if each is not None), None)
+    return type(given).__name__ if found is None else found[1]
+
+
+def _messages(messages: Sequence[Message]) -> list[ChatMessage]:
+    return [ChatMessage(role=each["role"], content=each["content"]) for each in messages]
+
+
+def _reply(response: ChatResponse) -> ChatReply:
+    message = response.message
+    texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
+    return reply_of(texts, response.additional_kwargs, message.additional_kwargs, response.raw)
