@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanContext, TracerProvider
 from claimspan.cost.budget import Budget
 from claimspan.daemon_threads import refuse_eventlet
 from claimspan.errors import ClaimspanError
-from claimspan.judges import Judge
+from claimspan.judges.choice import JudgeLike
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.capture.hooks import Capture
@@ -74,8 +74,9 @@ class Monitor:
     first query.
 
     Args:
-        judge: Who decides: a judge, or the name of one as ``CLAIMSPAN_JUDGE`` takes it
-            (``"local"``, ``"openai:gpt-4o-mini"``); None takes ``default_judge()``.
+        judge: Who decides: a judge, the name of one as ``CLAIMSPAN_JUDGE`` takes it (``"local"``,
+            ``"openai:gpt-4o-mini"``), or a model object of a framework, see ``judge_of``; None
+            takes ``default_judge()``.
         ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
             ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
             evaluates only what needs none.
@@ -140,7 +141,7 @@ class Monitor:
 
     def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes more, to refuse it
         self,
-        judge: Judge | str | None = None,
+        judge: JudgeLike | None = None,
         *,
         ground_truth: GroundTruthLike | None = None,
         sample: float | Sampler | None = None,

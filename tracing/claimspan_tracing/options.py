@@ -17,7 +17,7 @@ from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.choice import judge_of
+from claimspan.judges.choice import JudgeLike, judge_of
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.alert.alert import Alert
@@ -64,7 +64,7 @@ GroundTruthLike = str | Path | Mapping[str, str] | Lookup | GroundTruth
 class MonitorOptions(TypedDict, total=False):
     """The keyword options of ``Monitor``, as an integration takes them."""
 
-    judge: Judge | str | None
+    judge: JudgeLike | None
     ground_truth: GroundTruthLike | None
     sample: float | Sampler | None
     hold_seconds: float
@@ -238,7 +238,7 @@ def checked_spool(value: str | Path | None) -> Path | None:
 
 
 @may_block()
-def checked_judge(judge: Judge | str | None, dispatch: Dispatcher | None = None) -> Judge:
+def checked_judge(judge: JudgeLike | None, dispatch: Dispatcher | None = None) -> Judge:
     """Return the judge that the option ``judge`` stands for.
 
     Where a dispatcher takes the records, none is needed here: None is then one that needs nothing.

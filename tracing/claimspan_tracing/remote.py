@@ -20,6 +20,7 @@ from opentelemetry.trace import Tracer, TracerProvider
 from claimspan.cost.budget import Budget
 from claimspan.errors import DeliveryError
 from claimspan.judges import Judge
+from claimspan.judges.choice import JudgeLike
 from claimspan_tracing import semconv
 from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
@@ -75,7 +76,7 @@ class RemoteEvaluation:
 
     def __init__(
         self,
-        judge: Judge | str | None = None,
+        judge: JudgeLike | None = None,
         *,
         ground_truth: GroundTruthLike | None = None,
         tracer_provider: TracerProvider | None = None,

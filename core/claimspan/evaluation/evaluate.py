@@ -23,7 +23,7 @@ from claimspan.evaluation.arguments import check_options, check_records
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
-from claimspan.judges.choice import judge_of
+from claimspan.judges.choice import JudgeLike, judge_of
 from claimspan.judges.protocol import ClaimLimitedJudge, Judge
 from claimspan.metrics.compute import METRICS, Undefined, measure
 from claimspan.progress import progress_bar
@@ -69,7 +69,7 @@ class _Claims(NamedTuple):
 async def aevaluate(
     record: RagRecord,
     *,
-    judge: Judge | str | None = None,
+    judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -83,7 +83,8 @@ async def aevaluate(
     Args:
         record: The record. Without a ground truth only ``faithfulness`` and
             ``contradicted_by_chunks`` are defined.
-        judge: The judge, or its name as in ``CLAIMSPAN_JUDGE``; None takes ``default_judge()``.
+        judge: The judge, its name as in ``CLAIMSPAN_JUDGE``, or a model object (``judge_of``); None
+            takes ``default_judge()``.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
@@ -132,7 +133,7 @@ async def aevaluate(
 def evaluate(
     record: RagRecord,
     *,
-    judge: Judge | str | None = None,
+    judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -160,7 +161,7 @@ def evaluate(
 async def aevaluate_many(
     records: Sequence[RagRecord],
     *,
-    judge: Judge | str | None = None,
+    judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -209,7 +210,7 @@ async def aevaluate_many(
 def evaluate_many(
     records: Sequence[RagRecord],
     *,
-    judge: Judge | str | None = None,
+    judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue
 
@@ -33,6 +33,7 @@ __all__ = [
     "JUDGE_VARIABLE",
     "OPTIONS_VARIABLE",
     "PROVIDERS",
+    "JudgeLike",
     "default_judge",
     "judge_of",
     "parse_options",
@@ -41,6 +42,10 @@ __all__ = [
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that selects the default judge; if it is not set, ``lexical`` is used."""
+
+JudgeLike: TypeAlias = object
+"""What ``judge_of`` makes a judge of. To a type checker it is any object, since core cannot name the
+model classes of frameworks; what is no judge is told at set-up."""
 
 NOWHERE: Final = "http://127.0.0.1:9/v1"
 """The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""
@@ -164,7 +169,7 @@ def _with_calibration(wanted: str) -> tuple[str, str]:
     return (name, calibration) if name and calibration.endswith(".json") else (wanted, "")
 
 
-def judge_of(given: object) -> Judge:
+def judge_of(given: JudgeLike) -> Judge:
     """Returns the judge that an argument stands for; None stands for ``default_judge()``.
 
     Args:

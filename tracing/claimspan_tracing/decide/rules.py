@@ -8,6 +8,7 @@ from typing import Final
 
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, default_judge
+from claimspan.judges.choice import JudgeLike
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.chance import is_share, is_taken
 from claimspan_tracing.decide.conditions import Condition
@@ -91,7 +92,7 @@ class RuleSampler:
     """
 
     def __init__(
-        self, rules: Sequence[Rule], *, default: float, first_judge: Judge | str | None = None
+        self, rules: Sequence[Rule], *, default: float, first_judge: JudgeLike | None = None
     ) -> None:
         """Set the rules.
 
@@ -160,7 +161,7 @@ def _decision(facts: Facts, rate: float, reason: str, before: float | None) -> D
     return Decision(sampled=is_taken(facts, rate), rate=rate / (before or 1.0), reason=reason)
 
 
-def _checked_judge(judge: Judge | str | None) -> Judge | None:
+def _checked_judge(judge: JudgeLike | None) -> Judge | None:
     if isinstance(judge, str):
         return default_judge(judge)
     if judge is not None and not isinstance(judge, Judge):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from claimspan.daemon_threads import has_greenlets
 from claimspan.errors import ConfigError
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges.choice import JudgeLike
 from claimspan.judges.options import environment_options
 from claimspan.judges.protocol import PortableJudge
 from claimspan.loading import load_object
@@ -66,7 +67,7 @@ class JudgeSpec:
         return judge
 
 
-def spec_of(given: Judge | str | None) -> JudgeSpec:
+def spec_of(given: JudgeLike | None) -> JudgeSpec:
     """Return what another process makes an equal judge from.
 
     Args:
@@ -101,7 +102,7 @@ def spec_of(given: Judge | str | None) -> JudgeSpec:
 
 def checked_worker(
     worker: WorkerKind | None,
-    judge: Judge | str | None,
+    judge: JudgeLike | None,
     sampler: Sampler,
     dispatch: Dispatcher | None,
 ) -> tuple[JudgeSpec, ...]:
