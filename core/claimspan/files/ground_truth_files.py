@@ -11,7 +11,7 @@ from claimspan.errors import GroundTruthError
 from claimspan.files.chunks import items_of
 from claimspan.files.csv_rows import csv_rows
 from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
-from claimspan.files.names import NAMES, pick
+from claimspan.files.names import NAMES, field_of, pick
 from claimspan.files.raw_rows import RawRow, SkippedRow
 from claimspan.files.scalars import scalar_text
 
@@ -131,7 +131,8 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
     key = pick(row, keys)
     if key is None:
         return None
-    items = items_of(row[key])
+    # RAGAS has a list of ground truths, nearly always of one; an answer is no list.
+    items = items_of(row[key]) if field_of(key) == WAITING_KEY else None
     text = scalar_text(items[0] if items is not None and len(items) == 1 else row[key])
     if not isinstance(text, str):
         raise GroundTruthError(f"{place}: {key} is of type {type(row[key]).__name__}; write a text")

@@ -16,7 +16,7 @@ from claimspan.files.scalars import is_absent
 __all__ = ["CHUNK_NAMES", "NAMES", "Columns", "accepted_names", "field_of", "pick"]
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "query": ("query", "question", "user_input", "input", "prompt"),
+    "query": ("query", "question", "input", "user_input", "prompt"),
     "response": (
         *("response", "answer", "actual_output", "output", "generated_text", "prediction"),
         "result",

@@ -62,16 +62,16 @@ def no_records(file: RecordFile, account: Account) -> ConfigError:
 
 def _instead(file: RecordFile, account: Account, fields: Collection[str]) -> tuple[str, str]:
     """What the file holds in their place, and what to do about it."""
+    for known, tool in _OTHERS:
+        if known <= set(fields):
+            told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"
+            return told, f"{_WRITE}; docs/migration.md says which field is which"
     reasons = " ".join(account.skips)
     if all(any(f"{name} {kind}" in reasons for kind in _BY_COLUMNS) for name in _COLUMNS):
         rows = "write it by rows, such as with to_json(path, orient='records', lines=True)"
         return ", and is a table by columns", rows
     if NOT_JSON in reasons and file.path.suffix.lower() == ".json" and file.unit == "line":
         return ", and is not JSON as a whole, as if it were cut off", _WRITE
-    for known, tool in _OTHERS:
-        if known <= set(fields):
-            told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"
-            return told, f"{_WRITE}; docs/migration.md says which field is which"
     return "", _WRITE
 
 
