@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -104,6 +105,22 @@ def test_parquet_of_many_batches_is_read_in_order(tmp_path: Path) -> None:
     frame(1_000).assign(id=range(1_000)).to_parquet(path, row_group_size=300)
 
     assert [record.id for record in read_records(path)] == [str(i) for i in range(1_000)]
+
+
+def test_a_large_parquet_is_not_held_in_memory(tmp_path: Path) -> None:
+    rows = [{**ROW, "contexts": [f"{i} " * 3_000]} for i in range(2_000)]
+    path = tmp_path / "large.parquet"
+    pd.DataFrame(rows).to_parquet(path, row_group_size=100, compression=None)
+
+    tracemalloc.start()
+    try:
+        n_records = sum(1 for _ in RecordFile(path).records())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert n_records == 2_000
+    assert peak < path.stat().st_size / 4
 
 
 def test_without_pyarrow_a_sentence_says_what_to_install(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
@@ -30,7 +31,9 @@ class _Batch(Protocol):
 
 
 class _ParquetFile(Protocol):
-    def iter_batches(self, batch_size: int) -> Iterable[_Batch]: ...
+    num_row_groups: int
+
+    def iter_batches(self, batch_size: int, row_groups: list[int]) -> Iterable[_Batch]: ...
 
 
 class _Parquet(Protocol):
@@ -108,7 +111,10 @@ def _batches(file: BinaryIO) -> Iterable[_Batch]:
     file.seek(0)
     if first.startswith(_PARQUET):
         parquet = cast("_Parquet", import_module("pyarrow.parquet"))
-        return parquet.ParquetFile(file).iter_batches(_AT_ONCE)
+        table = parquet.ParquetFile(file)
+        # One group at a time: of all groups at once the whole file is read ahead.
+        groups = (table.iter_batches(_AT_ONCE, [each]) for each in range(table.num_row_groups))
+        return chain.from_iterable(groups)
     ipc = cast("_Ipc", import_module("pyarrow.ipc"))
     if first.startswith(_FILE):
         reader = ipc.open_file(file)
