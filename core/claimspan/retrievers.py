@@ -17,6 +17,7 @@ from typing import Final, Protocol, cast
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError
+from claimspan.files.names import CHUNK_NAMES
 from claimspan.records import Chunk
 
 __all__ = [
@@ -33,8 +34,8 @@ RETRIEVERS: Final = "claimspan.retrievers"
 Retrieve = Callable[[str], Sequence[Chunk]]
 """Takes a query, and returns chunks in the order of the retriever."""
 
-_ID_KEYS: Final = ("id", "document", "document_id", "doc_id")
-_TEXT_KEYS: Final = ("text", "content", "page_content")
+_ID_KEYS: Final = (*CHUNK_NAMES["id"], "document", "document_id")
+_TEXT_KEYS: Final = CHUNK_NAMES["text"]
 
 
 class RetrieverAdapter(Protocol):

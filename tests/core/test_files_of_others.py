@@ -43,7 +43,7 @@ def said(
         ),
         ({"attributes.input.value": SECRET}, "attributes.input.value, as in exports of Phoenix"),
         ({"attributes": {}, "span_kind": "CHAIN"}, "attributes and span_kind, as in exports of"),
-        ({"input": SECRET, "output": SECRET}, "input and output, as in exports of Langfuse and"),
+        ({"input": {"q": SECRET}, "output": {}}, "input and output, as in exports of Langfuse and"),
     ],
 )
 def test_an_export_of_another_tool_is_named_with_the_page_that_tells_its_fields(

@@ -85,11 +85,14 @@ def several(questions: int, scores: Sequence[tuple[float, Grade]]) -> list[Judge
 
 
 def test_a_right_answer_that_is_stored_as_a_number_is_read_as_it_is_written(tmp_path: Path) -> None:
-    rows = [row(0, gold_answer=each) for each in (1577, 8.7, 1577.0, "$8.70", -0.02)]
+    given = (1577, 8.7, 1577.0, "$8.70", -0.02, 0, 0.0, True)
+    rows = [row(0, gold_answer=each, model_answer=each) for each in given]
 
     answers = read_graded([graded_file(tmp_path, *rows)])
 
-    assert [each.ground_truth for each in answers] == ["1577", "8.7", "1577", "$8.70", "-0.02"]
+    read = ["1577", "8.7", "1577", "$8.70", "-0.02", "0", "0", "true"]
+    assert [each.ground_truth for each in answers] == read
+    assert [each.response for each in answers] == read
 
 
 def test_of_a_folder_the_usual_file_is_read_or_else_every_one(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_each_line_of_a_half_broken_file_is_accounted_for(
     lines = [
         *(good, b"", b'{"query": "torn', good, b'["q", "r"]', b"  ", b'{"query": "q"}'),
         *(b'{"response": "r", "query": null}', b'{"query": 7, "response": "r"}', b"\xff\xfe", good),
-        *(b'{"query": "q", "response": "r", "chunks": "c"}', b"null", b"[" * 100_000, good),
+        *(b'{"query": "q", "response": "r", "chunks": 7}', b"null", b"[" * 100_000, good),
     ]
     path = write(tmp_path / "records.jsonl", mark + end.join(lines))
 

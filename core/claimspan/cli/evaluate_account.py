@@ -44,7 +44,7 @@ def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
 
 
 def account_lines(account: Account, unit: str) -> Iterator[str]:
-    """Format what was skipped and why, and what records lack.
+    """Format what was skipped and why, what records lack, and what was not read.
 
     Args:
         account: The account.
@@ -56,6 +56,9 @@ def account_lines(account: Account, unit: str) -> Iterator[str]:
         yield f"  {reason}: {skips.count} ({_places(skips, unit)})"
     for name, n in account.missing.items():
         yield f"no {name} in {n} of {account.records} records: {_loss(name)}"
+    if account.unread:
+        told = ", ".join(account.unread)
+        yield f"columns that were not read (--map FIELD=COLUMN reads one): {told}"
 
 
 def summary_as_json(summary: Summary) -> dict[str, JsonValue]:
@@ -87,6 +90,7 @@ def account_as_json(account: Account, unit: str) -> dict[str, JsonValue]:
         "skipped": account.skipped,
         "skipped_by_reason": skipped,
         "missing": dict[str, JsonValue](account.missing),
+        "not_read": list[JsonValue](account.unread),
         "not_computed": {
             name: list[JsonValue](_not_computed(name))
             for name in ("chunks", "ground_truth")

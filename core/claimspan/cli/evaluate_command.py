@@ -27,12 +27,13 @@ from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.files.names import Columns
 from claimspan.files.private import is_same_file
 from claimspan.files.record_files import RecordFile
 from claimspan.records import RagRecord
 from claimspan.text.visible import visible
 
-__all__ = ["Done", "Workers", "evaluate_command"]
+__all__ = ["ColumnMap", "Done", "Workers", "evaluate_command"]
 
 WORKERS: Final = "claimspan.celery"
 """Entry-point group of what evaluates records on workers: core imports no Celery."""
@@ -79,7 +80,19 @@ class Workers(Protocol):
 
 
 _File = Annotated[
-    Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
+    Path,
+    typer.Argument(
+        help="Records: JSON lines, CSV, Parquet, Arrow, a JSON list, RAGChecker's JSON."
+    ),
+]
+ColumnMap = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="FIELD=COLUMN",
+        help="The column of a field, if its name is none of those in use: question=prompt. "
+        "May be given repeatedly; context= evaluates without a context.",
+    ),
 ]
 _Output = Annotated[
     Path | None,
@@ -144,6 +157,7 @@ def evaluate_command(
     file: _File,
     judge: JudgeName = None,
     judge_options: JudgeOptions = None,
+    columns: ColumnMap = None,
     output: _Output = None,
     result_format: _Format = None,
     undefined: _Undefined = UndefinedRule.OMIT,
@@ -174,7 +188,10 @@ def evaluate_command(
     views = Views(csv, parquet, report)
     views.refuse([file, output, skipped, compare])
     with views.results(output) as results, views.opened() as write_views:
-        run = _checked_run(file, results, result_format, undefined, strict=strict, skipped=skipped)
+        records = RecordFile(file, Columns.of_options(columns or []))
+        to = _output(results, result_format, records)
+        run = EvaluationRun(records, to, undefined.value)
+        _check(run, results, strict=strict, skipped=skipped)
         views.results_of(run)
         # Not where every claim and label is recorded: a judge may need a key.
         # The judge is made after the file was checked: a model may take a minute to load, and a
@@ -218,31 +235,24 @@ def _keep_from_skipped(skipped: Path | None, *others: Path | None) -> None:
     )
 
 
-def _checked_run(
-    file: Path,
-    output: Path | None,
-    result_format: ResultFormat | None,
-    undefined: UndefinedRule,
-    *,
-    strict: bool,
-    skipped: Path | None,
-) -> EvaluationRun:
-    """Read the file once, and find out what is left to do."""
+def _output(path: Path | None, result_format: ResultFormat | None, records: RecordFile) -> Output:
     if result_format is None:
-        is_json = output is not None and output.suffix.lower() == ".json"
+        is_json = path is not None and path.suffix.lower() == ".json"
         # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
         # meant.
         result_format = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
-    records = RecordFile(file)
-    to = Output(output, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
-    run = EvaluationRun(records, to, undefined.value)
+    return Output(path, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
+
+
+def _check(run: EvaluationRun, output: Path | None, *, strict: bool, skipped: Path | None) -> None:
+    """Read the file once, and find out what is left to do."""
     run.check(strict=strict, skipped=skipped)
+    file = run.file.path
     if run.account.skipped and output is not None and is_same_file(output, file):
         raise ConfigError(
             f"{str(output)!r} is the input, which has rows that cannot be used and would be lost: "
             "give another path with -o"
         )
-    return run
 
 
 def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:

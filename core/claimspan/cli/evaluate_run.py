@@ -131,8 +131,8 @@ class EvaluationRun:
 
         Raises:
             FileError: A row cannot be used, where ``strict``.
-            ConfigError: No row can be used, the results are those of another input, or a file
-                cannot be written.
+            ConfigError: No row can be used, the context would be lost, the results are those of
+                another input, or a file cannot be written.
         """
         n_done = 0
         with _skipped_rows(skipped) as file:
@@ -143,6 +143,7 @@ class EvaluationRun:
                 elif isinstance(row, InputRow):
                     n_done += self._count(row)
         self._refuse_nothing()
+        self.account.check_columns(self.file.columns)
         self.output.check(n_done)
 
     def evaluate(

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 from pydantic import JsonValue
 
+from claimspan.cli.evaluate_command import ColumnMap
 from claimspan.cli.judge_options import (
     JUDGE_HELP,
     JudgeNames,
@@ -28,6 +29,7 @@ from claimspan.cli.judge_tables import (
 )
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, aestimate
+from claimspan.files.names import Columns
 from claimspan.files.no_records import no_records
 from claimspan.files.record_files import RecordFile, read_usable_records
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
@@ -84,6 +86,7 @@ def estimate_command(
     judge: _EstimatedJudge = None,
     judge_options: JudgeOptions = None,
     model: _Model = None,
+    columns: ColumnMap = None,
     chunks_per_call: _ChunksPerCall = None,
     reasoned: _Reasoned = False,
     claims_per_sentence: _ClaimsPerSentence = CLAIMS_PER_SENTENCE,
@@ -98,10 +101,12 @@ def estimate_command(
     model that reasons before it replies, tokens and dollars are a range: from the replies alone to
     the replies with an assumed length of reasoning.
     """
-    given = RecordFile(file)
+    by = Columns.of_options(columns or [])
+    given = RecordFile(file, by)
     records, account = read_usable_records(given)
     if not records:
         raise no_records(given, account)
+    account.check_columns(by)
     if account.skipped:
         typer.echo(f"{account.skipped} of {account.rows} rows are no records: left out", err=True)
     set_by = {

@@ -19,7 +19,13 @@ from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation.arguments import check_options, check_records
+from claimspan.evaluation.arguments import (
+    Given,
+    GivenColumns,
+    GivenRecords,
+    check_options,
+    records_of,
+)
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
@@ -67,13 +73,14 @@ class _Claims(NamedTuple):
 
 
 async def aevaluate(
-    record: RagRecord,
+    record: Given,
     *,
     judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
     budget: Budget | None = None,
+    columns: GivenColumns | None = None,
 ) -> Evaluation:
     """Evaluate one record.
 
@@ -81,7 +88,9 @@ async def aevaluate(
     beyond that are undecided, with the reason in ``undecided``.
 
     Args:
-        record: The record. Without a ground truth only ``faithfulness`` and
+        record: The record, or a mapping with its fields by any of the names that files have
+            (docs/evaluation.md); its chunks may be texts, mappings with a text, or documents of
+            LangChain, LlamaIndex or Haystack. Without a ground truth only ``faithfulness`` and
             ``contradicted_by_chunks`` are defined.
         judge: The judge, its name as in ``CLAIMSPAN_JUDGE``, or a model object (``judge_of``); None
             takes ``default_judge()``.
@@ -92,6 +101,8 @@ async def aevaluate(
             that its endpoint has asked to wait.
         budget: Bounds the judge, beside a budget of its own. ``OpenAIJudge`` reserves each call on
             it. For a judge that reserves nothing it is checked before, and charged after.
+        columns: Field to the name that a mapping has for it, such as ``{"question": "prompt"}``.
+            ``{"context": ""}`` evaluates without the context that a mapping seems to have.
 
     Returns:
         Metrics, claims, verdicts, and everything else that was found out.
@@ -99,10 +110,11 @@ async def aevaluate(
     Raises:
         BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
-        ConfigError: An argument cannot work, or the record or the judge is none.
+        ConfigError: An argument cannot work, the record or the judge is none, or the context
+            would be lost.
     """
     check_options(undefined, max_claims)
-    check_records([record])
+    (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge, record = judge_of(judge), record.encodable
@@ -131,24 +143,25 @@ async def aevaluate(
 
 
 def evaluate(
-    record: RagRecord,
+    record: Given,
     *,
     judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
     budget: Budget | None = None,
+    columns: GivenColumns | None = None,
 ) -> Evaluation:
     """Evaluate one record from synchronous code; also where an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate``.
     """
     # Here as well: what is wrong with an argument is told without the frames of an event loop.
-    check_records([record])
+    (known,) = records_of([record], columns)
     chosen = judge_of(judge)
     return run_to_end(
         lambda: aevaluate(
-            record,
+            known,
             judge=chosen,
             undefined=undefined,
             max_claims=max_claims,
@@ -159,7 +172,7 @@ def evaluate(
 
 
 async def aevaluate_many(
-    records: Sequence[RagRecord],
+    records: GivenRecords,
     *,
     judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
@@ -167,17 +180,20 @@ async def aevaluate_many(
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
     budget: Budget | None = None,
+    columns: GivenColumns | None = None,
 ) -> Evaluations:
     """Evaluate many records; a judge that fails on one does not stop the others.
 
     Args:
-        records: The records.
+        records: The records, each as in ``aevaluate``; or a DataFrame of pandas, a Table of
+            pyarrow, or a Dataset of Hugging Face, with a record in each row.
         judge: As in ``aevaluate``.
         undefined: As in ``aevaluate``.
         max_claims: As in ``aevaluate``.
         concurrency: Records under evaluation at once.
         progress: Show a bar on standard error; None shows it on a terminal, if rich is installed.
         budget: As in ``aevaluate``.
+        columns: As in ``aevaluate``.
 
     Returns:
         One evaluation per record, in order. Where the judge failed it has no metrics, and its
@@ -185,16 +201,17 @@ async def aevaluate_many(
 
     Raises:
         ConfigError: ``concurrency`` or ``max_claims`` is not positive, ``undefined`` is neither
-            ``"omit"`` nor ``"zero"``, or a record or the judge is none.
+            ``"omit"`` nor ``"zero"``, a record or the judge is none, or the context of all
+            records would be lost.
         MissingExtraError: ``progress=True`` without rich.
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
     check_options(undefined, max_claims)
-    check_records(records)
+    known = records_of(records, columns)
     judge = judge_of(judge)
     gate = asyncio.Semaphore(concurrency)
-    with progress_bar("evaluating", total=len(records), show=progress) as advance:
+    with progress_bar("evaluating", total=len(known), show=progress) as advance:
 
         async def one(record: RagRecord) -> Evaluation:
             async with gate:
@@ -204,11 +221,11 @@ async def aevaluate_many(
                 finally:
                     advance()
 
-        return Evaluations(records, await asyncio.gather(*map(one, records)))
+        return Evaluations(known, await asyncio.gather(*map(one, known)))
 
 
 def evaluate_many(
-    records: Sequence[RagRecord],
+    records: GivenRecords,
     *,
     judge: JudgeLike | None = None,
     undefined: Undefined = "omit",
@@ -216,16 +233,17 @@ def evaluate_many(
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
     budget: Budget | None = None,
+    columns: GivenColumns | None = None,
 ) -> Evaluations:
     """Evaluate many records from synchronous code; also where an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
-    check_records(records)
+    known = records_of(records, columns)
     chosen = judge_of(judge)
     return run_to_end(
         lambda: aevaluate_many(
-            records,
+            known,
             judge=chosen,
             undefined=undefined,
             max_claims=max_claims,

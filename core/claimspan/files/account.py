@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from claimspan.errors import ConfigError
+from claimspan.files.names import NAMES, Columns
 from claimspan.files.raw_rows import NoRow, SkippedRow
 from claimspan.files.record_rows import InputRow
 
 __all__ = ["MAX_PLACES", "Account", "Skips"]
+
+_MAX_NAMES: Final = 20
+_NAME_CHARACTERS: Final = 60
 
 MAX_PLACES: Final = 20
 """Lines that are listed for one reason; the others are counted."""
@@ -54,6 +60,9 @@ class Account:
     missing: dict[str, int] = field(default_factory=dict[str, int])
     """Optional field to the number of records that lack it."""
 
+    unread: dict[str, bool] = field(default_factory=dict[str, bool])
+    """The first columns that were not read, to whether they seem to hold the context."""
+
     def add(self, row: InputRow | SkippedRow | NoRow) -> None:
         """Count a row."""
         self.lines += row.n_lines
@@ -68,6 +77,38 @@ class Account:
                 self.records += 1
                 for name in row.missing:
                     self.missing[name] = self.missing.get(name, 0) + 1
+                self._add_unread(row.unread)
+
+    def _add_unread(self, unread: Mapping[str, bool]) -> None:
+        for name, is_context in unread.items():
+            # The keys of JSON lines may be other ones in every line, and of any length.
+            known = name[:_NAME_CHARACTERS]
+            if known in self.unread or len(self.unread) < _MAX_NAMES:
+                self.unread[known] = is_context or self.unread.get(known, False)
+
+    def check_columns(self, columns: Columns) -> None:
+        """Refuse to go on where the context is lost, or a column that the user names is not there.
+
+        Args:
+            columns: By which the rows were read.
+
+        Raises:
+            ConfigError: Either is so. The message names columns, and no text.
+        """
+        for name, column in columns.given.items():
+            if column and self.records and self.missing.get(name) == self.records:
+                raise ConfigError(
+                    f"no record has anything in the column {column!r}, which {name} is mapped to"
+                )
+        lost = [name for name, is_context in self.unread.items() if is_context]
+        if lost and "chunks" not in columns.given and self.missing.get("chunks") == self.records:
+            raise ConfigError(
+                f"no record has chunks, and {', '.join(map(repr, lost))} "
+                f"{'is' if len(lost) == 1 else 'are'} not read: give --map context={lost[0]} if it "
+                "holds the context, or --map context= to evaluate without (in Python "
+                f"columns={{'context': {lost[0]!r}}}, or ''); names that are read: "
+                f"{', '.join(NAMES['chunks'])}"
+            )
 
     @property
     def skipped(self) -> int:
@@ -76,7 +117,7 @@ class Account:
 
     @property
     def told(self) -> str:
-        """What was skipped, in one line for the end of a message; empty where nothing was."""
+        """What was skipped, in one line for the end of a message; empty if nothing was."""
         reasons = ", ".join(f"{skips.count} {reason}" for reason, skips in self.skips.items())
         return f" ({reasons})" if reasons else ""
 

@@ -7,9 +7,8 @@ Here the line with that mark is skipped alone, and reading goes on with the next
 from __future__ import annotations
 
 import csv
-import json
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
@@ -24,20 +23,6 @@ mark is not closed."""
 
 _DELIMITERS: Final = ",;\t"
 """What may stand between cells; the one that the header has most of."""
-
-_JSON_COLUMNS: Final = frozenset(
-    {"chunks", "retrieved_context", "contexts", "metadata", "metrics", "response_claims"}
-    | {"gt_answer_claims", "answer2response", "response2answer"}
-    | {"retrieved2response", "retrieved2answer"}
-)
-"""Columns whose cells are JSON lists or objects."""
-
-_CHUNKS: Final = frozenset({"chunks", "retrieved_context", "contexts"})
-"""Columns in which a plain text is one chunk."""
-
-
-_ValueOf = Callable[[Mapping[str, str]], dict[str, object]]
-"""From column to cell, to the row as it is handed on."""
 
 
 class _BadRowError(Exception):
@@ -78,13 +63,12 @@ class _Lines:
         self._back.extendleft(reversed(lines))
 
 
-def csv_rows(file: BinaryIO, *, as_texts: bool = False) -> Iterator[RawRow | SkippedRow | NoRow]:
+def csv_rows(file: BinaryIO, *, keep_empty: bool = False) -> Iterator[RawRow | SkippedRow | NoRow]:
     """Yield the rows of a CSV file with a header; cells are separated by comma, semicolon or tab.
 
     Args:
         file: Opened for reading bytes.
-        as_texts: Whether every cell stays the text that it is, also an empty one. By default a
-            cell is what a record of JSON has in this field.
+        keep_empty: Whether an empty cell is an empty text; by default it is an absent field.
     """
     lines = _Lines(lines_of(file))
     header: list[str] | None = None
@@ -97,7 +81,7 @@ def csv_rows(file: BinaryIO, *, as_texts: bool = False) -> Iterator[RawRow | Ski
             # The header is no record, and is counted all the same: lines have to add up.
             yield NoRow(first.number, 1, "header")
         else:
-            yield _row(lines, first, header, _texts if as_texts else _value)
+            yield _row(lines, first, header, keep_empty=keep_empty)
 
 
 def _header(line: Line, delimiter: str) -> list[str]:
@@ -108,7 +92,7 @@ def _header(line: Line, delimiter: str) -> list[str]:
 
 
 def _row(
-    lines: _Lines, first: Line, header: Sequence[str], value_of: _ValueOf
+    lines: _Lines, first: Line, header: Sequence[str], *, keep_empty: bool
 ) -> RawRow | SkippedRow:
     taken = lines.take_row(first)
     try:
@@ -122,11 +106,10 @@ def _row(
         lines.put_back(taken[1:])
         return SkippedRow(first.number, 1, str(error), first.text)
     row = "\n".join(line.text for line in taken)
-    try:
-        value = value_of(dict(zip(header, cells, strict=True)))
-    except _BadRowError as error:
-        return SkippedRow(first.number, len(taken), str(error), row)
-    return RawRow(first.number, len(taken), value, row)
+    cells_of = {
+        name: cell for name, cell in zip(header, cells, strict=True) if keep_empty or cell.strip()
+    }
+    return RawRow(first.number, len(taken), cells_of, row)
 
 
 def _cells(lines: Sequence[Line], delimiter: str) -> list[str]:
@@ -162,31 +145,6 @@ def _long_cells() -> Generator[None]:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _texts(cells: Mapping[str, str]) -> dict[str, object]:
-    """The cells as they are."""
-    return dict(cells)
-
-
-def _value(cells: Mapping[str, str]) -> dict[str, object]:
-    """The cells as a row of JSON would have them; an empty cell is an absent field."""
-    return {
-        name: _json_cell(name, cell) if name in _JSON_COLUMNS else cell
-        for name, cell in cells.items()
-        if cell.strip()
-    }
-
-
-def _json_cell(name: str, cell: str) -> object:
-    # Spreadsheets have one passage in a cell far more often than a list in JSON.
-    if name in _CHUNKS and not cell.lstrip().startswith("["):
-        return [cell]
-    try:
-        value: object = json.loads(cell)
-    except (ValueError, RecursionError):
-        raise _BadRowError(f"{name} is not JSON") from None
-    return value
 
 
 def _is_whole(line: Line, delimiter: str) -> bool:

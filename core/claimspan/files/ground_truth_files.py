@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Final, cast
 
 from claimspan.errors import GroundTruthError
+from claimspan.files.chunks import items_of
 from claimspan.files.csv_rows import csv_rows
 from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
+from claimspan.files.names import NAMES, field_of, pick
 from claimspan.files.raw_rows import RawRow, SkippedRow
-from claimspan.files.scalars import is_absent, scalar_text
+from claimspan.files.scalars import scalar_text
 
 __all__ = [
     "ID_KEYS",
@@ -30,14 +32,11 @@ ID_KEYS_OF_QUERIES: Final = ("ground_truth_id", "query_id", "question_id")
 ID_KEYS: Final = (*ID_KEYS_OF_QUERIES, "id")
 """Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
 
-QUERY_KEYS: Final = ("query", "question", "input", "user_input")
+QUERY_KEYS: Final = NAMES["query"]
 """Fields of a file that hold a query."""
 
-TEXT_KEYS: Final = (
-    *("ground_truth", "gt_answer", "ground_truth_answer", "reference", "expected_output"),
-    "answer",
-)
-"""Fields of a file that hold a ground truth."""
+TEXT_KEYS: Final = (*NAMES["ground_truth"], "answer")
+"""Fields of a file that hold a ground truth; one of ground truths has no other answers."""
 
 WAITING_KEY: Final = TEXT_KEYS[0]
 """The field that is empty in a line which waits to be filled in."""
@@ -97,8 +96,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     try:
         with path.open("rb") as file:
-            # As texts: the empty cell of a ground truth that waits to be filled in has to be there.
-            for row in csv_rows(file, as_texts=True):
+            # The empty cell of a ground truth that waits to be filled in has to be there.
+            for row in csv_rows(file, keep_empty=True):
                 if isinstance(row, SkippedRow):
                     raise GroundTruthError(f"{str(path)!r} line {row.place}: {row.reason}")
                 if isinstance(row, RawRow):
@@ -129,15 +128,12 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
     Raises:
         GroundTruthError: It is no text, number or boolean; names the place.
     """
-    for key in keys:
-        value = row.get(key)
-        # An empty cell of a spreadsheet is an empty text.
-        if is_absent(value) or value == "":
-            continue
-        text = scalar_text(value)
-        if not isinstance(text, str):
-            raise GroundTruthError(
-                f"{place}: {key} is of type {type(value).__name__}; write a text"
-            )
-        return text
-    return None
+    key = pick(row, keys)
+    if key is None:
+        return None
+    # RAGAS has a list of ground truths, nearly always of one; an answer is no list.
+    items = items_of(row[key]) if field_of(key) == WAITING_KEY else None
+    text = scalar_text(items[0] if items is not None and len(items) == 1 else row[key])
+    if not isinstance(text, str):
+        raise GroundTruthError(f"{place}: {key} is of type {type(row[key]).__name__}; write a text")
+    return text

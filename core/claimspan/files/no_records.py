@@ -8,13 +8,16 @@ from typing import Final, cast
 
 from claimspan.errors import ConfigError
 from claimspan.files.account import Account
+from claimspan.files.names import accepted_names
 from claimspan.files.raw_rows import NOT_JSON
 from claimspan.files.record_files import RecordFile
 
 __all__ = ["no_records"]
 
 _WRITE: Final = (
-    "write one JSON record with query and response a line, a JSON list, or CSV with a header"
+    "write one JSON record with query and response a line, a JSON list, or a table (CSV with a "
+    f"header, Parquet, Arrow). Other names that are read: {accepted_names()}; --map "
+    "FIELD=COLUMN reads any"
 )
 
 _OTHERS: Final[tuple[tuple[frozenset[str], str], ...]] = (
@@ -50,22 +53,25 @@ def no_records(file: RecordFile, account: Account) -> ConfigError:
             f"{name} is a file of results, whose records are evaluated: see `claimspan report`, "
             "`claimspan compare` and `claimspan gate`"
         )
+    absent = [c for c in file.columns.given.values() if c and c not in fields]
+    if absent and fields:
+        return ConfigError(f"the first row of {name} has no column {absent[0]!r}: check --map")
     held, remedy = _instead(file, account, fields)
     return ConfigError(f"{name} contains no records{account.told}{held}: {remedy}")
 
 
 def _instead(file: RecordFile, account: Account, fields: Collection[str]) -> tuple[str, str]:
     """What the file holds in their place, and what to do about it."""
+    for known, tool in _OTHERS:
+        if known <= set(fields):
+            told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"
+            return told, f"{_WRITE}; docs/migration.md says which field is which"
     reasons = " ".join(account.skips)
     if all(any(f"{name} {kind}" in reasons for kind in _BY_COLUMNS) for name in _COLUMNS):
         rows = "write it by rows, such as with to_json(path, orient='records', lines=True)"
         return ", and is a table by columns", rows
     if NOT_JSON in reasons and file.path.suffix.lower() == ".json" and file.unit == "line":
         return ", and is not JSON as a whole, as if it were cut off", _WRITE
-    for known, tool in _OTHERS:
-        if known <= set(fields):
-            told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"
-            return told, f"{_WRITE}; docs/migration.md says which field is which"
     return "", _WRITE
 
 

@@ -82,7 +82,7 @@ class RawRow:
         """Return the row as one that cannot be used."""
         line = self.line
         # A member of a list has no line of its own to quote, so its value is written anew.
-        text = json.dumps(self.value, ensure_ascii=False) if line is None else line
+        text = json.dumps(self.value, ensure_ascii=False, default=str) if line is None else line
         return SkippedRow(self.place, self.n_lines, reason, text)
 
 

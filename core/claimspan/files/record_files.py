@@ -1,7 +1,7 @@
-"""Reads records from a file: JSON lines, CSV, a JSON list, or RAGChecker's results.
+"""Reads records from a file: JSON lines, CSV, Parquet, Arrow, a JSON list, RAGChecker's results.
 
-JSON lines and CSV are read one row at a time, and never held in memory. A JSON list and
-RAGChecker's results are one value each, and are parsed as a whole.
+JSON lines, CSV, Parquet and Arrow are read a few rows at a time, and never held in memory. A JSON
+list and RAGChecker's results are one value each, and are parsed as a whole.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import BinaryIO, Final
 
 from claimspan.errors import FileError
 from claimspan.files.account import Account
+from claimspan.files.arrow_rows import arrow_rows, is_arrow
 from claimspan.files.csv_rows import csv_rows
 from claimspan.files.documents import Document, document_of, is_document
 from claimspan.files.jsonl import unreadable
+from claimspan.files.names import Columns
 from claimspan.files.raw_rows import NoRow, RawRow, SkippedRow, json_rows, lines_of, rows_of_list
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.records import RagRecord
 
 __all__ = ["RecordFile", "read_records", "read_usable_records"]
 
-_WANTED: Final = "JSON, JSON-lines or CSV file of records"
+_WANTED: Final = "JSON, JSON-lines, CSV, Parquet or Arrow file of records"
 
 _LOOKED_AT: Final = 20
 """Lines behind a broken first one that are looked at: where half of them are broken, all of these
@@ -39,17 +41,20 @@ _CSV: Final = frozenset({".csv", ".tsv"})
 class RecordFile:
     """A file of records, which can be read any number of times."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, columns: Columns | None = None) -> None:
         """Find out what kind of file it is.
 
         Args:
-            path: A CSV file where its name ends in ``.csv`` or ``.tsv``; else JSON lines with one
-                record each, a JSON list of records, or RAGChecker's results of either format.
+            path: A Parquet or Arrow file if it begins as one; a CSV file if its name ends in
+                ``.csv`` or ``.tsv``; else JSON lines with one record each, a JSON list of records,
+                or RAGChecker's results of either format.
+            columns: Which column is which field; None for the names in use.
 
         Raises:
             FileError: The file cannot be read, or is JSON that holds no records.
         """
         self.path: Final = Path(path)
+        self.columns: Final = columns or Columns()
         self._content: bytes | None = None
         self._document: Document | None = None
         try:
@@ -57,7 +62,9 @@ class RecordFile:
             if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
                 # A directory is left to the opening below, whose error says what it is.
                 self._content = self.path.read_bytes()
-            if not self._is_csv:
+            with self._open() as file:
+                self._is_arrow: Final = is_arrow(file)
+            if not self._is_arrow and not self._is_csv:
                 self._document = self._find_document()
         except OSError as error:
             raise unreadable(self.path, error, wanted=_WANTED) from None
@@ -75,7 +82,7 @@ class RecordFile:
     @property
     def unit(self) -> str:
         """What the place of a row is the number of: ``line`` or ``record``."""
-        return "line" if self._document is None else "record"
+        return "line" if self._document is None and not self._is_arrow else "record"
 
     def rows(self) -> Iterator[InputRow | SkippedRow | NoRow]:
         """Read the file from its beginning.
@@ -86,10 +93,11 @@ class RecordFile:
 
         Raises:
             FileError: The file can no longer be read.
+            MissingExtraError: It is Parquet or Arrow, and pyarrow is not installed.
         """
         index = 0
         for row in self._raw_rows():
-            yield record_row(row, index) if isinstance(row, RawRow) else row
+            yield record_row(row, index, self.columns) if isinstance(row, RawRow) else row
             # Skipped rows have a place as well. A row that is repaired later then moves no other
             # record, and a file of results can still be gone on with.
             index += not isinstance(row, NoRow)
@@ -139,7 +147,10 @@ class RecordFile:
             return
         try:
             with self._open() as file:
-                yield from csv_rows(file) if self._is_csv else json_rows(file)
+                if self._is_arrow:
+                    yield from arrow_rows(file, self.path)
+                else:
+                    yield from csv_rows(file) if self._is_csv else json_rows(file)
         except OSError as error:
             raise unreadable(self.path, error, wanted=_WANTED) from None
 
@@ -179,17 +190,28 @@ def _value(line: bytes) -> object:
     return value
 
 
-def read_records(path: str | Path) -> list[RagRecord]:
-    """Read all records of a file, where none of its rows may be broken.
+def read_records(
+    path: str | Path, *, columns: Mapping[str, str | None] | None = None
+) -> list[RagRecord]:
+    """Read all records of a file, of which no row may be broken.
 
     Args:
-        path: As for ``RecordFile``. A record has ``query``, ``response``, ``chunks`` and, where it
-            is known, ``ground_truth``; RAGChecker's names are understood.
+        path: As for ``RecordFile``. A record has ``query``, ``response``, ``chunks`` and, if it is
+            known, ``ground_truth``, by any of the names that are in use.
+        columns: Field to the column that holds it, if its name is another one.
 
     Raises:
         FileError: The file cannot be read, or a row is no record; names the line or the record.
+        ConfigError: ``columns`` does not fit the file, or the context would be lost.
     """
-    return [row.record for row in RecordFile(path).every_record()]
+    file = RecordFile(path, Columns(columns))
+    account = Account()
+    records: list[RagRecord] = []
+    for row in file.every_record():
+        account.add(row)
+        records.append(row.record)
+    account.check_columns(file.columns)
+    return records
 
 
 def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:

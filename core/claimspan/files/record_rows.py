@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Annotated, Final, cast
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from claimspan.files.chunks import chunks_of, items_of, json_entries, seems_context, value_in
+from claimspan.files.names import Columns, field_of
 from claimspan.files.raw_rows import RawRow, SkippedRow
 from claimspan.files.recorded import Recorded
 from claimspan.files.scalars import TextOrScalar, is_absent
 from claimspan.records import Chunk, RagRecord
 
-__all__ = ["OPTIONAL", "OTHER_NAMES", "InputRow", "record_row"]
+__all__ = ["OPTIONAL", "InputRow", "record_row"]
 
 OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 """Fields that a record may lack."""
-
-OTHER_NAMES: Final[Mapping[str, str]] = {
-    **{"question": "query", "answer": "response", "retrieved_context": "chunks"},
-    **{"contexts": "chunks", "gt_answer": "ground_truth", "reference": "ground_truth"},
-    **{"user_input": "query", "retrieved_contexts": "chunks"},
-    **{"input": "query", "actual_output": "response", "retrieval_context": "chunks"},
-    "expected_output": "ground_truth",
-    "query_id": "id",
-}
-"""RAGChecker's, RAGAS's and DeepEval's names, and others that are in use, to ours."""
 
 _WRONG: Final[Mapping[str, str]] = {
     "chunks": "is not a list of texts or of objects with a text",
@@ -49,6 +33,9 @@ _WRONG: Final[Mapping[str, str]] = {
 
 _TEXTS: Final = frozenset({"query", "response", "ground_truth"})
 """Fields that hold one text."""
+
+_LISTS_OF_TRUTHS: Final = frozenset({"ground_truths"})
+"""Columns of which a cell may be a list as a text; in others it is the text that is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,94 +60,96 @@ class InputRow:
     missing: tuple[str, ...]
     """Which of ``OPTIONAL`` it lacks."""
 
-
-class _Row(BaseModel):
-    """A row as JSON: null is as good as absent."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_null(cls, row: object) -> object:
-        if not isinstance(row, Mapping):
-            return row
-        fields = cast("Mapping[object, object]", row)
-        # RAGChecker writes null for everything that is still to be found out.
-        return {name: value for name, value in fields.items() if not is_absent(value)}
+    unread: Mapping[str, bool]
+    """Columns that were not read, to whether they seem to be the context that it lacks."""
 
 
-class _Passage(_Row):
-    """A chunk as a file writes it; without an id it gets one made from its text."""
-
-    text: str
-    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "doc_id"))
-    score: float | None = None
-    metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+def _one_text(value: object) -> object:
+    """The text of a list of one, which RAGAS and others have for a ground truth."""
+    items = items_of(value)
+    return items[0] if items is not None and len(items) == 1 else value
 
 
-class _Record(_Row):
-    """A record as a file writes it, with our names or RAGChecker's; other fields are ignored."""
+class _Record(BaseModel):
+    """A record as a row has it, by our names; what is null or NaN is absent."""
 
-    query: str = Field(validation_alias=AliasChoices("query", "question", "user_input", "input"))
-    response: TextOrScalar = Field(
-        validation_alias=AliasChoices("response", "answer", "actual_output")
+    model_config = ConfigDict(extra="forbid")
+
+    query: str
+    response: TextOrScalar
+    chunks: Annotated[tuple[Chunk, ...], BeforeValidator(chunks_of)] = ()
+    ground_truth: Annotated[TextOrScalar | None, BeforeValidator(_one_text)] = None
+    id: str | int | None = None
+    metadata: Annotated[Mapping[str, JsonValue], BeforeValidator(json_entries)] = Field(
+        default_factory=dict[str, JsonValue]
     )
-    chunks: list[_Passage | str] | None = Field(
-        default=None,
-        validation_alias=AliasChoices(
-            *("chunks", "retrieved_context", "contexts", "retrieved_contexts"),
-            "retrieval_context",
-        ),
-    )
-    ground_truth: TextOrScalar | None = Field(
-        default=None,
-        validation_alias=AliasChoices("ground_truth", "gt_answer", "reference", "expected_output"),
-    )
-    id: str | int | None = Field(default=None, validation_alias=AliasChoices("id", "query_id"))
-    metadata: Mapping[str, JsonValue] | None = None
 
     def missing(self) -> tuple[str, ...]:
         """The optional fields that are absent, or hold nothing."""
         fields = dict(self)
-        return tuple(name for name in OPTIONAL if fields[name] in (None, "", [], {}))
+        return tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
 
 
-def record_row(row: RawRow, index: int) -> InputRow | SkippedRow:
+def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedRow:
     """Return the record of a row, or the reason why it is none.
 
     Args:
         row: The row.
         index: Its place among all rows of the file.
+        columns: Which column is which field.
     """
+    value = row.value
+    if not isinstance(value, Mapping):
+        return row.skipped("not an object")
+    given = {str(name): each for name, each in cast("Mapping[object, object]", value).items()}
+    read = columns.read(given)
     try:
-        valid = _Record.model_validate(row.value)
+        valid = _Record.model_validate(dict(_fields(given, read)))
     except ValidationError as error:
         return row.skipped(_reason(error))
     try:
-        recorded = Recorded.model_validate(_known(row.value))
+        recorded = Recorded.model_validate(dict(_known(given)))
     except ValidationError as error:
         return row.skipped(_reason(error, "claims and labels do not fit together"))
     # Chunks are known by their place in a row of labels, so one chunk more or less would shift the
     # labels to other chunks.
-    if recorded.widths() - {len(valid.chunks or ())}:
+    if recorded.widths() - {len(valid.chunks)}:
         return row.skipped("not as many labels as chunks")
-    return InputRow(index, row.place, row.n_lines, _record(valid), recorded, valid.missing())
+    unread = {
+        name: not valid.chunks and field_of(name) in (None, "chunks") and seems_context(value)
+        for name, value in given.items()
+        if name not in read.values() and name not in Recorded.model_fields and not _is_empty(value)
+    }
+    missing = valid.missing()
+    return InputRow(index, row.place, row.n_lines, _record(valid), recorded, missing, unread)
 
 
-def _known(value: object) -> Mapping[str, object]:
+def _fields(row: Mapping[str, object], read: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    """The fields of a record with their values; a cell of a table may hold an object as a text."""
+    for field, column in read.items():
+        value = row[column]
+        if isinstance(value, str) and (field == "metadata" or column in _LISTS_OF_TRUTHS):
+            value = value_in(value) or value
+        yield field, value
+
+
+def _known(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """The fields of a row that hold something of its evaluation."""
-    if not isinstance(value, Mapping):
-        return {}
-    fields = cast("Mapping[str, object]", value)
-    return {name: fields[name] for name in Recorded.model_fields if fields.get(name) is not None}
+    for name in Recorded.model_fields:
+        value = row.get(name)
+        if not is_absent(value):
+            yield name, value_in(value) if isinstance(value, str) else value
+
+
+def _is_empty(value: object) -> bool:
+    return is_absent(value) or (isinstance(value, str | list | dict) and not value)
 
 
 def _reason(error: ValidationError, whole: str = "not an object") -> str:
     """What is wrong with a row; without its values, which may be private."""
     problems: dict[str, None] = {}
     for each in error.errors():
-        given = str(each["loc"][0]) if each["loc"] else ""
-        field = OTHER_NAMES.get(given, given)
+        field = str(each["loc"][0]) if each["loc"] else ""
         # Within a field something else may be missing, such as the text of a chunk.
         is_missing = each["type"] == "missing" and len(each["loc"]) == 1
         problem = "is missing" if is_missing else _wrong(field, each["input"])
@@ -191,19 +180,6 @@ def _record(valid: _Record) -> RagRecord:
         query=valid.query,
         response=valid.response,
         ground_truth=valid.ground_truth,
-        chunks=tuple(_chunks(valid.chunks or ())),
-        metadata=valid.metadata or {},
+        chunks=valid.chunks,
+        metadata=valid.metadata,
     )
-
-
-def _chunks(passages: Sequence[_Passage | str]) -> Iterator[Chunk]:
-    for each in passages:
-        passage = _Passage(text=each) if isinstance(each, str) else each
-        # RAGChecker writes "doc_id": null where its retriever knows none.
-        given = passage.id is not None
-        yield Chunk(
-            id=str(passage.id) if given else Chunk.content_id(passage.text),
-            text=passage.text,
-            score=passage.score,
-            metadata=passage.metadata,
-        )

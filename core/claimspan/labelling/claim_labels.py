@@ -74,7 +74,7 @@ def read_claim_labels(path: str | Path) -> list[ClaimLabel]:
     found: list[ClaimLabel] = []
     try:
         with path.open("rb") as file:
-            for row in csv_rows(file, as_texts=True):
+            for row in csv_rows(file, keep_empty=True):
                 if isinstance(row, SkippedRow):
                     raise FileError(f"{str(path)!r} line {row.place}: {row.reason}")
                 if not isinstance(row, NoRow):

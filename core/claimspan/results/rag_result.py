@@ -13,7 +13,7 @@ from typing import Final, cast
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.evaluation.result import Evaluation
-from claimspan.files.record_rows import OTHER_NAMES
+from claimspan.files.names import CHUNK_NAMES, Columns
 from claimspan.files.recorded import RAGCHECKER_LABELS, Recorded, RecordedClaim
 from claimspan.metrics.compute import METRICS, measure
 from claimspan.records import RagRecord
@@ -76,15 +76,10 @@ class RagResult(BaseModel):
         )
 
 
-_PLACED: Final = (
-    frozenset(RagResult.model_fields) | OTHER_NAMES.keys() | frozenset(OTHER_NAMES.values())
-)
-"""Fields that are written, whichever of their names they have."""
-
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 """What is as good as absent, so that nothing is lost with it. 0 and false say something."""
 
-_PLACED_OF_A_CHUNK: Final = frozenset({"id", "doc_id", "text"})
+_PLACED_OF_A_CHUNK: Final = ("id", "text")
 
 
 def without_a_place(row: object) -> Iterator[str]:
@@ -96,13 +91,16 @@ def without_a_place(row: object) -> Iterator[str]:
     if not isinstance(row, Mapping):
         return
     fields = cast("Mapping[str, object]", row)
-    yield from (name for name in fields if name not in _PLACED and fields[name] not in _EMPTY)
-    for name in ("chunks", *(each for each, ours in OTHER_NAMES.items() if ours == "chunks")):
-        chunks = fields.get(name)
-        for chunk in cast("list[object]", chunks) if isinstance(chunks, list) else ():
-            parts = cast("Mapping[str, object]", chunk if isinstance(chunk, Mapping) else {})
-            others = parts.keys() - _PLACED_OF_A_CHUNK
-            yield from (f"{name}.{part}" for part in others if parts[part] not in _EMPTY)
+    read = Columns().read(fields)
+    # Of two names of one field only one is read, and the other would be gone.
+    placed = {*RagResult.model_fields, *(read[name] for name in read if name != "metadata")}
+    yield from (name for name in fields if name not in placed and fields[name] not in _EMPTY)
+    chunks = fields.get(read.get("chunks", ""))
+    for chunk in cast("list[object]", chunks) if isinstance(chunks, list) else ():
+        parts = cast("Mapping[str, object]", chunk if isinstance(chunk, Mapping) else {})
+        held = (next((n for n in CHUNK_NAMES[p] if n in parts), "") for p in _PLACED_OF_A_CHUNK)
+        others = parts.keys() - set(held)
+        yield from (f"{read['chunks']}.{part}" for part in others if parts[part] not in _EMPTY)
 
 
 def _found(evaluation: Evaluation) -> Recorded:

@@ -161,7 +161,7 @@ def _prior(path: Path) -> dict[str, Recorded]:
         _refuse_loss(path, file.document)
     prior: dict[str, Recorded] = {}
     for row in file.rows():
-        if isinstance(row, SkippedRow) or file.unit != "record":
+        if isinstance(row, SkippedRow) or file.document is None:
             raise _no_results(path)
         if isinstance(row, InputRow):
             prior[_identity(row.record)] = row.recorded

@@ -72,7 +72,7 @@ def read_scores(path: str | Path, *, name: str | None = None) -> SystemScores:
 
 def _rows(path: Path) -> Iterator[ScoredRow]:
     file = RecordFile(path)
-    if file.unit == "record":
+    if file.document is not None:
         yield from map(_scored_result, file.every_record())
         return
     with path.open("rb") as lines:

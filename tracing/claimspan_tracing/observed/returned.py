@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeGuard, cast
 
+from claimspan.files.names import CHUNK_NAMES
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.shapes import is_list, is_mapping
 
@@ -19,7 +20,7 @@ CHUNK_KEYS: Final = (
 )
 """Keys under which functions return what was retrieved."""
 
-TEXT_KEYS: Final = ("text", "page_content", "content")
+TEXT_KEYS: Final = CHUNK_NAMES["text"]
 """Keys and attributes in which a chunk has its text."""
 
 

@@ -39,10 +39,9 @@ def read_dataset(path: str | Path) -> list[DatasetItem]:
     """Read the questions of a dataset.
 
     Args:
-        path: JSON lines, or CSV where the name ends so, with ``query`` (``question``, ``input``,
-            ``user_input``) and, where they are known, ``ground_truth`` (``gt_answer``,
-            ``reference``, ``expected_output``, ``answer``), ``id`` (``query_id``, ``question_id``)
-            and ``metadata`` (an object).
+        path: JSON lines, or CSV where the name ends so, with ``query`` and, where they are known,
+            ``ground_truth`` (or ``answer``), ``id`` and ``metadata`` (an object), by any of the
+            names of ``claimspan.files.names``.
 
     Raises:
         FileError: The file cannot be read, holds no question, or an id twice; names the line.

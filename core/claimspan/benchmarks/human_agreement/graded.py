@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from claimspan.errors import FileError
 from claimspan.files.jsonl import parse_json_lines, read_text
+from claimspan.files.scalars import TextOrScalar
 from claimspan.records import RagRecord
 
 __all__ = ["Grade", "GradedAnswer", "read_graded"]
@@ -50,13 +51,13 @@ class GradedAnswer(BaseModel):
     question: str = Field(min_length=1)
     """The question; answers to it are never on both sides of a split."""
 
-    ground_truth: str = Field(
-        min_length=1, validation_alias=AliasChoices("gold_answer", "ground_truth", "answer")
+    ground_truth: Annotated[TextOrScalar, Field(min_length=1)] = Field(
+        validation_alias=AliasChoices("gold_answer", "ground_truth", "answer")
     )
     """The right answer; a number of the file stands here as a text."""
 
-    response: str = Field(validation_alias=AliasChoices("model_answer", "response"))
-    """What the system has answered; may be empty."""
+    response: TextOrScalar = Field(validation_alias=AliasChoices("model_answer", "response"))
+    """What the system has answered, likewise; may be empty."""
 
     grade: Grade = Field(validation_alias=AliasChoices("label", "grade"))
     """What people say of it."""
@@ -69,14 +70,6 @@ class GradedAnswer(BaseModel):
 
     id: str | None = Field(default=None, validation_alias=AliasChoices("financebench_id", "id"))
     """The id of the question; None where the file gives none."""
-
-    @field_validator("ground_truth", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        # Tables store 1577 as 1577.0, whose last digit would count as written on purpose.
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
-        return str(value) if isinstance(value, int | float) else value
 
     @field_validator("response", mode="before")
     @classmethod

@@ -165,8 +165,7 @@ def _json_row(line: bytes) -> _Row | str:
 
 
 def _table_rows(file: BinaryIO) -> _Rows:
-    # As texts: the columns of a dataset are no records of ours, even where their names are alike.
-    for row in csv_rows(file, as_texts=True):
+    for row in csv_rows(file, keep_empty=True):
         if isinstance(row, SkippedRow):
             yield row.place, row.reason
         elif isinstance(row, RawRow):

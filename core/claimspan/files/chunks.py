@@ -1,0 +1,220 @@
+"""Chunks as people have them: texts, mappings, documents of a framework, and lists in a cell.
+
+No framework is imported: a document is known by the names of its keys or attributes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol, cast, runtime_checkable
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from claimspan.files.names import CHUNK_NAMES
+from claimspan.files.scalars import is_absent
+from claimspan.records import Chunk
+
+__all__ = ["chunks_of", "items_of", "json_entries", "seems_context", "value_in"]
+
+_JSON: Final = TypeAdapter[JsonValue](JsonValue)
+
+_AROUND: Final = ("document", "node")
+"""What holds a document beside its score: LlamaIndex's nodes, and results of vector stores."""
+
+_DEPTH: Final = 3
+"""A pair of a result and its score, the result, and the document in it."""
+
+# A text as Python prints it, of which the end may be missing: so the pattern matches at every mark,
+# and never looks at a character twice.
+_TEXT: Final = re.compile(
+    r"""'(?:[^'\\]+|\\[\\'nrtxuU]|(\\.?))*(?:'|(\Z))"""
+    r"""|"(?:[^"\\]+|\\[\\"nrtxuU]|(\\.?))*(?:"|(\Z))""",
+    re.DOTALL,
+)
+_BY_BLANKS: Final = re.compile(r"\[\s*\0(?:\s+\0)+\s*\]")
+_SIDE_BY_SIDE: Final = re.compile(r"\0\s*\0")
+_LIST_BEGIN: Final = re.compile(r"\[\s*[\"'{\]]")
+
+_MAX_FRAME: Final = 1_000_000
+"""Characters of a printed list beside its texts: Python's parser needs memory for each of them."""
+
+_HEAD: Final = 1_000
+_LOOKED_AT: Final = 5
+_SENTENCE_WORDS: Final = 4
+_PROSE_WORDS: Final = 12
+
+
+@runtime_checkable
+class _Array(Protocol):
+    def tolist(self) -> object: ...
+
+
+def chunks_of(value: object) -> tuple[Chunk, ...]:
+    """Return chunks in the order of a list; one text, or one document, is a list of one.
+
+    Args:
+        value: A list (also one of numpy) of chunks, texts, documents, mappings with a text, or
+            pairs of one of these and its score; or a text, which may itself be such a list in JSON
+            or as Python prints it.
+
+    Raises:
+        ValueError: It is something else; the message quotes nothing of it.
+    """
+    if isinstance(value, str):
+        listed = _list_in(value)
+        one: list[object] = [value] if value.strip() else []
+        return tuple(map(_chunk, one if listed is None else listed))
+    items = items_of(value)
+    return tuple(map(_chunk, [value] if items is None else items))
+
+
+def _list_in(text: str) -> list[object] | None:
+    """The list that a text is; None where it is none, such as a passage that begins with ``[1]``.
+
+    Raises:
+        ValueError: It begins as a list of texts or objects, and is none.
+    """
+    text = text.strip()
+    if not text.startswith("["):
+        return None
+    value = value_in(text)
+    if isinstance(value, list):
+        return cast("list[object]", value)
+    if _LIST_BEGIN.match(text):
+        raise ValueError("a list that is cut off, or of another form")
+    return None
+
+
+def value_in(text: str) -> object:
+    """Return what a text is in JSON, as Python prints it, or as numpy prints a list of texts.
+
+    Args:
+        text: The text of a cell.
+
+    Returns:
+        None where it is neither, or where it could be two different lists.
+    """
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return _printed(text.strip())
+    return value
+
+
+def _printed(text: str) -> object:
+    if not text.startswith(("[", "{")) or "\0" in text:
+        return None
+    texts: list[str] = []
+
+    def taken(found: re.Match[str]) -> str:
+        # A wrong escape or a missing end leaves its mark in the frame, which is then refused.
+        texts.append(found[0])
+        return "\0" if found.lastindex is None else "'"
+
+    frame = _TEXT.sub(taken, text)
+    if "'" in frame or len(frame) > _MAX_FRAME:
+        return None
+    try:
+        # To Python, texts with a blank between them are one text: numpy alone writes two so.
+        if _BY_BLANKS.fullmatch(frame):
+            return [ast.literal_eval(each) for each in texts]
+        return None if _SIDE_BY_SIDE.search(frame) else ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def items_of(value: object) -> Sequence[object] | None:
+    """Return the members of a list, a tuple, or an array of numpy; None of something else."""
+    value = value.tolist() if isinstance(value, _Array) else value
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+
+
+def _chunk(value: object, score: object = None, depth: int = _DEPTH) -> Chunk:
+    if isinstance(value, Chunk):
+        return value
+    pair = items_of(value) or ()
+    if len(pair) == 2 and isinstance(pair[1], int | float) and depth > 1:
+        return _chunk(pair[0], pair[1], depth - 1)
+    text = value if isinstance(value, str) else _part(value, "text")
+    score = _part(value, "score") if score is None else score
+    if text is None and depth > 1:
+        held = [inner for name in _AROUND if (inner := _get(value, name)) is not None]
+        if held:
+            return _chunk(held[0], score, depth - 1)
+    if not isinstance(text, str):
+        raise ValueError("a chunk without a text")
+    id_ = _part(value, "id")
+    return Chunk(
+        id=Chunk.content_id(text) if id_ is None else str(id_),
+        text=text,
+        score=_number(score),
+        metadata=json_entries(_part(value, "metadata")),
+    )
+
+
+def _number(score: object) -> float | None:
+    if score is None:
+        return None
+    try:
+        return float(cast("float", score))
+    except TypeError:
+        raise ValueError("a score that is no number") from None
+
+
+def _part(value: object, part: str) -> object:
+    found = (_get(value, name) for name in CHUNK_NAMES[part])
+    return next((each for each in found if not is_absent(each)), None)
+
+
+def _get(value: object, name: str) -> object:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, object]", value).get(name)
+    held: object = None if isinstance(value, str) else getattr(value, name, None)
+    return None if callable(held) else held
+
+
+def json_entries(metadata: object) -> dict[str, JsonValue]:
+    """Return the entries of a mapping that JSON can hold; None has none.
+
+    Args:
+        metadata: What a store or a user keeps with a text. A date or an array in it is left out.
+
+    Raises:
+        ValueError: It is no mapping.
+    """
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise ValueError("metadata that is no mapping")
+    kept: dict[str, JsonValue] = {}
+    for name, value in cast("Mapping[object, object]", metadata).items():
+        try:
+            kept[str(name)] = _JSON.validate_python(value)
+        except ValidationError:
+            continue
+    return kept
+
+
+def seems_context(value: object) -> bool:
+    """Whether a value that was not read may be the context: a passage, or a list of some."""
+    if isinstance(value, str):
+        try:
+            listed = _list_in(value)
+        except ValueError:
+            return True
+        value = [value] if listed is None else listed
+    items = items_of(value)
+    some = [value] if items is None else items[:_LOOKED_AT]
+    texts = (each if isinstance(each, str) else _part(each, "text") for each in some)
+    return any(isinstance(each, str) and _is_prose(each) for each in texts)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text is sentences, rather than a name, a title or an id."""
+    head = text[:_HEAD].strip()
+    words = len(head.split())
+    is_sentence = words >= _SENTENCE_WORDS and head.endswith((".", "!", "?"))
+    return words >= _PROSE_WORDS or is_sentence or "。" in head

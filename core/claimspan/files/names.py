@@ -1,0 +1,149 @@
+"""The names that files and tables have for the fields of a record: this is the only list.
+
+A name counts in any case and with or without separators, so that ``Ground Truth`` and
+``groundTruth`` are ``ground_truth``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, Self
+
+from claimspan.errors import ConfigError
+from claimspan.files.scalars import is_absent
+
+__all__ = ["CHUNK_NAMES", "NAMES", "Columns", "accepted_names", "field_of", "pick"]
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "query": ("query", "question", "input", "user_input", "prompt"),
+    "response": (
+        *("response", "answer", "actual_output", "output", "generated_text", "prediction"),
+        "result",
+    ),
+    "chunks": (
+        *("chunks", "retrieved_context", "retrieved_contexts", "retrieval_context", "contexts"),
+        *("retrieved_chunks", "retrieved_documents", "retrieved_docs", "source_documents"),
+        *("source_nodes", "documents", "passages", "context", "page_content"),
+    ),
+    "ground_truth": (
+        *("ground_truth", "gt_answer", "ground_truth_answer", "reference", "expected_output"),
+        *("ground_truths", "gold_answer", "target", "expected"),
+    ),
+    "id": ("id", "query_id", "question_id"),
+    "metadata": ("metadata",),
+}
+"""Field of a record to its names; of several in one row the first counts."""
+
+CHUNK_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": ("text", "page_content", "content"),
+    "id": ("id", "doc_id", "node_id", "id_"),
+    "score": ("score",),
+    "metadata": ("metadata", "meta"),
+}
+"""Part of a chunk to its keys and attributes; of several the first with a value counts."""
+
+_KNOWN_AT_ONCE: Final = 1024
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+_RANKS: Final[Mapping[str, tuple[str, int]]] = {
+    _plain(name): (field, rank) for field, names in NAMES.items() for rank, name in enumerate(names)
+}
+
+
+# Bounded, since the keys of JSON lines may be other ones in every line.
+@lru_cache(_KNOWN_AT_ONCE)
+def _rank(name: str) -> tuple[str, int] | None:
+    # No name is longer, and a key of JSON may be a text of any length.
+    return _RANKS.get(_plain(name)) if len(name) <= 2 * max(map(len, _RANKS)) else None
+
+
+def field_of(name: str) -> str | None:
+    """Return the field that a name stands for; None where it stands for none."""
+    found = _rank(name)
+    return None if found is None else found[0]
+
+
+def pick(row: Mapping[str, object], names: tuple[str, ...]) -> str | None:
+    """Return the key of the first of some names that a row has a value for.
+
+    Args:
+        row: The row. A key of the very spelling counts before others.
+        names: The names, the best first. An empty text is no value.
+    """
+    spelled: dict[str, str] = {}
+    for key, value in row.items():
+        if not is_absent(value) and value != "":
+            spelled.setdefault(_plain(key), key)
+            spelled[key] = key
+    return next((spelled[n] for name in names for n in (name, _plain(name)) if n in spelled), None)
+
+
+def accepted_names() -> str:
+    """Return the whole list for a message: each field with its names."""
+    fields = (f"{field} ({', '.join(names[1:])})" for field, names in NAMES.items() if names[1:])
+    return "; ".join(fields)
+
+
+class Columns:
+    """Which column of a row is which field: by the list of names, or as the user says."""
+
+    def __init__(self, given: Mapping[str, str | None] | None = None) -> None:
+        """Take what the user says.
+
+        Args:
+            given: Field, by any of its names, to the column that holds it; an empty name or None
+                for no column at all.
+
+        Raises:
+            ConfigError: A name stands for no field, or two stand for one.
+        """
+        self.given: Final[dict[str, str]] = {}
+        for name, column in (given or {}).items():
+            field = field_of(name)
+            if field is None:
+                raise ConfigError(
+                    f"{name!r} is no field of a record: give one of {', '.join(NAMES)}, such as "
+                    f"--map question=COLUMN (columns={{'question': 'COLUMN'}} in Python)"
+                )
+            if field in self.given:
+                raise ConfigError(f"{field} is mapped to two columns: give one")
+            self.given[field] = column or ""
+
+    @classmethod
+    def of_options(cls, options: list[str]) -> Self:
+        """Take the options of a command, each ``FIELD=COLUMN``.
+
+        Raises:
+            ConfigError: As above, or one has no ``=``.
+        """
+        pairs = [option.partition("=") for option in options]
+        if any(not sign for _, sign, _ in pairs):
+            raise ConfigError("--map needs FIELD=COLUMN, such as --map question=prompt")
+        fields = [field_of(name) for name, _, _ in pairs]
+        if len(set(fields)) < len(fields) and None not in fields:
+            raise ConfigError("--map names one field twice: give each field one column")
+        return cls({name.strip(): column.strip() for name, _, column in pairs})
+
+    def read(self, row: Mapping[str, object]) -> dict[str, str]:
+        """Return the field to the column that holds it, for the fields that the row has.
+
+        Args:
+            row: The row; null and NaN are as good as absent.
+        """
+        best: dict[str, tuple[int, bool, str]] = {}
+        taken = set(self.given.values())
+        for name, value in row.items():
+            found = _rank(name)
+            if found is None or name in taken or is_absent(value):
+                continue
+            field, rank = found
+            here = (rank, name != NAMES[field][rank], name)
+            if field not in self.given and (field not in best or here < best[field]):
+                best[field] = here
+        given = {f: c for f, c in self.given.items() if c and not is_absent(row.get(c))}
+        return {**given, **{field: name for field, (_, _, name) in best.items()}}
