@@ -44,8 +44,8 @@ JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 """Environment variable that selects the default judge; if it is not set, ``lexical`` is used."""
 
 JudgeLike: TypeAlias = object
-"""What ``judge_of`` makes a judge of. To a type checker it is any object, since core cannot name the
-model classes of frameworks; what is no judge is told at set-up."""
+"""What ``judge_of`` makes a judge of. To a type checker it is any object, since core cannot name
+the model classes of frameworks; what is no judge is told at set-up."""
 
 NOWHERE: Final = "http://127.0.0.1:9/v1"
 """The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""
