@@ -267,6 +267,7 @@ def test_a_provider_that_hangs_ends_with_the_deadline(worker: Worker, server: Ju
     found = worker.judge(OPENAI, options=options(server, call_seconds=1), variables=keyed())
 
     assert "no reply within 1 s" in found["error"]
+    assert found["printed"] == ""
     assert found["seconds"] < 4
 
 
