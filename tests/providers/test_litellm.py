@@ -11,6 +11,9 @@ from typing import Any, Final
 import pytest
 from pydantic import JsonValue
 
+from claimspan.errors import MissingExtraError
+from claimspan.judges.choice import default_judge
+
 from judge_server import Exchange, JudgeServer, judge_server
 from litellm_parts import Worker, litellm_worker
 from provider_fakes import anthropic, bedrock, failing
@@ -142,6 +145,11 @@ def test_arguments_of_litellm_are_options(worker: Worker, server: JudgeServer) -
     assert "aws_region_name" not in server.exchanges[0].text
 
 
+def test_without_the_extra_a_string_says_what_to_install() -> None:
+    with pytest.raises(MissingExtraError, match=r"claimspan\[litellm\]"):
+        default_judge(NOVA)
+
+
 # --- what stays the application's ---
 
 
@@ -268,7 +276,7 @@ def test_a_provider_that_hangs_ends_with_the_deadline(worker: Worker, server: Ju
 
     assert "no reply within 1 s" in found["error"]
     assert found["printed"] == ""
-    assert found["seconds"] < 4
+    assert found["seconds"] < 30  # of 60; an import of LiteLLM takes seconds
 
 
 async def hanging(_: Exchange) -> None:
@@ -310,3 +318,91 @@ def test_a_budget_in_dollars_goes_by_litellms_price(worker: Worker, server: Judg
 
     assert found["error"].startswith("BudgetExceededError")
     assert server.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("judge", "status", "body", "said"),
+    [
+        (
+            NOVA,
+            400,
+            {"message": "Input is too long for requested model."},
+            "TooLongError: .*the texts are too long for the model",
+        ),
+        (
+            NOVA,
+            403,
+            {"message": "You don't have access to the model with the specified model ID."},
+            "JudgeError: .*HTTP 403.*check the key, and what it may do",
+        ),
+        (
+            CLAUDE,
+            400,
+            {
+                "type": "error",
+                "error": {
+                    "type": "invalid_request_error",
+                    "message": "prompt is too long: 208310 tokens > 200000 maximum",
+                },
+            },
+            "TooLongError: .*the texts are too long for the model",
+        ),
+        (
+            CLAUDE,
+            400,
+            {
+                "type": "error",
+                "error": {
+                    "type": "invalid_request_error",
+                    "message": "Your credit balance is too low to access the Anthropic API.",
+                },
+            },
+            "JudgeUnavailableError: .*the account has nothing left",
+        ),
+        (
+            CLAUDE,
+            401,
+            {
+                "type": "error",
+                "error": {"type": "authentication_error", "message": f"invalid x-api-key {KEY}"},
+            },
+            "JudgeError: .*HTTP 401.*check the key",
+        ),
+    ],
+    ids=["bedrock length", "bedrock access", "length", "balance", "key"],
+)
+def test_an_error_in_another_protocol_is_told_by_its_cause(
+    worker: Worker, server: JudgeServer, judge: str, status: int, body: JsonValue, said: str
+) -> None:
+    server.behave = failing(status, body)
+    base = server.url.removesuffix("/v1")
+    variables = keyed(**AWS, AWS_REGION_NAME="us-east-1", AWS_BEDROCK_RUNTIME_ENDPOINT=base)
+    given: dict[str, JsonValue] = {} if judge == NOVA else {"api_base": base}
+
+    found = worker.judge(judge, options=given, variables=variables)
+
+    assert_told(found, said)
+    assert found["printed"] == ""
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_wait_in_another_protocol_is_kept_to(
+    worker: Worker, server: JudgeServer, status: int
+) -> None:
+    overloaded: JsonValue = {
+        "type": "error",
+        "error": {"type": "overloaded_error", "message": "Overloaded"},
+    }
+    refuse = failing(status, overloaded, {"retry-after": "2"})
+
+    async def behave(exchange: Exchange) -> None:
+        await (refuse if exchange.number == 1 else anthropic)(exchange)
+
+    server.behave = behave
+    given: dict[str, JsonValue] = {"api_base": server.url.removesuffix("/v1")}
+
+    found = worker.judge(CLAUDE, options=given, variables=keyed())
+
+    assert found["labels"] == LABELS
+    assert found["seconds"] > 2
+    assert server.calls == 3
