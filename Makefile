@@ -51,7 +51,7 @@ test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to
 test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
 
-test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others
+test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others, and the judge by LiteLLM
 	@$(PYTEST) tests/providers $(ARGS)
 
 # Each backend has an environment of its own below .venv-NAME; a Chromium is installed where none is
@@ -96,6 +96,7 @@ lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) requirements/providers.in --output-file requirements/providers.txt
 	$(LOCK) requirements/bench.in --output-file requirements/bench.txt
 	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt
+	$(LOCK) requirements/litellm.in --output-file requirements/litellm.txt
 	$(LOCK) requirements/langgraph.in --output-file requirements/langgraph.txt
 	$(LOCK) requirements/phoenix.in --output-file examples/claimspan_demo/phoenix.txt
 

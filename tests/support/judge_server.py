@@ -37,6 +37,9 @@ __all__ = [
 
 Json = dict[str, JsonValue]
 
+ENDPOINTS: Final = ("/chat/completions", "/messages", "/converse")
+"""The ends of the paths at which models are asked: OpenAI's, Anthropic's, Bedrock's."""
+
 
 class Exchange:
     """One request and the connection that its response goes to."""
@@ -256,7 +259,7 @@ class JudgeServer:
         }
         path = first.split(" ")[1]
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        if not path.partition("?")[0].endswith("/chat/completions"):
+        if not path.partition("?")[0].endswith(ENDPOINTS):
             await self._control(path, writer)
             return
         self.calls += 1

@@ -1,11 +1,18 @@
-"""A chat model of any provider that LiteLLM knows: Bedrock, Vertex AI, Cohere, watsonx and more."""
+"""A chat model of any provider that LiteLLM knows: Bedrock, Vertex AI, Cohere, watsonx and more.
+
+LiteLLM is a module with global settings, which the application may use as well. The judge changes
+two of them, and keeps its calls out of what the application has hung on the others.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Final, cast
 
 from claimspan.cost.pricing import Price
@@ -16,6 +23,23 @@ from claimspan.judges.llm.openai_chat import read_completion
 __all__ = ["LiteLLMChat"]
 
 _Complete = Callable[..., Coroutine[object, None, object]]
+
+_OFFLINE: Final = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
+"""Without them LiteLLM asks GitHub for newer tables: at its import, and at the first call of a
+model of Anthropic's."""
+
+_APART: Final[Mapping[str, object]] = MappingProxyType(
+    {
+        # The judge counts and repeats the requests.
+        "num_retries": 0,
+        "max_retries": 0,
+        # No callback of the application logs texts of records as its own calls, and no cache of its
+        # own keeps them; a second try has to reach the model.
+        "no-log": True,
+        "cache": {"no-cache": True, "no-store": True},
+    }
+)
+"""What keeps a call apart from the settings of the application."""
 
 
 class LiteLLMChat:
@@ -35,29 +59,101 @@ class LiteLLMChat:
         """
         if find_spec("litellm") is None:
             raise MissingExtraError("litellm", "litellm")
-        # At its import it would ask GitHub for a newer table of prices.
-        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        litellm = import_module("litellm")
-        litellm.telemetry = False  # type: ignore[attr-defined]  # its own switch
-        litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # it prints to the terminal
+        litellm = cast("Mapping[str, object]", vars(_loaded()))
         self.model: Final = model
         self.provider: Final = model.partition("/")[0]
-        self._complete: Final = cast("_Complete", litellm.acompletion)
+        self._complete: Final = cast("_Complete", litellm["acompletion"])
         self.price: Final = _price(
-            cast("Mapping[str, Mapping[str, object]]", litellm.model_cost), model
+            cast("Mapping[str, Mapping[str, object]]", litellm["model_cost"]), model
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Sends one request; errors of LiteLLM come through."""
-        response = await self._complete(
-            model=self.model,
-            messages=[dict(each) for each in request.messages],
-            num_retries=0,
-            max_retries=0,
-            **request.parameters,
-        )
-        written = cast("Callable[[], str]", response.model_dump_json)  # type: ignore[attr-defined]  # a pydantic model
-        return read_completion(written().encode())
+        """Sends one request; errors of the provider's client come through.
+
+        Raises:
+            ReplyError: The response holds no reply.
+        """
+        try:
+            response = await self._complete(
+                model=self.model,
+                messages=[dict(each) for each in request.messages],
+                **_APART,
+                **request.parameters,
+            )
+        except Exception as error:  # noqa: BLE001 - raised again, or what is behind it
+            cause = _behind(error)
+        else:
+            written = cast("Callable[[], str]", response.model_dump_json)  # type: ignore[attr-defined]  # a pydantic model
+            return read_completion(written().encode())
+        # Outside of the handler: no context leads back to LiteLLM's error.
+        raise cause
+
+    def explain(self, error: BaseException) -> str | None:
+        """Says what is missing on this machine; None if the provider has refused something."""
+        if isinstance(error, ImportError):
+            package = f" {error.name!r}" if error.name else ""
+            return (
+                f"LiteLLM needs the package{package} for {self.provider}: install what its page on "
+                "this provider asks for"
+            )
+        kinds = {each.__name__ for each in type(error).__mro__}
+        if kinds & _CREDENTIALS or _NO_KEY.search(str(error)):
+            return (
+                f"LiteLLM found no key and no credentials for {self.provider}: set the variables "
+                "that its page on this provider names"
+            )
+        if "LLM Provider NOT provided" in str(error):
+            return (
+                f"LiteLLM knows no provider {self.provider!r}: give PROVIDER/MODEL with a provider "
+                "of its list"
+            )
+        return None
+
+
+_CREDENTIALS: Final = frozenset(
+    {
+        "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "NoRegionError",
+        "GoogleAuthError",
+    }
+)  # fmt: skip
+"""Classes of botocore and google-auth for what a machine does not have."""
+
+_NO_KEY: Final = re.compile(r"missing [\w ]{0,40}(api key|credentials)", re.IGNORECASE)
+"""LiteLLM and the openai package say so before they send anything."""
+
+
+def _loaded() -> object:
+    """LiteLLM, imported without what its import does to the process."""
+    for name in _OFFLINE:
+        os.environ.setdefault(name, "True")
+    is_first = "litellm" not in sys.modules
+    mode = os.environ.get("LITELLM_MODE")
+    if is_first and mode is None:
+        # Otherwise it reads the file .env of the working directory into the environment.
+        os.environ["LITELLM_MODE"] = "PRODUCTION"
+    try:
+        litellm = import_module("litellm")
+    finally:
+        if is_first and mode is None:
+            os.environ.pop("LITELLM_MODE", None)
+    litellm.telemetry = False  # type: ignore[attr-defined]  # its own switch
+    litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # it prints to the terminal
+    return litellm
+
+
+def _behind(error: Exception) -> Exception:
+    """The error that LiteLLM has made one of its own of: that has what the server sent.
+
+    LiteLLM's own errors lose the headers, and with them the wait that a server asks for; and it
+    gives the status 500 to each that it does not know, such as a connection that failed.
+    """
+    cause = error
+    for _ in range(10):
+        further = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        if not isinstance(further, Exception):
+            break
+        cause = further
+    return cause
 
 
 def _price(table: Mapping[str, Mapping[str, object]], model: str) -> Price | None:
