@@ -29,7 +29,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "files": VALUES | {"text"},
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
-    "judges": VALUES | {"concurrency", "cost", "daemon_threads", "files", "text"},
+    "judges": VALUES | {"concurrency", "cost", "daemon_threads", "files", "loading", "text"},
     "evaluation": VALUES
     | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
     "meta_evaluation": VALUES

@@ -192,7 +192,7 @@ def test_a_choice_that_names_no_judge_is_refused(
 
 
 def test_opting_in_without_a_key_says_so(no_choice: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="OpenAI needs a key"):
+    with pytest.raises(ConfigError, match="needs a key: set OPENAI_API_KEY"):
         default_judge("openai:gpt-4o-mini")
 
 
