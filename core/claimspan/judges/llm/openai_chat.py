@@ -22,7 +22,7 @@ from claimspan.errors import ConfigError, JudgeError, ReplyError
 from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url, is_openai
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Token
 from claimspan.judges.llm.guarded_client import GuardedOpenAI, guarded_client
-from claimspan.judges.llm.refusals import refusal_in
+from claimspan.judges.llm.refusals import behind, refusal_in
 from claimspan.text.encodable import encodable_json
 
 __all__ = ["TRUST_VARIABLE", "OpenAIChat", "read_completion", "trusts_environment"]
@@ -63,7 +63,8 @@ class OpenAIChat:
         """
         self.model: Final = model
         self.provider: Final = provider
-        self.secrets = [SecretStr(each) for each in (headers or {}).values()]
+        given = {"base_url": base_url, "api_key": api_key, "headers": headers, "query": query}
+        self.secrets = [SecretStr(each) for each in {**(headers or {}), **(query or {})}.values()]
         """Keys that no error may repeat."""
         if client is None:
             url = check_base_url(base_url or OPENAI_URL)
@@ -80,7 +81,6 @@ class OpenAIChat:
             )  # fmt: skip
             self.max_retries: int | None = None
         else:
-            given = {"base_url": base_url, "api_key": api_key, "headers": headers, "query": query}
             if not isinstance(client, AsyncOpenAI):  # pyright: ignore[reportUnnecessaryIsInstance] - for those who do not type-check
                 kind = type(client).__name__
                 raise ConfigError(f"client is of type {kind!r}: give an openai.AsyncOpenAI")
@@ -93,10 +93,7 @@ class OpenAIChat:
             self.max_retries = client.max_retries
             self.secrets += [SecretStr(client.api_key)] if client.api_key else []
         self.url: Final = url
-        parts = urlsplit(url)
-        self.address: Final = (
-            f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-        )
+        self.address: Final = urlsplit(url).netloc.rpartition("@")[2]
         self._clients: dict[AbstractEventLoop, _Session] = {}
         self._connect = connect
         finalize(self, _close_all, self._clients).atexit = False
@@ -123,8 +120,8 @@ class OpenAIChat:
                 },
             )
         except OpenAIError as error:
-            ours = _raised_by_us(error)
-            if ours is None:
+            ours = next((each for each in behind(error) if isinstance(each, JudgeError)), None)
+            if ours is None:  # else one of our HTTP client's
                 raise
         else:
             return read_completion(response.content)
@@ -142,16 +139,6 @@ class OpenAIChat:
             session.end_of_loop = _close_at_end(loop, self._clients)
             await anext(session.end_of_loop)
         return self._clients[loop].client
-
-
-def _raised_by_us(error: BaseException) -> JudgeError | None:
-    """The error of our HTTP client behind one of the openai package."""
-    step: BaseException | None = error
-    while step is not None:
-        if isinstance(step, JudgeError):
-            return step
-        step = step.__cause__
-    return None
 
 
 # --- clients of event loops ----------------------------------------------------------------------

@@ -17,7 +17,14 @@ from typing import Final, Literal, NamedTuple, cast
 
 from claimspan.errors import JudgeError, JudgeUnavailableError
 
-__all__ = ["Refusal", "TooLongError", "is_passing", "read_refusal", "retry_after_seconds"]
+__all__ = [
+    "Refusal",
+    "TooLongError",
+    "behind",
+    "read_refusal",
+    "refusal_in",
+    "retry_after_seconds",
+]
 
 Kind = Literal["quota", "length", "filter", "rate", "key", "place", "away", "other"]
 
@@ -75,7 +82,7 @@ class Refusal(NamedTuple):
             return "key"
         if self.status == 404 or (self.status == 400 and _PLACE.search(said)):
             return "place"
-        return "away" if is_passing(self.status) else "other"
+        return "away" if _is_passing(self.status) else "other"
 
     @property
     def told(self) -> str:
@@ -113,7 +120,7 @@ class Refusal(NamedTuple):
             return TooLongError(text)
         if kind == "quota":
             return JudgeUnavailableError(text)
-        return JudgeUnavailableError(text + made) if is_passing(self.status) else JudgeError(text)
+        return JudgeUnavailableError(text + made) if _is_passing(self.status) else JudgeError(text)
 
 
 _ADVICE: Final[Mapping[str, str]] = {
@@ -159,7 +166,7 @@ _NO_CONNECTION: Final = re.compile(
 _CERTIFICATE: Final = re.compile(r"certificate|ssl", re.IGNORECASE)
 
 
-def is_passing(status: int | None) -> bool:
+def _is_passing(status: int | None) -> bool:
     """Whether a failure may pass: no response, too many requests, or a fault of the server."""
     return status is None or status in _OVERLOADED or status >= 500
 
@@ -169,7 +176,7 @@ def is_passing(status: int | None) -> bool:
 
 def read_refusal(error: BaseException) -> Refusal:
     """Reads an error of openai, anthropic, google, boto3, ollama, httpx, or of what wraps them."""
-    chain = list(_behind(error))
+    chain = list(behind(error))
     root = chain[-1]
     for each in chain:
         status = _status_of(each)
@@ -253,7 +260,7 @@ def _asked_wait(text: str) -> float:
     return 60 * float(found[1] or 0) + seconds
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
+def behind(error: BaseException) -> Iterator[BaseException]:
     """An error, and the errors behind it, the first cause last; each once."""
     seen: set[int] = set()
     step: BaseException | None = error
@@ -344,7 +351,7 @@ def _without(message: str, texts: Sequence[str], secrets: Sequence[str]) -> str:
     """The first line of a message without any word of the prompt or of a key; ``…`` for them."""
     line = next((each.strip() for each in message.splitlines() if each.strip()), "")
     for secret in secrets:
-        line = line.replace(secret, "…") if secret else line
+        line = line.replace(secret, "…") if len(secret) > 3 else line
     line = _QUOTED.sub("", line[: 4 * MAX_SAID]).strip(" :'\"`“")
     # A text of JSON as it stands there, and as the server may have read it.
     sent = "\n".join([*texts, *(_ESCAPE.sub(" ", text) for text in texts)]).casefold()
