@@ -36,13 +36,15 @@ def budgeted(server: JudgeServer, budget: Budget) -> OpenAIJudge:
 
 async def test_no_call_exceeds_the_budget_of_a_day(server: JudgeServer) -> None:
     budget = Budget(per_day=0.2)
-    records = [RECORD.model_copy(update={"query": f"Where? ({i})"}) for i in range(12)]
+    # One call at a time: one that is under way where another is refused is booked at its maximum.
+    alone: dict[str, JsonValue] = {"ground_truth": None}
+    records = [RECORD.model_copy(update={**alone, "query": f"Where? ({i})"}) for i in range(24)]
 
     evaluations = await aevaluate_many(records, judge=budgeted(server, budget))
 
     stopped = [e for e in evaluations if e.error]
     spent = sum(e.usage.cost_usd for e in evaluations)
-    assert 0 < len(stopped) < 12
+    assert 0 < len(stopped) < 24
     assert all("the budget of 0.2 dollars a day" in str(e.error) for e in stopped)
     assert 0.1 < spent <= 0.2
     assert budget.spent_today.cost_usd == pytest.approx(spent)

@@ -85,7 +85,7 @@ async def test_one_budget_in_both_places_is_charged_once(server: JudgeServer) ->
     assert budget.spent_today.calls == server.calls == 3
 
 
-async def test_a_client_of_the_users_repeats_nothing_unseen_under_a_budget(
+async def test_each_request_by_a_client_of_the_users_is_reserved_on_the_budget(
     server: JudgeServer,
 ) -> None:
     async def behave(exchange: Exchange) -> None:
@@ -101,7 +101,7 @@ async def test_a_client_of_the_users_repeats_nothing_unseen_under_a_budget(
                 budget=budget,
             )
 
-    assert budget.spent_today.calls == server.calls == 1
+    assert budget.spent_today.calls == server.calls == 3  # two of them as the client retries
 
 
 async def test_a_judge_that_reserves_nothing_is_charged_afterwards_and_then_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pytest
 from pydantic import JsonValue
@@ -32,8 +33,12 @@ def token(text: str, probabilities: Mapping[str, float]) -> Token:
     return Token(text, logs.get(text, -9.0), logs)
 
 
-def test_a_labels_alternatives_are_renormalised_over_the_three_labels() -> None:
-    verdict = graded_verdict(token("E", {"E": 0.6, "N": 0.2, "C": 0.1, "the": 0.1}), "E")
+RARE: Final = dict.fromkeys("MP", 1e-9)
+"""The two labels between the others, where they hardly weigh anything."""
+
+
+def test_a_labels_alternatives_are_renormalised_over_the_labels() -> None:
+    verdict = graded_verdict(token("E", {"E": 0.6, "N": 0.2, "C": 0.1, "the": 0.1, **RARE}), "E")
 
     assert verdict.label is Label.ENTAILED
     assert (verdict.entailed, verdict.neutral, verdict.contradicted) == pytest.approx(
@@ -43,16 +48,39 @@ def test_a_labels_alternatives_are_renormalised_over_the_three_labels() -> None:
 
 def test_every_spelling_of_a_label_counts_for_it() -> None:
     found = {":E": 0.3, "E": 0.1, " E": 0.1, "ent": 0.05, "Entailed": 0.05, ":N": 0.2, '12:C"': 0.2}
-    verdict = graded_verdict(token(":E", found), "E")
+    verdict = graded_verdict(token(":E", {**found, **RARE}), "E")
 
     assert verdict.entailed == pytest.approx(0.6)
     assert verdict.neutral == pytest.approx(0.2)
     assert verdict.contradicted == pytest.approx(0.2)
 
 
+def test_labels_between_the_others_weigh_for_both_sides() -> None:
+    found = {"E": 0.5, "M": 0.2, "P": 0.1, "N": 0.1, "C": 0.1}
+    verdict = graded_verdict(token("E", found), "E")
+
+    assert verdict.label is Label.ENTAILED
+    assert (verdict.entailed, verdict.neutral, verdict.contradicted) == pytest.approx(
+        (0.5 + 0.75 * 0.2 + 0.4 * 0.1, 0.1 + 0.25 * 0.2 + 0.6 * 0.1, 0.1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("letter", "label", "weights"),
+    [("M", Label.ENTAILED, (0.75, 0.25, 0.0)), ("P", Label.NEUTRAL, (0.4, 0.6, 0.0))],
+)
+def test_a_label_between_the_others_has_probabilities_even_alone(
+    letter: str, label: Label, weights: tuple[float, float, float]
+) -> None:
+    verdict = graded_verdict(Token(letter, math.nan, {}), letter)
+
+    assert verdict.label is label
+    assert (verdict.entailed, verdict.neutral, verdict.contradicted) == weights
+
+
 @pytest.mark.parametrize("other", ["Ed", "not", "Even", "Can", "e12x", "1", "", "Con", "x"])
 def test_other_words_count_for_no_label(other: str) -> None:
-    verdict = graded_verdict(token("E", {"E": 0.5, "N": 0.2, "C": 0.1, other: 0.2}), "E")
+    verdict = graded_verdict(token("E", {"E": 0.5, "N": 0.2, "C": 0.1, other: 0.2, **RARE}), "E")
 
     if other == "Con":  # of "contradicted"
         assert verdict.contradicted == pytest.approx(0.3)
@@ -93,14 +121,16 @@ def test_a_log_probability_above_zero_is_certainty() -> None:
 
 def test_an_unlikely_label_is_graded_where_its_rivals_are_listed() -> None:
     """A grammar changes the token that is chosen, not the probabilities that are reported."""
-    verdict = graded_verdict(token("C", {"To": 0.9, "C": 0.003, "E": 0.002, "N": 0.001}), "C")
+    found = {"To": 0.9, "C": 0.003, "E": 0.002, "N": 0.001, **RARE}
+    verdict = graded_verdict(token("C", found), "C")
 
     assert verdict.contradicted == pytest.approx(1 / 2)
 
 
 def test_every_label_finds_its_own_token() -> None:
     content = '{"labels":["12:E","57:N"]}'
-    first, second = {":E": 0.7, ":N": 0.2, ":C": 0.1}, {"N": 0.5, "E": 0.3, "C": 0.2}
+    first = {":E": 0.7, ":N": 0.2, ":C": 0.1, **RARE}
+    second = {"N": 0.5, "E": 0.3, "C": 0.2, **RARE}
     tokens = [
         token(text, found)
         for text, found in (
@@ -135,7 +165,7 @@ def with_logprobs(content: str) -> JsonValue:
         found = {character: 0.999}
         if character in "ENC" and content[i - 1] == ":":
             others = [each for each in "ENC" if each != character]
-            found = {character: 0.7, others[0]: 0.2, others[1]: 0.1}
+            found = {character: 0.7, others[0]: 0.2, others[1]: 0.1, **RARE}
         top: list[JsonValue] = [{"token": t, "logprob": math.log(p)} for t, p in found.items()]
         own: JsonValue = {
             "token": character,

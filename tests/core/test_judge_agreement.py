@@ -243,5 +243,4 @@ def test_a_judge_that_fails_leaves_the_results_of_the_others(file: Path) -> None
     assert [row["judge"] for row in json.loads(result.stdout)] == ["lexical"]
     assert isinstance(result.exception, JudgeError)
     assert "openai:stub on" in str(result.exception)
-    assert "HTTP 404" in str(result.exception)
-    assert "check base_url and the model's name" in str(result.exception)
+    assert "HTTP 404: check base_url and the model's name" in str(result.exception)

@@ -17,7 +17,7 @@ from claimspan import Usage
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price
 from claimspan.cost.usage import metered
-from claimspan.errors import ConfigError, JudgeError
+from claimspan.errors import BudgetExceededError, ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, evaluate
 from claimspan.judges import OpenAIJudge
 
@@ -76,7 +76,21 @@ async def test_azures_client_reaches_its_deployment(server: JudgeServer) -> None
     assert exchange.headers["api-key"] == KEY
 
 
-async def test_retries_of_the_client_count_as_requests(
+async def test_a_request_is_tried_again_as_often_as_the_client_says(
+    server: JudgeServer, client: AsyncOpenAI
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=429, headers={"retry-after-ms": "1"})
+
+    server.behave = behave
+
+    with pytest.raises(JudgeError, match="HTTP 429; requests made: 2"):
+        await OpenAIJudge("stub", client=client).extract_claims("It is so.")
+
+    assert server.calls == 2
+
+
+async def test_retries_in_place_of_the_client_count_as_requests(
     server: JudgeServer, client: AsyncOpenAI
 ) -> None:
     server.behave = fail_once
@@ -129,7 +143,7 @@ async def test_five_calls_that_fail_open_the_circuit(
     server.behave = behave
     judge = OpenAIJudge("stub", client=client)
     for i in range(5):
-        with pytest.raises(JudgeError, match=r"HTTP 503$"):
+        with pytest.raises(JudgeError, match="HTTP 503; requests made: 1"):
             await judge.extract_claims(f"It is {i}.")
 
     with pytest.raises(JudgeError, match="no request for another"):
@@ -141,15 +155,20 @@ async def test_five_calls_that_fail_open_the_circuit(
 async def test_with_a_budget_every_request_is_reserved_and_none_is_repeated_unseen(
     server: JudgeServer, client: AsyncOpenAI
 ) -> None:
-    server.behave = fail_once
-    budget = Budget(calls_per_record=3)
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=503)
+
+    server.behave = behave
+    budget = Budget(calls_per_day=3)
     judge = OpenAIJudge("stub", client=client, budget=budget)
 
-    with pytest.raises(JudgeError, match="HTTP 503"):
+    with pytest.raises(JudgeError, match="HTTP 503; requests made: 2"):
+        await judge.extract_claims("It is so.")
+    with pytest.raises(BudgetExceededError):
         await judge.extract_claims("It is so.")
 
-    assert server.calls == 1
-    assert budget.spent_today == Usage(calls=1)
+    assert server.calls == 3
+    assert budget.spent_today == Usage(calls=3)
 
 
 async def test_a_request_that_was_never_sent_costs_nothing() -> None:
@@ -161,10 +180,10 @@ async def test_a_request_that_was_never_sent_costs_nothing() -> None:
             judge = OpenAIJudge(
                 "stub", client=client, budget=budget, price=Price(input=1.0, output=1.0)
             )
-            with pytest.raises(JudgeError, match=r"the connection failed \(ConnectError\)$"):
+            with pytest.raises(JudgeError, match=r"the connection failed \(ConnectError\)"):
                 await judge.extract_claims("It is so.")
 
-    assert budget.spent_today == Usage(calls=1)
+    assert budget.spent_today == Usage(calls=3)
 
 
 async def test_errors_hold_neither_the_key_nor_the_prompt(
@@ -179,7 +198,10 @@ async def test_errors_hold_neither_the_key_nor_the_prompt(
     with pytest.raises(JudgeError) as caught:
         await OpenAIJudge("stub", client=client).extract_claims("The secret sentence is here.")
 
-    assert str(caught.value) == "the endpoint answered with HTTP 401: check the key"
+    said = "the endpoint answered with HTTP 401: bad key Bearer … for: check the key"
+    assert str(caught.value).startswith(said)
+    assert KEY not in str(caught.value)
+    assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 

@@ -18,9 +18,8 @@ import pytest
 from claimspan.errors import ConfigError, JudgeError, JudgeUnavailableError, ReplyError
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.judges import CascadeJudge, LexicalJudge
-from claimspan.judges.llm.chat_endpoint import ChatEndpoint
 from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
-from claimspan.judges.llm.completion import read_completion, read_envelope
+from claimspan.judges.llm.openai_chat import read_completion
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Budget, Monitor
 
@@ -121,9 +120,8 @@ async def test_a_dead_endpoint_is_asked_once_in_a_while_and_used_again_when_it_i
 ) -> None:
     server.behave = answer_503
     judge, now = make_judge(server.url), 0.0
-    endpoint = judge._chat_model  # pyright: ignore[reportPrivateUsage] - thirty seconds are too long for a test
-    assert isinstance(endpoint, ChatEndpoint)
-    endpoint._breaker = CircuitBreaker(clock=lambda: now)  # pyright: ignore[reportPrivateUsage] - as above
+    # Thirty seconds are too long for a test.
+    judge.chat_model.breaker = CircuitBreaker(clock=lambda: now)
     for i in range(2):  # it opens within the retries of the first call
         with pytest.raises(JudgeUnavailableError):
             await judge.extract_claims(f"Failed {i}.")
@@ -203,8 +201,8 @@ def test_a_response_cut_at_any_byte_is_no_reply() -> None:
 
     for end in range(len(body)):
         with pytest.raises(ReplyError):
-            read_completion(read_envelope(body[:end]))
-    assert read_completion(read_envelope(body)).content == '{"call": "1", "claims": []}'
+            read_completion(body[:end])
+    assert read_completion(body).text == '{"call": "1", "claims": []}'
 
 
 async def test_a_connection_that_breaks_anywhere_in_the_body_is_tried_again(

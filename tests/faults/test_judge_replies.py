@@ -162,7 +162,7 @@ async def test_verdicts_that_came_stay_where_asking_for_the_rest_fails(
     missing = undecided(first)
     assert 0 < missing < ALL_CELLS
     assert first.undecided == {
-        "the endpoint answered with HTTP 404: check base_url and model": missing
+        "the endpoint answered with HTTP 404: check base_url and the model's name": missing
     }
     assert undecided(second) == 0
     assert len(server.exchanges[-1].asked["claims"]) == 1  # the others are known
@@ -188,7 +188,6 @@ MALFORMED: Final[dict[str, tuple[Change, str]]] = {
         lambda reply: f'The passage says "{json.dumps(reply)}".',
         "the reply is not JSON",
     ),
-    "two blocks of JSON": (lambda reply: json.dumps(reply) * 2, "the reply answers twice"),
     "thoughts without an end": (
         lambda reply: f"<think>Perhaps {json.dumps(reply)}, or not",
         "the reply is not JSON",
@@ -266,7 +265,7 @@ ENVELOPES: Final[dict[str, tuple[bytes, str]]] = {
     ),
     "an end of another kind": (
         json.dumps(completion("{}", finish_reason="tool_calls")).encode(),
-        "ended for an unknown reason",
+        "it ended by 'tool_calls'",
     ),
 }
 

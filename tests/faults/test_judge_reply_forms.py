@@ -11,10 +11,9 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan import RagRecord
-from claimspan.errors import ReplyError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import CascadeJudge, Judge, LexicalJudge
-from claimspan.judges.llm.reply_objects import objects_in
+from claimspan.judges.llm.replies import objects_in
 from claimspan.testing import ScriptedJudge
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
@@ -90,7 +89,7 @@ def test_an_object_in_quotes_or_in_another_that_is_cut_is_not_taken(text: str) -
 def test_an_object_in_a_string_of_a_reply_is_a_part_of_that_string() -> None:
     reply = json.dumps({"notes": 'It says {"call": "1"}, </think> and so on.'})
 
-    assert objects_in(reply) == [reply]
+    assert [each.text for each in objects_in(reply)] == [reply]
 
 
 async def test_a_copy_out_of_a_chunk_beside_the_reply_is_not_believed(server: JudgeServer) -> None:
@@ -245,11 +244,12 @@ async def test_judges_that_know_no_limit_work_as_before(strong: Judge) -> None:
         assert evaluation.claims_dropped >= 1
 
 
-async def test_two_replies_in_one_are_refused(server: JudgeServer) -> None:
+async def test_of_two_replies_in_one_the_last_counts(server: JudgeServer) -> None:
     async def behave(exchange: Exchange) -> None:
-        await exchange.reply(reply_to(exchange.asked) * 2)
+        draft = {"call": exchange.asked["call"], "claims": []}
+        await exchange.reply(f"{json.dumps(draft)} Wait, again: {reply_to(exchange.asked)}")
 
     server.behave = behave
 
-    with pytest.raises(ReplyError, match="answers twice"):
-        await make_judge(server.url).extract_claims("It is so.")
+    assert len(await make_judge(server.url).extract_claims("It is so.")) == 1
+    assert server.calls == 1

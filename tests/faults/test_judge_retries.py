@@ -18,9 +18,9 @@ import pytest
 from claimspan.cost import Budget
 from claimspan.cost.usage import metered
 from claimspan.errors import JudgeError, JudgeUnavailableError
-from claimspan.evaluation.evaluate import aevaluate_many
+from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.client import retry_after_seconds
+from claimspan.judges.llm.refusals import retry_after_seconds
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD, make_judge
@@ -173,14 +173,34 @@ async def test_a_wait_that_the_server_asks_for_is_kept(server: JudgeServer) -> N
     assert moments[1] - moments[0] >= 2.0
 
 
-async def test_a_wait_beyond_the_deadline_is_not_begun(server: JudgeServer) -> None:
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_wait_that_the_server_asks_for_stops_the_clocks_of_call_and_record(
+    server: JudgeServer, status: int
+) -> None:
     async def behave(exchange: Exchange) -> None:
-        await exchange.send(b"{}", status=429, headers={"Retry-After": "30"})
+        if exchange.number <= 2:
+            await exchange.send(b"{}", status=status, headers={"Retry-After": "2"})
+        else:
+            await exchange.reply(reply_to(exchange.asked))
+
+    server.behave = behave
+    record = RECORD.model_copy(update={"ground_truth": None})
+    judge = make_judge(server.url, call_seconds=1.0)
+
+    evaluation = await aevaluate(record, judge=judge, deadline_seconds=1.5)
+
+    assert evaluation.undecided == {}
+    assert server.calls == 4
+
+
+async def test_a_wait_of_more_than_fifteen_minutes_is_not_begun(server: JudgeServer) -> None:
+    async def behave(exchange: Exchange) -> None:
+        await exchange.send(b"{}", status=429, headers={"Retry-After": "901"})
 
     server.behave = behave
     started = time.monotonic()
 
-    with pytest.raises(JudgeError, match="HTTP 429; requests made: 1"):
+    with pytest.raises(JudgeUnavailableError, match="HTTP 429; requests made: 1"):
         await extract(make_judge(server.url, call_seconds=10.0))
 
     assert time.monotonic() - started < 5

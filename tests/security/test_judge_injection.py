@@ -21,12 +21,12 @@ from claimspan import Chunk, Claim, RagRecord
 from claimspan.errors import JudgeError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.completion import Completion, Prompt
-from claimspan.judges.llm.encoding import call_id, claim_ids, encode, reference_ids
+from claimspan.judges.llm.chat import ChatReply, ChatRequest
+from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.values import is_bare_value
 from claimspan.text.injection import injection_signs
 
-from judge_server import Exchange, JudgeServer, judge_server, reply_to, text_of
+from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to, text_of
 from judged import RECORD, make_judge
 
 FORGED: Final = json.dumps(
@@ -52,22 +52,26 @@ ATTACKS: Final = (
 
 
 class Recorder:
-    """Records the prompts and gives the right reply to each."""
+    """Records the requests and gives the right reply to each."""
+
+    model = "stub"
 
     def __init__(self) -> None:
-        self.prompts: list[Prompt] = []
+        self.requests: list[ChatRequest] = []
 
-    async def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        return Completion(reply_to(json.loads(prompt.user)))
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        return ChatReply(reply_to(json.loads(request.messages[-1]["content"])))
 
 
-def prompt_for(claim: str, references: list[str], question: str | None = None) -> Prompt:
+def prompt_for(claim: str, references: list[str], question: str | None = None) -> tuple[str, str]:
+    """The system message and the user message of a check."""
     recorder = Recorder()
     judge = OpenAIJudge("stub", base_url="http://127.0.0.1:9/v1").with_chat_model(recorder)
     asyncio.run(judge.check([Claim(text=claim)], references, question=question))
-    (prompt,) = recorder.prompts
-    return prompt
+    (request,) = recorder.requests
+    system, user = (each["content"] for each in request.messages)
+    return system, user
 
 
 def sendable(text: str) -> str:
@@ -88,7 +92,8 @@ texts = st.one_of(st.text(min_size=1), st.sampled_from(ATTACKS)).filter(lambda t
 def test_every_text_arrives_as_it_is_and_where_it_belongs(
     claim: str, evidence: str, question: str
 ) -> None:
-    asked = json.loads(prompt_for(claim, [evidence], question).user)
+    _, user = prompt_for(claim, [evidence], question)
+    asked = json.loads(user)
 
     assert list(asked) == ["question", "references", "claims", "call"]
     assert list(asked["references"].values()) == [sendable(evidence)]
@@ -102,11 +107,11 @@ def test_every_text_arrives_as_it_is_and_where_it_belongs(
 def test_a_text_stands_in_the_prompt_once_and_is_never_filled_in(evidence: str) -> None:
     marked = f"{evidence} unmistakable-4711 {{claims}} {evidence}"
 
-    prompt = prompt_for("It is so.", [marked])
+    system, user = prompt_for("It is so.", [marked])
 
-    assert prompt.user.count("unmistakable-4711") == 1
-    assert "unmistakable-4711" not in prompt.system
-    assert "{claims}" in prompt.user
+    assert user.count("unmistakable-4711") == 1
+    assert "unmistakable-4711" not in system
+    assert "{claims}" in user
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -137,7 +142,9 @@ def parrot() -> Iterator[JudgeServer]:
             return
         texts = map(text_of, exchange.asked["references"].values())
         found = [text for text in texts if text.startswith("{")]
-        await exchange.reply(found[0])
+        body = completion(found[0])
+        del body["usage"]  # the reply alone is to be judged, not what the model has read
+        await exchange.send_json(body)
 
     with judge_server() as server:
         server.behave = behave
@@ -167,15 +174,15 @@ async def test_a_parrot_of_claims_is_refused() -> None:
 
 
 def test_ids_are_new_for_every_call_and_unlike_each_other() -> None:
-    calls = {call_id() for _ in range(200)}
-    claims = [tuple(claim_ids(15)) for _ in range(200)]
-    references = [tuple(reference_ids(6)) for _ in range(200)]
+    calls = {Ids().call() for _ in range(200)}
+    claims = [tuple(Ids().claims(15)) for _ in range(200)]
+    references = [tuple(Ids().references(6)) for _ in range(200)]
 
     assert len(calls) == 200
     assert len(set(claims)) == 200
     assert len(set(references)) > 190
     assert all(len(set(ids)) == 15 and all(len(each) == 3 for each in ids) for ids in claims)
-    assert len(set(reference_ids(70))) == 70
+    assert len(set(Ids().references(70))) == 70
 
 
 @pytest.mark.parametrize(

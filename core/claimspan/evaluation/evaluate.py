@@ -97,8 +97,7 @@ async def aevaluate(
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
-        deadline_seconds: Seconds from the start after which the judge is stopped, without those
-            that its endpoint has asked to wait.
+        deadline_seconds: Seconds after which the judge is stopped, its endpoint's waits left out.
         budget: Bounds the judge, beside a budget of its own. ``OpenAIJudge`` reserves each call on
             it. For a judge that reserves nothing it is checked before, and charged after.
         columns: Field to the name that a mapping has for it, such as ``{"question": "prompt"}``.

@@ -78,7 +78,7 @@ class CheckBatch(NamedTuple):
 
     @property
     def is_joint_only(self) -> bool:
-        """Whether no other verdict is to be decided."""
+        """Whether no other verdict is."""
         return all(j == self.context.column for _, j in self.cells)
 
     @property
@@ -127,15 +127,8 @@ def plan_batches(
     """Distributes cells over calls: references in their order, each with all of its claims.
 
     The references of a context go into one call where they fit, so that they can be read together
-    there; the others go with them where there is room.
-
-    Args:
-        claims: Every claim of the matrix.
-        references: Every reference of the matrix.
-        cells: The cells to decide.
-        references_per_call: Most references in one call; None for as many as fit.
-        context: What is read together; None for nothing.
-        max_tokens: Tokens of the references in one call.
+    there; the others go with them where there is room. ``references_per_call`` is the most of them
+    in one call, None for as many as fit; ``max_tokens`` is the most of their tokens.
 
     Returns:
         Batches that together hold every cell once, without those of a context that fits into no
@@ -169,15 +162,8 @@ def joint_batches(
 ) -> list[CheckBatch]:
     """Calls for the verdicts on a context that did not fit, with the references that came near.
 
-    Args:
-        claims: Every claim of the matrix.
-        references: Every reference of the matrix.
-        cells: The cells that are not decided.
-        answered: The cells that were asked about; what the replies left out stays undecided.
-        context: What is read together.
-        verdicts: What is known of each claim against each single reference.
-        max_near: Most references in one call.
-        max_tokens: Tokens of the references in one call.
+    ``cells`` are not decided yet; of those ``answered``, which were asked about, a reply has left
+    the verdict out, and it stays undecided. ``verdicts`` are those on single references.
     """
     cells = [cell for cell in cells if cell[1] == context.column and cell not in answered]
     rows = sorted({i for i, _ in cells})

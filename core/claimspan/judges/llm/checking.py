@@ -42,7 +42,7 @@ from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = ["Checker"]
 
-_LABELLED: Final = re.compile(r"\W*(\d+)\W*[:=]\W*([A-Za-z]+)\W*")
+_LABELLED: Final = re.compile(r"\W{0,9}(\d+)\W{0,9}[:=]\W{0,9}([A-Za-z]+)\W{0,9}")
 _SPELLED: Final = {
     **{letter: letter for letter in LABEL_ONLY},
     **dict.fromkeys(("ENTAILED", "ENTAILMENT", "ENTAILS"), "E"),
@@ -71,16 +71,7 @@ class Checker:
         exact_schema: bool,
         seed: int | None,
     ) -> None:
-        """Keep what all checks have in common.
-
-        Args:
-            cache: Holds verdicts by content.
-            scope: What a verdict depends on beside the texts: model, prompts, address.
-            references_per_call: Most references in one call; None for as many as fit.
-            logprobs: Whether log probabilities are asked for.
-            exact_schema: Whether the JSON schema holds every id of a call in its place.
-            seed: Makes the ids of equal texts equal; None makes them random.
-        """
+        # ``scope`` is what a verdict depends on beside the texts: model, prompts, address.
         self._cache = cache
         self._scope = scope
         self._references_per_call = references_per_call
@@ -135,14 +126,11 @@ class Checker:
         ):
             try:
                 known |= await asking.all(left, splits=False)
-            except TooLongError as error:
+            except JudgeError as error:  # the verdicts on each reference alone are paid for
                 most = min(most, max(len(batch.references) for batch in left)) // 2
-                if most == 0:
+                if most == 0 or not isinstance(error, TooLongError):
                     add_undecided(str(error), sum(len(batch.cells) for batch in left))
                     break
-            except JudgeError as error:  # the verdicts on each reference alone are paid for
-                add_undecided(str(error), sum(len(batch.cells) for batch in left))
-                break
         if asking.too_long is not None and not known:
             raise asking.too_long
         return {cell: known[key] for cell, key in keys.items() if key in known}
@@ -232,7 +220,8 @@ class _Asking:
                 self.answered |= batch.cells
                 add_undecided(str(error), len(batch.cells))
             return await self.all(halves)
-        self._checker.note(batch.reference_tokens, fits=True)
+        if found:
+            self._checker.note(batch.reference_tokens, fits=True)
         self.answered |= batch.cells
         verdicts = {self._keys[cell]: verdict for cell, verdict in found.items()}
         self._checker.cache(verdicts)
@@ -347,13 +336,6 @@ def _cell_keys(
 
     The rank of a reference counts where the claim names it, as "passage 3 says" does. The verdict
     by a context of one text is that by the text.
-
-    Args:
-        claims: Claims of the matrix.
-        references: References of the matrix.
-        cells: The cells.
-        context: What is read together.
-        scope: What else a verdict depends on: model, prompts, question.
     """
     about = content_key("verdict", *scope)
     rows = [content_key(claim.text) for claim in claims]
@@ -378,15 +360,7 @@ def _free_verdicts(
     context: Context,
     question: str | None,
 ) -> dict[Cell, Verdict]:
-    """Verdicts that no model is asked for: by blank references, and by the value check.
-
-    Args:
-        claims: Claims of the matrix.
-        references: References of the matrix.
-        cells: The cells.
-        context: What is read together.
-        question: The question, where known.
-    """
+    """Verdicts that no model is asked for: by blank references, and by the value check."""
     single = [cell for cell in cells if cell[1] != context.column]
     joint = [cell for cell in cells if cell[1] == context.column]
     found = {(i, j): _EMPTY for i, j in single if not references[j].strip()}

@@ -24,7 +24,6 @@ class CircuitBreaker:
         self._clock = clock
         self._failures = 0
         self._next_probe = 0.0
-        self._kinds: set[str] = set()
         self._cause = ""
 
     @property
@@ -42,14 +41,8 @@ class CircuitBreaker:
             return
         seconds = self._next_probe - self._clock()
         if seconds > 0:
-            if self._cause:
-                raise JudgeUnavailableError(
-                    f"{self._cause}; no request for another {seconds:.0f} s"
-                )
-            raise JudgeUnavailableError(
-                f"the judge's endpoint has failed {MAX_FAILURES} times in a row: "
-                f"no request for another {seconds:.0f} s"
-            )
+            why = self._cause or f"the judge's endpoint has failed {MAX_FAILURES} times in a row"
+            raise JudgeUnavailableError(f"{why}: no request for another {seconds:.0f} s")
         self._next_probe = self._clock() + OPEN_SECONDS  # the request that asks is the probe
 
     def record_failure(self) -> None:
@@ -62,12 +55,6 @@ class CircuitBreaker:
         """Opens the circuit at once: the endpoint has said that it answers nobody for now."""
         self._failures, self._cause = MAX_FAILURES, cause
         self._next_probe = self._clock() + OPEN_SECONDS
-
-    def is_new(self, kind: str) -> bool:
-        """Tells whether no failure of a kind was asked about before, so that it is told once."""
-        is_new = kind not in self._kinds
-        self._kinds.add(kind)
-        return is_new
 
     def record_success(self) -> None:
         """Closes the circuit: the endpoint has answered, be it with a refusal."""

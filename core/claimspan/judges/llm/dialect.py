@@ -104,15 +104,9 @@ class Dialect:
     ) -> None:
         """Set what is known before the first request.
 
-        Args:
-            model: Name of the model, which may tell that it reasons.
-            options: Fields that the user sets; None leaves a field out.
-            forms: The forms of a reply that the client can ask for.
-            limit: Field of the limit on completion tokens; None goes by the model.
-            top_logprobs: Alternatives of each token in log probabilities.
-            reasoning_tokens: Completion tokens that the reasoning of a model may use.
-            seed: Sent to the model; None sends none.
-            sends_parameters: Whether the client sends parameters; if not, none is in a request.
+        ``forms`` are those that the client can ask for, ``limit`` is the field of the limit on
+        completion tokens, None goes by the model; ``sends_parameters`` is whether the client sends
+        any. The others are as for ``ModelJudge``.
         """
         reasons = is_reasoning_model(model)
         self.options: Final = dict(options)
@@ -137,16 +131,6 @@ class Dialect:
         self._has_system = True
 
     @property
-    def takes_logprobs(self) -> bool:
-        """Whether log probabilities may be asked for."""
-        return "logprobs" not in self._dropped
-
-    @property
-    def limit_name(self) -> str:
-        """The field that limits the completion tokens."""
-        return self._limit
-
-    @property
     def has_room(self) -> bool:
         """Whether a reply may already take all that was set aside for reasoning."""
         return self._room >= self.reasoning_tokens
@@ -166,18 +150,15 @@ class Dialect:
         if form == "plain":
             schema = _bare(prompt.plain_schema or prompt.schema)
         parameters = {name: each for name, each in self._fixed.items() if name not in self._dropped}
-        fields = self._format(form, prompt.schema_name, schema)
-        given = "response_format" in self.options
-        if given:  # the user's own: what it does not say of the form, the words have to
+        if self._has_own_format:  # what it does not say of the form, the words have to
             is_schema = "json_schema" in json.dumps(self.options["response_format"])
             form = "plain" if is_schema else "words"
-        elif fields is not None:
-            parameters["response_format"] = fields
-        if prompt.logprobs and self.takes_logprobs:
+        elif form != "words":
+            parameters["response_format"] = _format(form, prompt.schema_name, schema)
+        if prompt.logprobs and "logprobs" not in self._dropped:
             parameters |= {"logprobs": True, "top_logprobs": self._top_logprobs}
         max_tokens = self._limited(prompt)
-        own_limit = next((name for name in LIMITS if name in self.options), None)
-        if own_limit is None and self._limit:
+        if not any(name in self.options for name in LIMITS):
             parameters[self._limit] = max_tokens
         parameters |= {k: v for k, v in self.options.items() if k not in self._dropped}
         parameters = {name: each for name, each in parameters.items() if each is not None}
@@ -191,19 +172,9 @@ class Dialect:
             parameters=parameters,
         )
 
-    @staticmethod
-    def _format(
-        form: Form, name: str, schema: Mapping[str, JsonValue]
-    ) -> dict[str, JsonValue] | None:
-        if form == "words":
-            return None
-        if form == "object":
-            return {"type": "json_object"}
-        strict: dict[str, JsonValue] = {"strict": True} if form == "strict" else {}
-        return {
-            "type": "json_schema",
-            "json_schema": {"name": name, **strict, "schema": dict(schema)},
-        }
+    @property
+    def _has_own_format(self) -> bool:
+        return "response_format" in self.options and "response_format" not in self._dropped
 
     def _messages(self, prompt: Prompt, schema: Mapping[str, JsonValue] | None) -> list[Message]:
         system = prompt.system
@@ -232,12 +203,7 @@ class Dialect:
     # --- refusals ---
 
     def learn(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
-        """Changes the dialect by what a refusal names.
-
-        Args:
-            refusal: Why the request was refused.
-            sent: The request.
-            prompt: What it was made of.
+        """Changes the dialect by what a refusal of a request for a prompt names.
 
         Returns:
             What is left out or asked for otherwise from now on, empty if that was known already;
@@ -250,27 +216,23 @@ class Dialect:
         return None if told is None or self.request(prompt) == sent else told
 
     def _learned(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
-        parameters = sent.parameters
+        parameters, kind = sent.parameters, refusal.kind
         said = f"{refusal.param} {refusal.code} {refusal.message}"
-        if refusal.status not in (400, 403, 404, 422, 500, None):
-            return None
-        if refusal.kind == "length":
+        if kind == "length" and refusal.status != 413:
             return self._fitted(refusal, sent, prompt)
-        if refusal.status in (400, 403, 422) and refusal.kind in ("other", "key", "filter"):
-            changes = (
-                [] if refusal.kind != "other" else self._named_changes(said, parameters, refusal)
-            )
-            if changes:
-                return ", ".join(changes)
-            # Before log probabilities were common, servers answered with a bare status.
-            if "logprobs" in parameters and refusal.kind != "filter":
-                self._dropped.add("logprobs")
-                return "logprobs"
-            if refusal.kind == "other" and _SYSTEM.search(said) and len(sent.messages) > 1:
-                self._has_system = False
-                return "a message of the system"
-            if refusal.kind == "other" and refusal.message and _VAGUE.search(said):
-                return self._everything(parameters)
+        if refusal.status not in (400, 403, 422) or kind not in ("other", "key"):
+            return None
+        if kind == "other" and (changes := self._named_changes(said, parameters, refusal)):
+            return ", ".join(changes)
+        # Before log probabilities were common, servers answered with a bare status.
+        if "logprobs" in parameters:
+            self._dropped.add("logprobs")
+            return "logprobs"
+        if kind == "other" and _SYSTEM.search(said) and len(sent.messages) > 1:
+            self._has_system = False
+            return "a message of the system"
+        if kind == "other" and refusal.message and _VAGUE.search(said):
+            return self._everything(parameters)
         return None
 
     def _named_changes(
@@ -304,7 +266,7 @@ class Dialect:
 
     def _step_down(self, said: str, has_keyword: bool) -> str:
         """Asks for the form of a reply in the next way; returns what was refused."""
-        if "response_format" in self.options and "response_format" not in self._dropped:
+        if self._has_own_format:
             self._dropped.add("response_format")
             return "response_format"
         form = self._forms[0]
@@ -312,15 +274,13 @@ class Dialect:
             self._has_keywords = False  # keywords of the exact schema; the usual one has none
             if _KEYWORD.search(said) is None or "additionalProperties" not in said:
                 return "keywords of the JSON schema"
-        following: list[Form] = self._forms[1:] or self._forms
+        following = self._forms[1:] or self._forms
         # A schema that is refused whole is refused as a hint as well.
-        if not has_keyword:
-            bare: list[Form] = [each for each in following if each in ("object", "words")]
-            following = bare or following
-        self._forms = following
-        return {"strict": "the strict JSON schema", "plain": "the JSON schema"}.get(
-            form, "json_object"
-        )
+        self._forms = [
+            each for each in following if has_keyword or each in ("object", "words")
+        ] or following
+        refused = {"strict": "the strict JSON schema", "plain": "the JSON schema"}
+        return refused.get(form, "json_object")
 
     def _other_limit(
         self, limit: str, refusal: Refusal, parameters: Mapping[str, JsonValue]
@@ -357,10 +317,17 @@ class Dialect:
         if self._room and sent.max_tokens > prompt.max_tokens:
             before, self._room = self._room, 0
             if self.window is not None and self.request(prompt).max_tokens < sent.max_tokens:
-                self._room = max(0, self.window - self.tokens_of(prompt) - prompt.max_tokens)
-                self._room = min(self._room, before)
+                left = self.window - self.tokens_of(prompt) - prompt.max_tokens
+                self._room = min(max(0, left), before)
             return "so long a reply"
         return None
+
+
+def _format(form: Form, name: str, schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    if form == "object":
+        return {"type": "json_object"}
+    strict: dict[str, JsonValue] = {"strict": True} if form == "strict" else {}
+    return {"type": "json_schema", "json_schema": {"name": name, **strict, "schema": dict(schema)}}
 
 
 def _bare(schema: JsonValue | Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -12,8 +12,8 @@ import json
 import logging
 import random
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, nullcontext
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -42,7 +42,7 @@ MAX_RETRIES: Final = 2
 """Retries of a request that failed for another passing reason than too many requests."""
 
 MAX_TRIES: Final = 100
-"""Requests of a call to an endpoint that is overloaded."""
+"""Retries of a call to an endpoint that is overloaded, if there is time for as many."""
 
 MAX_CHANGES: Final = 3
 """Further requests of a call after refusals that name what the model does not take."""
@@ -80,18 +80,7 @@ class Endpoint:
         budget: Budget | None,
         secrets: Sequence[SecretStr] = (),
     ) -> None:
-        """Set what holds for every call.
-
-        Args:
-            model: The model.
-            dialect: What it takes of a request.
-            concurrency: Requests at the same time in each event loop.
-            call_seconds: Deadline of one call, without the waits for a slot, for a budget, and
-                those that the endpoint asks for.
-            price: Price of its tokens; None counts none.
-            budget: Stops requests that could exceed it.
-            secrets: Keys that no error may repeat.
-        """
+        """Set what holds for every call; see ``ModelJudge``. No error repeats a secret."""
         self.model: Final = model
         self.dialect: Final = dialect
         self.traits: Final[Traits] = traits_of(model)
@@ -104,10 +93,6 @@ class Endpoint:
         self._slots: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._told: set[str] = set()
 
-    @property
-    def _length_option(self) -> str:
-        return self.dialect.limit_name
-
     async def complete(self, prompt: Prompt) -> ChatReply:
         """The reply to a prompt, complete or cut.
 
@@ -119,7 +104,8 @@ class Endpoint:
             JudgeError: The endpoint refuses the request; the message says why.
         """
         call = _Call(self, prompt)
-        async with self._slot():
+        slots = asyncio.Semaphore(self._concurrency)
+        async with self._slots.setdefault(asyncio.get_running_loop(), slots):
             clock = Clock(self._call_seconds)
             try:
                 async with clock.running():
@@ -127,7 +113,6 @@ class Endpoint:
             except TimeoutError:
                 if not clock.has_expired:  # the record's own deadline, or the client's
                     raise
-                await call.settle()
                 self.breaker.record_failure()
                 raise JudgeUnavailableError(
                     f"no reply within {self._call_seconds:g} s; requests made: {call.n_requests}"
@@ -136,11 +121,9 @@ class Endpoint:
                 await call.settle()
 
     async def ask(self, prompt: Prompt, read: Callable[[ChatReply], _T]) -> _T:
-        """The reply to a prompt as ``read`` reads it; if it was cut, that to one with more room.
+        """The reply to a prompt as ``read`` reads it; one that was cut is asked for with more room.
 
-        Args:
-            prompt: The prompt.
-            read: Reads a reply, and raises ``CutReplyError`` if it ended too early.
+        ``read`` raises ``CutReplyError`` if a reply ended too early.
 
         Raises:
             ReplyError: The reply cannot be used.
@@ -184,20 +167,12 @@ class Endpoint:
                     ) from None
                 raise
 
-    @asynccontextmanager
-    async def _slot(self) -> AsyncGenerator[None]:
-        loop = asyncio.get_running_loop()
-        if loop not in self._slots:
-            self._slots[loop] = asyncio.Semaphore(self._concurrency)
-        async with self._slots[loop]:
-            yield
-
     def budgets(self) -> list[Budget]:
         """The budgets of judge and evaluation; the former lifts the limits of the record."""
         if self._budget is not None:
             lift_record_limits(self._budget.calls_per_record, self._budget.tokens_per_record)
-        given = [each for each in (self._budget, current_budget()) if each is not None]
-        return list(dict.fromkeys(given))
+        given = dict.fromkeys((self._budget, current_budget()))
+        return [each for each in given if each is not None]
 
     def maximum(self, request: ChatRequest, budgets: Sequence[Budget]) -> Usage:
         """Upper bound of what one request can cost: a token for each byte, and a full reply."""
@@ -242,22 +217,19 @@ class Endpoint:
 
         A process that ends meanwhile says of its records only that they were not judged.
         """
-        failure = refusal.told
-        if self.breaker.is_new(failure):
-            _LOG.warning(
-                "claimspan: requests of the judge to %s are tried again for up to %.0f s: %s",
-                *(self.traits.address or self.model.model, max(seconds, refusal.wait), failure),
-            )
+        address, most = self.traits.address or self.model.model, max(seconds, refusal.wait)
+        again = f"requests of the judge to {address} are tried again for up to {most:.0f} s"
+        self._tell(refusal.told, f"{again}: {refusal.told}")
 
     def say(self, what: str) -> None:
         """Says something of this model in the log, once."""
+        address = f" at {self.traits.address}" if self.traits.address else ""
+        self._tell(what, f"the judge's model {self.model.model}{address}: {what}")
+
+    def _tell(self, what: str, line: str) -> None:
         if what not in self._told:
             self._told.add(what)
-            address = self.traits.address
-            _LOG.warning(
-                "claimspan: the judge's model %s%s: %s",
-                *(self.model.model, f" at {address}" if address else "", what),
-            )
+            _LOG.warning("claimspan: %s", line)
 
     def check_budget(self, budget: Budget, price: Price | None) -> None:
         """Checks that each call has an upper bound by which a budget can reserve it.
@@ -275,8 +247,7 @@ class Endpoint:
             raise ConfigError(_UNBOUNDED)
         for name in (*LIMITS, "n"):
             value: JsonValue = self.dialect.options.get(name, 1)
-            is_left_out = value is None and name in LIMITS
-            if not is_left_out and (not isinstance(value, int) or value < 1):
+            if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"options[{name!r}] is {value!r}: a budget needs a whole number")
 
 
@@ -298,13 +269,10 @@ class _Call:
         while True:
             request = dialect.request(self._prompt)
             tries += 1
-            try:
-                return await self._send(request, clock)
-            except JudgeError:
-                raise
-            except Exception as error:  # noqa: BLE001 - clients raise what they like
-                refusal = read_refusal(error)
-                told = self._explained(error)
+            outcome = await self._send(request, clock)
+            if isinstance(outcome, ChatReply):
+                return outcome
+            refusal, told = outcome
             if changes < MAX_CHANGES:
                 learned = dialect.learn(refusal, request, self._prompt)
                 if learned is not None:
@@ -314,7 +282,6 @@ class _Call:
                     continue
             wait = self._wait(refusal, tries, clock)
             if wait is None:
-                # Outside of the handler: no context leads to the request, which holds the key.
                 raise told or self._error(refusal)
             endpoint.tell_retry(refusal, clock.left)
             await self._rest(wait, clock)
@@ -329,10 +296,14 @@ class _Call:
         with clock.stopped(), of_record.stopped() if of_record is not None else nullcontext():
             await asyncio.sleep(seconds)
 
-    async def _send(self, request: ChatRequest, clock: Clock) -> ChatReply:
-        """One request, from its reservation to its account."""
-        endpoint = self._endpoint
-        breaker = endpoint.breaker
+    async def _send(
+        self, request: ChatRequest, clock: Clock
+    ) -> ChatReply | tuple[Refusal, JudgeError | None]:
+        """One request, from its reservation to its account; its reply, or why there is none.
+
+        An error of the client is not passed on, since it leads to the request, with the key.
+        """
+        endpoint, breaker = self._endpoint, self._endpoint.breaker
         breaker.before_request()
         await self._reserve(request, clock)
         self.n_requests += 1
@@ -345,8 +316,9 @@ class _Call:
         except JudgeError:
             await self.settle(Usage())
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - clients raise what they like
             refusal = read_refusal(error)
+            told = endpoint.traits.explain(error) if endpoint.traits.explain else None
             if refusal.kind == "quota":
                 breaker.close_down(str(self._error(refusal)))
             elif refusal.status is None or refusal.status >= 500:
@@ -356,17 +328,12 @@ class _Call:
             # A request that is refused costs nothing, nor does one that was never sent.
             if refusal.status is not None or refusal.cause.startswith("Connect"):
                 await self.settle(Usage())
-            raise
+            return refusal, None if told is None else JudgeError(told)
         breaker.record_success()
         used = endpoint.used(self._prompt, reply)
         add_usage(used)
         await self.settle(used)
         return reply
-
-    def _explained(self, error: BaseException) -> JudgeError | None:
-        explain = self._endpoint.traits.explain
-        told = None if explain is None else explain(error)
-        return None if told is None else JudgeError(told)
 
     def _error(self, refusal: Refusal) -> JudgeError:
         secrets = [each.get_secret_value() for each in self._endpoint.secrets]
@@ -374,31 +341,21 @@ class _Call:
 
     def _wait(self, refusal: Refusal, tries: int, clock: Clock) -> float | None:
         """Seconds to wait before the request is sent again; None if it is not."""
-        breaker = self._endpoint.breaker
-        if refusal.is_final or refusal.kind not in ("rate", "away") or tries >= MAX_TRIES:
-            return None
-        if refusal.status is not None and breaker.is_open:
-            return None
+        endpoint = self._endpoint
         is_overload = refusal.status in _OVERLOADED
-        if refusal.wait > 0:
-            is_short = refusal.wait < clock.left
-            may_wait = is_overload and self._waited + refusal.wait <= MAX_WAIT_SECONDS
-            return (
-                refusal.wait
-                if (is_short or may_wait) and self._has_tries(tries, is_overload)
-                else None
-            )
-        # Half a second, doubled up to 8 s, less up to a quarter: calls do not return all at once.
-        longest = min(0.5 * 2.0 ** (tries - 1), 8.0)
-        most = self._endpoint.traits.max_retries
-        if 0.75 * longest >= clock.left or (most is not None and tries > most):
+        most = endpoint.traits.max_retries
+        if most is None:
+            most = MAX_TRIES if is_overload else MAX_RETRIES
+        if refusal.is_final or refusal.kind not in ("rate", "away") or tries > most:
             return None
-        wait = longest * (1 - 0.25 * random.random())  # noqa: S311 - no secret
-        return wait if self._has_tries(tries, is_overload) else None
-
-    @staticmethod
-    def _has_tries(tries: int, is_overload: bool) -> bool:
-        return is_overload or tries <= MAX_RETRIES
+        if refusal.status is not None and endpoint.breaker.is_open:
+            return None
+        if refusal.wait > 0:
+            may_wait = is_overload and self._waited + refusal.wait <= MAX_WAIT_SECONDS
+            return refusal.wait if may_wait or refusal.wait < clock.left else None
+        # Half a second, doubled up to 8 s, less up to a quarter: calls do not return all at once.
+        wait = 2.0 ** min(tries - 2, 3) * (1 - 0.25 * random.random())  # noqa: S311 - no secret
+        return wait if wait < clock.left else None
 
     async def _reserve(self, request: ChatRequest, clock: Clock) -> None:
         await self.settle()

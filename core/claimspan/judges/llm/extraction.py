@@ -52,15 +52,7 @@ class Extractor:
         exact_schema: bool,
         seed: int | None,
     ) -> None:
-        """Keep what all texts have in common.
-
-        Args:
-            cache: Holds the claims of texts that were read.
-            scope: What claims depend on beside text and question: model, prompts, address.
-            reasoned: Whether the model first writes a chain of thought.
-            exact_schema: Whether the JSON schema holds the ids of the call.
-            seed: Makes the ids of equal texts equal; None makes them random.
-        """
+        # ``scope`` is what claims depend on beside text and question: model, prompts, address.
         self._cache = cache
         self._scope = scope
         self._reasoned = reasoned
@@ -71,13 +63,7 @@ class Extractor:
     async def claims(
         self, endpoint: Endpoint, text: str, max_claims: int | None, question: str | None
     ) -> list[Claim]:
-        """The claims of a text; none, at no call, if it declines to answer.
-
-        Args:
-            endpoint: The model to ask.
-            text: A response or a ground truth.
-            max_claims: Claims that are of use; None for all.
-            question: The question that the text answers, if known.
+        """The claims of a text, or the first ``max_claims``; none if it declines to answer.
 
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
@@ -150,21 +136,22 @@ class Extractor:
         numbered: dict[str, JsonValue] = {
             str(number): sentence for number, sentence in enumerate(sentences, start=1)
         }
-        usual = claims_schema(reasoned=self._reasoned)
-        exact = exact_claims_schema(
-            call,
-            len(sentences),
-            max_claims=_max_claims(sentences, at_most),
-            max_claim_length=_max_claim_length(sentences),
-            reasoned=self._reasoned,
-        )
+        usual = schema = claims_schema(reasoned=self._reasoned)
+        if self._exact_schema:
+            schema = exact_claims_schema(
+                call,
+                len(sentences),
+                max_claims=_max_claims(sentences, at_most),
+                max_claim_length=_max_claim_length(sentences),
+                reasoned=self._reasoned,
+            )
         prompt = Prompt(
             system=EXTRACT_REASONED if self._reasoned else EXTRACT,
             user=encode(
                 {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
             ),
             schema_name="claims",
-            schema=exact if self._exact_schema else usual,
+            schema=schema,
             plain_schema=usual,
             max_tokens=_max_tokens(
                 sentences, at_most, reasoned=self._reasoned, exact_schema=self._exact_schema
@@ -183,9 +170,7 @@ class Extractor:
 def _limits_of(batches: Sequence[Sequence[str]], max_claims: int | None) -> list[int | None]:
     """Shares a limit on claims out over the calls of a text, by their sentences.
 
-    Returns:
-        A limit for each call; None if the text will hardly have as many claims, so that its claims
-        are the same, and are cached as such, with the limit and without it.
+    None if the text will hardly have as many claims: they are cached as those without a limit.
     """
     total = sum(map(len, batches))
     if max_claims is None or MAX_CLAIMS_PER_SENTENCE * total <= max_claims:

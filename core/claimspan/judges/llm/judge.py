@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from typing import Final, NamedTuple, Self, get_args
+from functools import partial
+from typing import Final, Self, get_args
 
 from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
@@ -37,60 +38,6 @@ go with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_c
 
 TOP_LOGPROBS: Final = 10
 """Alternatives of a token: five labels, each in several spellings."""
-
-
-class _Settings(NamedTuple):
-    """How a judge asks, whatever the model."""
-
-    options: Mapping[str, JsonValue]
-    extraction: Extraction
-    chunks_per_call: int | None
-    logprobs: bool
-    top_logprobs: int
-    exact_schema: bool
-    concurrency: int
-    call_seconds: float
-    reasoning_tokens: int
-    seed: int | None
-    price: Price | None
-    budget: Budget | None
-    limit: str | None
-    scope: str
-
-    def check(self) -> None:
-        """Refuses what cannot work as given.
-
-        Raises:
-            ConfigError: A setting is out of its range.
-        """
-        if self.extraction not in get_args(Extraction):
-            raise ConfigError(f"extraction is {self.extraction!r}: give 'direct' or 'reasoned'")
-        if self.chunks_per_call is not None and self.chunks_per_call < 1:
-            raise ConfigError(
-                f"chunks_per_call is {self.chunks_per_call!r}: give 1 or more, or None"
-            )
-        if self.concurrency < 1:
-            raise ConfigError(f"concurrency is {self.concurrency!r}: give 1 or more")
-        if not self.call_seconds > 0:
-            raise ConfigError(f"call_seconds is {self.call_seconds!r}: give more than 0")
-        if self.reasoning_tokens < 0:
-            raise ConfigError(f"reasoning_tokens is {self.reasoning_tokens!r}: give 0 or more")
-
-    def digest(self) -> str:
-        """A digest of everything beside the model that can change a verdict."""
-        reasoned = self.extraction == "reasoned"
-        schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema()])
-        asked = (
-            reasoned,
-            self.chunks_per_call,
-            self.logprobs,
-            self.exact_schema,
-            self.top_logprobs,
-        )
-        settings = repr((*asked, dict(self.options)))
-        checks = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER)
-        said = (*checks, prompts.EXTRACT, prompts.EXTRACT_REASONED, VALUES_VERSION)
-        return content_key(*said, schemas, settings)
 
 
 class ModelJudge:
@@ -158,76 +105,63 @@ class ModelJudge:
         budget: Budget | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        settings = _Settings(
-            options=dict(options or {}),
-            extraction=extraction,
-            chunks_per_call=chunks_per_call,
-            logprobs=logprobs and not is_reasoning_model(model.model),
+        _check_settings(extraction, chunks_per_call, concurrency, call_seconds, reasoning_tokens)
+        is_reasoned = extraction == "reasoned"
+        has_logprobs = logprobs and not is_reasoning_model(model.model)
+        self._options = given = dict(options or {})
+        asked = (is_reasoned, chunks_per_call, has_logprobs, exact_schema, top_logprobs, given)
+        self._digest = _digest(repr(asked), reasoned=is_reasoned)
+        self._price = price
+        self._dialect = partial(
+            Dialect,
+            options=given,
+            limit=LIMITS[1] if isinstance(model, OpenAIChat) and is_openai(model.url) else None,
             top_logprobs=top_logprobs,
-            exact_schema=exact_schema,
-            concurrency=concurrency,
-            call_seconds=call_seconds,
             reasoning_tokens=reasoning_tokens,
             seed=seed,
-            price=price,
-            budget=budget,
-            limit=LIMITS[1] if isinstance(model, OpenAIChat) and is_openai(model.url) else None,
-            scope=model.url if isinstance(model, OpenAIChat) else traits_of(model).address,
         )
-        settings.check()
-        self._settings = settings
+        self._bounded = partial(
+            Endpoint, concurrency=concurrency, call_seconds=call_seconds, budget=budget
+        )
+        self._extracting = partial(
+            Extractor, reasoned=is_reasoned, exact_schema=exact_schema, seed=seed
+        )
+        self._checking = partial(
+            Checker,
+            references_per_call=chunks_per_call,
+            logprobs=has_logprobs,
+            exact_schema=exact_schema,
+            seed=seed,
+        )
         self._ask(model, VerdictCache() if cache is None else cache)
         if budget is not None:
             self.check_budget(budget)
 
     def _ask(self, model: ChatModel, cache: VerdictCache) -> None:
         """Have all prompts go to a model, and keep what it says in a cache."""
-        settings, traits = self._settings, traits_of(model)
-        if settings.options and not traits.sends_parameters:
+        traits = traits_of(model)
+        chat = model if isinstance(model, OpenAIChat) else None
+        if self._options and not traits.sends_parameters:
             raise ConfigError(
-                f"the option {next(iter(settings.options))!r} is not for the judge of a model "
-                "object: set it on the object, and leave it out here"
+                f"the option {next(iter(self._options))!r} is not for the judge of a model object: "
+                "set it on the object, and leave it out here"
             )
         self.model: str = model.model
-        self.version: str = f"{model.model}/{settings.digest()[:8]}"
-        self.price: Price | None = settings.price or traits.price or price_of(model.model)
+        self.version: str = f"{model.model}/{self._digest[:8]}"
+        self.price: Price | None = self._price or traits.price or price_of(model.model)
         self._provider = traits.provider
         self._cache = cache
-        dialect = Dialect(
-            model.model,
-            options=settings.options,
-            forms=traits.forms,
-            limit=settings.limit,
-            top_logprobs=settings.top_logprobs,
-            reasoning_tokens=settings.reasoning_tokens,
-            seed=settings.seed,
-            sends_parameters=traits.sends_parameters,
-        )
-        self._endpoint = Endpoint(
+        self._endpoint = self._bounded(
             model,
-            dialect,
-            concurrency=settings.concurrency,
-            call_seconds=settings.call_seconds,
+            self._dialect(
+                model.model, forms=traits.forms, sends_parameters=traits.sends_parameters
+            ),
             price=self.price,
-            budget=settings.budget,
-            secrets=model.secrets if isinstance(model, OpenAIChat) else (),
+            secrets=chat.secrets if chat else (),
         )
-        scope = content_key(self.version, settings.scope)
-        self._extractor = Extractor(
-            cache,
-            scope,
-            reasoned=settings.extraction == "reasoned",
-            exact_schema=settings.exact_schema,
-            seed=settings.seed,
-        )
-        self._checker = Checker(
-            cache,
-            scope,
-            references_per_call=settings.chunks_per_call,
-            logprobs=settings.logprobs,
-            exact_schema=settings.exact_schema,
-            seed=settings.seed,
-        )
+        scope = content_key(self.version, chat.url if chat else traits.address)
+        self._extractor = self._extracting(cache, scope)
+        self._checker = self._checking(cache, scope)
 
     @property
     def name(self) -> str:
@@ -242,7 +176,8 @@ class ModelJudge:
     @property
     def reasons(self) -> bool:
         """Whether the model may use ``reasoning_tokens`` in every call, as far as is known."""
-        return self._endpoint.dialect.has_room and self._settings.reasoning_tokens > 0
+        dialect = self._endpoint.dialect
+        return dialect.has_room and dialect.reasoning_tokens > 0
 
     def with_chat_model(self, chat_model: ChatModel) -> Self:
         """A copy of the judge that sends its prompts to ``chat_model``, with an empty cache."""
@@ -251,7 +186,7 @@ class ModelJudge:
         return other
 
     def check_budget(self, budget: Budget) -> None:
-        """Checks that each call has an upper bound by which a budget can reserve it.
+        """Checks that a budget can bound each call; see ``BudgetedJudge``.
 
         Raises:
             ConfigError: The budget is in dollars and the price of the model is not known, or a call
@@ -260,14 +195,7 @@ class ModelJudge:
         self._endpoint.check_budget(budget, self.price)
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """Extracts the claims of a text with one call for every 40 sentences.
-
-        Args:
-            text: A response or a ground truth.
-            question: The question that it answers, where known.
-
-        Returns:
-            The claims in the order of the text.
+        """Extracts the claims of a text with one call for every 40 sentences; see ``Judge``.
 
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
@@ -277,34 +205,17 @@ class ModelJudge:
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
     ) -> list[Claim]:
-        """Extracts claims as ``extract_claims`` does, and asks for no more than ``max_claims``.
-
-        Args:
-            text: A response or a ground truth.
-            max_claims: Claims that are of use.
-            question: The question that it answers, where known.
-
-        Returns:
-            The claims in the order of the text; a few more where the model does not count.
+        """Extracts ``max_claims``, or a few more where the model does not count.
 
         Raises:
-            JudgeError: No reply came, or two replies in a row are unusable.
+            JudgeError: As ``extract_claims``.
         """
         return await self._extractor.claims(self._endpoint, text, max_claims, question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """Checks every claim against every reference.
-
-        Args:
-            claims: Claims to check.
-            references: Texts to check them against, each on its own.
-            question: The question behind both, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``, None where the replies left a
-            cell undecided.
+        """Checks every claim against every reference; see ``Judge``.
 
         Raises:
             JudgeError: A call got no reply before it had decided any cell.
@@ -322,18 +233,8 @@ class ModelJudge:
     ) -> VerdictMatrix:
         """Checks some cells of the matrix alone; see ``SparseJudge``.
 
-        Args:
-            claims: Claims of the matrix.
-            references: References of the matrix.
-            cells: Cells to check, as (index of the claim, index of the reference).
-            question: The question behind both, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``, None in all other cells and where
-            the replies left a cell undecided.
-
         Raises:
-            JudgeError: A call got no reply before it had decided any cell.
+            JudgeError: As ``check``.
         """
         nothing = Context.of((), references)
         found = await self._checker.decide(
@@ -350,21 +251,10 @@ class ModelJudge:
         context: Sequence[int],
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Checks some cells, and some claims against several references together.
-
-        Args:
-            claims: Claims of the matrix.
-            references: References of the matrix.
-            cells: Cells to check; the column ``len(references)`` stands for the context.
-            context: Indices of the references that are read together, in the order of their rank.
-            question: The question behind both, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references) + 1)``, None in all other cells and
-            where the replies left a cell undecided.
+        """Checks some cells, and claims against several references together; see ``ContextJudge``.
 
         Raises:
-            JudgeError: A call got no reply before it had decided any cell.
+            JudgeError: As ``check``.
         """
         together = Context.of(context, references)
         found = await self._checker.decide(
@@ -373,17 +263,36 @@ class ModelJudge:
         return _matrix(found, len(claims), len(references) + 1)
 
 
+def _check_settings(
+    extraction: str,
+    chunks_per_call: int | None,
+    concurrency: int,
+    call_seconds: float,
+    reasoning_tokens: int,
+) -> None:
+    """Refuses what cannot work as given."""
+    if extraction not in get_args(Extraction):
+        raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
+    if not call_seconds > 0:
+        raise ConfigError(f"call_seconds is {call_seconds!r}: give more than 0")
+    numbers = {"chunks_per_call": chunks_per_call, "concurrency": concurrency}
+    for name, value in {**numbers, "reasoning_tokens": reasoning_tokens}.items():
+        least = 0 if name == "reasoning_tokens" else 1
+        if value is not None and value < least:
+            raise ConfigError(f"{name} is {value!r}: give {least} or more")
+
+
+def _digest(asked: str, *, reasoned: bool) -> str:
+    """A digest of everything beside the model that can change a verdict."""
+    said = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER, prompts.EXTRACT)
+    schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema()])
+    return content_key(*said, prompts.EXTRACT_REASONED, VALUES_VERSION, schemas, asked)
+
+
 def _matrix(found: Mapping[Cell, Verdict], n_claims: int, n_columns: int) -> VerdictMatrix:
     """The matrix of the verdicts that were found; None in every other cell."""
     rows = [[found.get((i, j)) for j in range(n_columns)] for i in range(n_claims)]
     return VerdictMatrix.of(rows, n_columns)
-
-
-def _secret(key: str | SecretStr | None) -> SecretStr | None:
-    """A key; an empty one is none."""
-    if isinstance(key, str):
-        return SecretStr(key) if key else None
-    return key
 
 
 class OpenAIJudge(ModelJudge):
@@ -443,7 +352,10 @@ class OpenAIJudge(ModelJudge):
         chat = OpenAIChat(
             model,
             provider=provider,
-            api_key=_secret(api_key),
+            # An empty key is none.
+            api_key=(SecretStr(api_key) if api_key else None)
+            if isinstance(api_key, str)
+            else api_key,
             base_url=base_url,
             headers=headers,
             query=query,

@@ -1,8 +1,6 @@
 """A chat model behind an endpoint that speaks OpenAI's protocol, by means of the openai package.
 
-The judge's own client is isolated from the environment, reads at most so much of a response, and
-connects to no address at which machines keep their credentials. A client of the user's is used as
-it is.
+The judge has a guarded client of its own, or uses a client of the user's as it is.
 """
 
 from __future__ import annotations
@@ -10,44 +8,24 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import ssl
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Protocol, cast
+from typing import Annotated, Final, cast
 from urllib.parse import urlsplit
 from weakref import finalize
 
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, OpenAIError
+from openai import AsyncOpenAI, OpenAIError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, SecretStr, ValidationError
 
 from claimspan.errors import ConfigError, JudgeError, ReplyError
-from claimspan.judges.llm.base_url import (
-    OPENAI_URL,
-    ForbiddenAddressError,
-    check_base_url,
-    is_forbidden_address,
-    is_openai,
-)
+from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url, is_openai
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Token
-from claimspan.judges.llm.refusals import refusal_in
+from claimspan.judges.llm.guarded_client import GuardedOpenAI, guarded_client
+from claimspan.judges.llm.refusals import behind, refusal_in
 from claimspan.text.encodable import encodable_json
 
-if TYPE_CHECKING:
-    from httpx2 import Request, Response  # of whichever client the openai package brings
-
 __all__ = ["TRUST_VARIABLE", "OpenAIChat", "read_completion", "trusts_environment"]
-
-MAX_REPLY_BYTES: Final = 5 * 2**20
-"""Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB. Reading up to it
-takes less than 10 MiB of memory."""
-
-MAX_ERROR_BYTES: Final = 16 * 2**10
-ERROR_SECONDS: Final = 2.0
-"""Limits on the body of an error, which may never end."""
-
-_NO_KEY: Final = "Bearer none"
-"""What stands in place of a key; servers that need none take anything."""
 
 TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
 """Environment variable that has the judge honour the proxies of the environment."""
@@ -85,7 +63,8 @@ class OpenAIChat:
         """
         self.model: Final = model
         self.provider: Final = provider
-        self.secrets = [SecretStr(each) for each in (headers or {}).values()]
+        given = {"base_url": base_url, "api_key": api_key, "headers": headers, "query": query}
+        self.secrets = [SecretStr(each) for each in {**(headers or {}), **(query or {})}.values()]
         """Keys that no error may repeat."""
         if client is None:
             url = check_base_url(base_url or OPENAI_URL)
@@ -97,23 +76,24 @@ class OpenAIChat:
                 )
             self.secrets += [api_key] if api_key else []
             connect: Callable[[], AsyncOpenAI] = partial(
-                _guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
+                guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
                 read_seconds, trust_env,
             )  # fmt: skip
             self.max_retries: int | None = None
         else:
-            given = {"base_url": base_url, "api_key": api_key, "headers": headers, "query": query}
-            _check_client(client, given)
+            if not isinstance(client, AsyncOpenAI):  # pyright: ignore[reportUnnecessaryIsInstance] - for those who do not type-check
+                kind = type(client).__name__
+                raise ConfigError(f"client is of type {kind!r}: give an openai.AsyncOpenAI")
+            for name, value in given.items():
+                if value is not None:
+                    raise ConfigError(f"client and {name} are both given: set {name} on the client")
             url = str(client.base_url)
             # The judge sees, counts and reserves each request: it retries in the client's place.
             connect = partial(client.with_options, max_retries=0)
             self.max_retries = client.max_retries
             self.secrets += [SecretStr(client.api_key)] if client.api_key else []
         self.url: Final = url
-        parts = urlsplit(url)
-        self.address: Final = (
-            f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-        )
+        self.address: Final = urlsplit(url).netloc.rpartition("@")[2]
         self._clients: dict[AbstractEventLoop, _Session] = {}
         self._connect = connect
         finalize(self, _close_all, self._clients).atexit = False
@@ -126,7 +106,7 @@ class OpenAIChat:
             JudgeError: The address is one that nothing is sent to.
         """
         client = await self._client_of_running_loop()
-        is_guarded = isinstance(client, _GuardedOpenAI)
+        is_guarded = isinstance(client, GuardedOpenAI)
         try:
             response = await client.chat.completions.with_raw_response.create(
                 model=self.model,
@@ -140,8 +120,8 @@ class OpenAIChat:
                 },
             )
         except OpenAIError as error:
-            ours = _raised_by_us(error)
-            if ours is None:
+            ours = next((each for each in behind(error) if isinstance(each, JudgeError)), None)
+            if ours is None:  # else one of our HTTP client's
                 raise
         else:
             return read_completion(response.content)
@@ -161,25 +141,6 @@ class OpenAIChat:
         return self._clients[loop].client
 
 
-def _check_client(client: object, others: Mapping[str, object]) -> None:
-    if not isinstance(client, AsyncOpenAI):
-        kind = type(client).__name__
-        raise ConfigError(f"client is of type {kind!r}: give an openai.AsyncOpenAI")
-    for name, value in others.items():
-        if value is not None:
-            raise ConfigError(f"client and {name} are both given: set {name} on the client")
-
-
-def _raised_by_us(error: BaseException) -> JudgeError | None:
-    """The error of our HTTP client behind one of the openai package."""
-    step: BaseException | None = error
-    while step is not None:
-        if isinstance(step, JudgeError):
-            return step
-        step = step.__cause__
-    return None
-
-
 # --- clients of event loops ----------------------------------------------------------------------
 
 
@@ -193,7 +154,7 @@ class _Session:
 
     async def close(self) -> None:
         """Closes a client of the judge's own; all who call this wait for the same end."""
-        if isinstance(self.client, _GuardedOpenAI):
+        if isinstance(self.client, GuardedOpenAI):
             self._closing = self._closing or asyncio.ensure_future(self.client.close())
             await asyncio.shield(self._closing)
 
@@ -223,173 +184,6 @@ def _close_all(sessions: dict[AbstractEventLoop, _Session]) -> None:
     for loop, session in list(sessions.items()):  # another thread may start a session
         if not loop.is_closed():
             loop.call_soon_threadsafe(start, loop, session)
-
-
-# --- the judge's own client ----------------------------------------------------------------------
-
-
-class _GuardedOpenAI(AsyncOpenAI):
-    """The judge's own client: it ignores the ``OPENAI_*`` variables of the application.
-
-    The package takes headers, organisation and project from them, which may hold the key of the
-    application and make its account pay. ``default_headers`` replaces all of them.
-    """
-
-    own_headers: Mapping[str, str] = {}
-    """Headers that the user has given to the judge."""
-
-    @property
-    def default_headers(self) -> dict[str, str | Omit]:
-        """The headers of every request."""
-        return {
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",  # the limit on a reply counts the bytes on the wire
-            "Content-Type": "application/json",
-            "User-Agent": self.user_agent,
-            **self.auth_headers,  # the package adds them by itself from 3.0 on
-            **self.own_headers,
-        }
-
-
-def _guarded_client(
-    base_url: str,
-    api_key: SecretStr | None,
-    headers: Mapping[str, str],
-    query: Mapping[str, str],
-    read_seconds: float,
-    trust_env: bool,
-) -> AsyncOpenAI:
-    client = _GuardedOpenAI(
-        api_key=api_key.get_secret_value() if api_key else _NO_KEY.partition(" ")[2],
-        base_url=base_url,
-        max_retries=0,
-        timeout=read_seconds,
-        default_query=dict(query),
-        http_client=_GuardedHttpClient(
-            trust_env=trust_env,
-            # Certificates take 40 to 70 ms to load; plain HTTP needs none.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            if base_url.startswith("http://") and not trust_env
-            else _certificates(),
-        ),
-    )
-    client.own_headers = headers
-    return client
-
-
-def _certificates() -> ssl.SSLContext | bool:
-    """The usual certificates, and those of ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``.
-
-    Every program of a machine heeds these two; unlike a proxy they send nothing elsewhere.
-    """
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if not file and not folder:
-        return True
-    import certifi
-
-    context = ssl.create_default_context(cafile=certifi.where())
-    try:
-        context.load_verify_locations(cafile=file or None, capath=folder or None)
-    except (OSError, ssl.SSLError):
-        raise JudgeError(
-            "SSL_CERT_FILE or SSL_CERT_DIR cannot be read: name a file of certificates (PEM) or a "
-            "folder of them"
-        ) from None
-    return context
-
-
-class _Connection(Protocol):
-    """What is used of a network stream of httpcore."""
-
-    def get_extra_info(self, info: str) -> object: ...
-
-    async def aclose(self) -> None: ...
-
-
-async def _check_connection(event: str, info: Mapping[str, object]) -> None:
-    """Closes a new connection to a forbidden address before anything is sent on it.
-
-    The address that a name has led to is looked at on the connection itself: a name may resolve to
-    another address each time it is asked for. Called by httpcore's ``trace`` extension.
-    """
-    if event != "connection.connect_tcp.complete":
-        return
-    connection: _Connection = info["return_value"]  # type: ignore[assignment]  # what httpcore documents
-    address = connection.get_extra_info("server_addr")
-    # Unknown addresses are refused as well: (host, port, ...) is what every backend gives.
-    if not isinstance(address, tuple) or is_forbidden_address(str(address[0])):  # pyright: ignore[reportUnknownArgumentType] - its text is what is checked
-        await connection.aclose()
-        raise ForbiddenAddressError
-
-
-class _GuardedHttpClient(DefaultAsyncHttpxClient):
-    """Limits where a request goes and what is read of a response; never follows a redirect."""
-
-    async def send(
-        self,
-        request: Request,
-        *,
-        stream: bool = False,
-        auth: object = None,
-        follow_redirects: object = None,
-    ) -> Response:
-        """Sends one request and reads its response.
-
-        Raises:
-            ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
-            JudgeError: The address is one that nothing is sent to.
-        """
-        request.extensions = {**request.extensions, "trace": _check_connection}
-        # Azure's key goes alone: the package adds one of its own, which here is none.
-        if "api-key" in request.headers and request.headers.get("authorization") == _NO_KEY:
-            del request.headers["authorization"]
-        try:
-            # A redirect would send the prompt to another host.
-            response = await super().send(request, stream=True, follow_redirects=False)
-        except ForbiddenAddressError:
-            raise JudgeError(
-                "base_url leads to a link-local or metadata address, and nothing was sent: "
-                "give the address of a model"
-            ) from None
-        try:
-            body = await (_read_reply if response.is_success else _read_error)(response)
-        finally:
-            await response.aclose()
-        kept = ("retry-after", "retry-after-ms", "x-should-retry", "content-type")
-        headers = {name: each for name, each in response.headers.items() if name in kept}
-        return type(response)(response.status_code, headers=headers, content=body, request=request)
-
-
-async def _read_reply(response: Response) -> bytes:
-    declared = response.headers.get("content-length", "")
-    too_large = ReplyError(f"the response is larger than {MAX_REPLY_BYTES // 2**20} MiB")
-    if declared.isdecimal() and int(declared[:20]) > MAX_REPLY_BYTES:
-        raise too_large
-    read = await _read_at_most(response.aiter_bytes(), MAX_REPLY_BYTES)
-    if read is None:
-        raise too_large
-    return read
-
-
-async def _read_error(response: Response) -> bytes:
-    """The beginning of what a server says of an error; empty if it does not come soon."""
-    try:
-        async with asyncio.timeout(ERROR_SECONDS):
-            return await _read_at_most(response.aiter_bytes(), MAX_ERROR_BYTES) or b""
-    except Exception:  # noqa: BLE001 - the status is known, and enough
-        return b""
-
-
-async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes | None:
-    # Joined at the end: an array that grows is copied, and held twice meanwhile.
-    read: list[bytes] = []
-    size = 0
-    async for part in parts:
-        size += len(part)
-        if size > limit:
-            return None
-        read.append(part)
-    return b"".join(read)
 
 
 # --- the response --------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -18,7 +17,14 @@ from typing import Final, Literal, NamedTuple, cast
 
 from claimspan.errors import JudgeError, JudgeUnavailableError
 
-__all__ = ["Refusal", "TooLongError", "is_passing", "read_refusal", "retry_after_seconds"]
+__all__ = [
+    "Refusal",
+    "TooLongError",
+    "behind",
+    "read_refusal",
+    "refusal_in",
+    "retry_after_seconds",
+]
 
 Kind = Literal["quota", "length", "filter", "rate", "key", "place", "away", "other"]
 
@@ -76,12 +82,7 @@ class Refusal(NamedTuple):
             return "key"
         if self.status == 404 or (self.status == 400 and _PLACE.search(said)):
             return "place"
-        return "away" if is_passing(self.status) else "other"
-
-    @property
-    def is_named_request(self) -> bool:
-        """Whether the request itself is refused, and other requests may not be."""
-        return self.status in (400, 422) and self.kind in ("other", "length")
+        return "away" if _is_passing(self.status) else "other"
 
     @property
     def told(self) -> str:
@@ -90,41 +91,36 @@ class Refusal(NamedTuple):
             return f"the connection failed ({self.cause})"
         return f"the endpoint answered with HTTP {self.status}"
 
-    def error(
-        self, n_requests: int | None, *, texts: Sequence[str] = (), secrets: Sequence[str] = ()
-    ) -> JudgeError:
+    def error(self, n_requests: int, *, texts: Sequence[str], secrets: Sequence[str]) -> JudgeError:
         """The error for the user: what happened, why, and what to do.
 
         Args:
-            n_requests: Requests that were made; None leaves them out.
-            texts: What no word is repeated of: the messages of the prompt.
+            n_requests: Requests that were made.
+            texts: What no word is repeated of: the texts of the prompt.
             secrets: Keys, which are not repeated either.
         """
-        made = "" if n_requests is None else f"; requests made: {n_requests}"
+        kind, made = self.kind, f"; requests made: {n_requests}"
         if self.status is None:
-            if self.kind != "away":
+            if kind != "away":
                 return JudgeError(f"the model's client raised {self.cause}{made}")
             hint = f": {_CERTIFICATE_ADVICE}" if _CERTIFICATE.search(self.cause) else ""
-            return JudgeUnavailableError(f"the connection failed ({self.cause}){made}{hint}")
-        named = [f"{name} {_word(value)}" for name, value in self._named if _word(value)]
-        said = _without(self.message, texts, secrets)
-        advice = _ADVICE.get(self.kind) or _BY_STATUS.get(self.status, "")
+            return JudgeUnavailableError(f"{self.told}{made}{hint}")
+        named = [
+            f"{name} {value}"
+            for name, value in (("param", self.param), ("code", self.code))
+            if _CODE.fullmatch(value) and _without(value, texts, secrets) == value
+        ]
         parts = [
-            f"the endpoint answered with HTTP {self.status}"
-            + (f" ({', '.join(named)})" if named else ""),
-            said,
-            advice,
+            f"{self.told} ({', '.join(named)})" if named else self.told,
+            _without(self.message, texts, secrets),
+            _ADVICE.get(kind) or _BY_STATUS.get(self.status, ""),
         ]
         text = ": ".join(part.rstrip(".:") for part in parts if part)
-        if self.kind == "length":
+        if kind == "length":
             return TooLongError(text)
-        if is_passing(self.status) and self.kind != "quota":
-            return JudgeUnavailableError(text + made)
-        return (JudgeUnavailableError if self.kind == "quota" else JudgeError)(text)
-
-    @property
-    def _named(self) -> Sequence[tuple[str, str]]:
-        return ("param", self.param), ("code", self.code)
+        if kind == "quota":
+            return JudgeUnavailableError(text)
+        return JudgeUnavailableError(text + made) if _is_passing(self.status) else JudgeError(text)
 
 
 _ADVICE: Final[Mapping[str, str]] = {
@@ -170,7 +166,7 @@ _NO_CONNECTION: Final = re.compile(
 _CERTIFICATE: Final = re.compile(r"certificate|ssl", re.IGNORECASE)
 
 
-def is_passing(status: int | None) -> bool:
+def _is_passing(status: int | None) -> bool:
     """Whether a failure may pass: no response, too many requests, or a fault of the server."""
     return status is None or status in _OVERLOADED or status >= 500
 
@@ -179,20 +175,14 @@ def is_passing(status: int | None) -> bool:
 
 
 def read_refusal(error: BaseException) -> Refusal:
-    """Reads what a client has raised; the errors behind it are looked at as well.
-
-    Args:
-        error: Of openai, anthropic, google, boto3, ollama, httpx, requests, or what wraps them.
-    """
-    chain = list(_behind(error))
+    """Reads an error of openai, anthropic, google, boto3, ollama, httpx, or of what wraps them."""
+    chain = list(behind(error))
     root = chain[-1]
     for each in chain:
         status = _status_of(each)
         if status is not None:
             headers = _headers_of(each)
-            found = refusal_in(_body_of(each), status)
-            if not found.message:
-                found = found._replace(message=str(getattr(each, "message", "") or each))
+            found = refusal_in(_body_of(each) or _own_words(each), status)
             wait = retry_after_seconds(headers)
             return found._replace(
                 wait=wait if wait > 0 else found.wait,
@@ -205,12 +195,7 @@ def read_refusal(error: BaseException) -> Refusal:
 
 
 def refusal_in(body: object, status: int) -> Refusal:
-    """Reads the body of an error in any of the forms in use.
-
-    Args:
-        body: Parsed JSON, or text.
-        status: HTTP status of the response.
-    """
+    """Reads the body of an error, text or parsed JSON, in any of the forms in use."""
     if isinstance(body, bytes | str):
         with suppress(ValueError, RecursionError):
             body = json.loads(body)
@@ -244,16 +229,12 @@ def refusal_in(body: object, status: int) -> Refusal:
         message=f"{message} {more}".strip()[:2000] if isinstance(message, str) else "",
         param=str(param or "")[:100],
         code=str(given.get("code") or given.get("Code") or given.get("type") or "")[:60],
-        wait=_asked_wait(json.dumps(given, default=str)[:4000]),
+        wait=_asked_wait(str(given)[:4000]),
     )
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float:
-    """Seconds that a response asks to wait before a retry; 0 or less if it does not.
-
-    Args:
-        headers: Headers of the response, names in lower case.
-    """
+    """Seconds that headers, in lower case, ask to wait; 0 or less if they do not."""
     with suppress(KeyError, ValueError):
         return float(headers["retry-after-ms"]) / 1000
     with suppress(KeyError, ValueError):
@@ -264,7 +245,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float:
 
 
 _WAIT: Final = re.compile(
-    r'(?:(?:retry|again) (?:after|in)|retryDelay"?:) *"?'
+    r"""(?:(?:retry|again) (?:after|in)|retryDelay['"]?:) *['"]?"""
     r"(?:(\d{1,3})m)?(\d{1,6}(?:\.\d{1,9})?) ?(ms|s)",
     re.IGNORECASE,
 )
@@ -279,7 +260,7 @@ def _asked_wait(text: str) -> float:
     return 60 * float(found[1] or 0) + seconds
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
+def behind(error: BaseException) -> Iterator[BaseException]:
     """An error, and the errors behind it, the first cause last; each once."""
     seen: set[int] = set()
     step: BaseException | None = error
@@ -289,21 +270,21 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
         step = step.__cause__ or (None if step.__suppress_context__ else step.__context__)
 
 
+def _metadata_of(error: BaseException) -> Mapping[str, object]:
+    """What botocore tells of a response, which is a mapping there."""
+    response: object = getattr(error, "response", None)
+    if not isinstance(response, dict):
+        return {}
+    found = cast("dict[str, object]", response).get("ResponseMetadata")
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
 def _status_of(error: BaseException) -> int | None:
-    response = getattr(error, "response", None)
-    meta: object = None
-    if isinstance(response, dict):  # botocore
-        found = cast("dict[str, object]", response).get("ResponseMetadata")
-        meta = (
-            cast("dict[str, object]", found).get("HTTPStatusCode")
-            if isinstance(found, dict)
-            else None
-        )
-    candidates = (
+    candidates: Sequence[object] = (
         getattr(error, "status_code", None),
         getattr(error, "http_status", None),
-        meta,
-        getattr(response, "status_code", None),
+        _metadata_of(error).get("HTTPStatusCode"),
+        getattr(cast("object", getattr(error, "response", None)), "status_code", None),
         getattr(error, "code", None),
     )
     for each in candidates:
@@ -321,19 +302,22 @@ def _body_of(error: BaseException) -> object:
         return cast("object", response)
     for source in (cast("object", error), response):
         for name in ("body", "details", "content", "text"):
-            value = getattr(source, name, None)
-            if value and isinstance(value, dict | list | str | bytes):
-                return cast("object", value)
+            with suppress(Exception):  # a response that is not read yet raises
+                value = getattr(source, name, None)
+                if value and isinstance(value, dict | list | str | bytes):
+                    return cast("object", value)
     return ""
+
+
+def _own_words(error: BaseException) -> str:
+    """What an error without a body says; nothing if it only names the status."""
+    said = str(getattr(error, "message", "") or error)
+    return "" if said.startswith("Error code: ") else said
 
 
 def _headers_of(error: BaseException) -> dict[str, str]:
     response: object = getattr(error, "response", None)
-    if isinstance(response, dict):
-        meta = cast("dict[str, dict[str, object]]", response).get("ResponseMetadata") or {}
-        headers: object = meta.get("HTTPHeaders")
-    else:
-        headers = getattr(response, "headers", None)
+    headers = _metadata_of(error).get("HTTPHeaders") or getattr(response, "headers", None)
     if not hasattr(headers, "items"):
         return {}
     items = cast("Mapping[object, object]", headers).items()
@@ -343,7 +327,8 @@ def _headers_of(error: BaseException) -> dict[str, str]:
 # --- telling -------------------------------------------------------------------------------------
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’]\w+)*")
-_QUOTED: Final = re.compile(r"[{\[].*|(['\"`“])[^'\"`”]{40,}.*")
+_QUOTED: Final = re.compile(r"[{\[\\].*|(['\"`“])[^'\"`”]{40,}.*")
+_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
 _CODE: Final = re.compile(r"[\w.\[\]-]{1,60}")
 _KEY_LIKE: Final = re.compile(
     r"(?i)^(sk|pk|key|bearer|basic|token)[-_.]|(?=\w*\d)(?=\w*[a-z])[\w-]{20,}"
@@ -353,8 +338,7 @@ _OF_ENDPOINTS: Final = frozenset(
     """
     a an and any are as at be but by can cannot could does exceed exceeds for from has have however
     if in invalid is it its maximum minimum more must no not of on only or please resulted retry
-    than
-    that the this to too was were with you your after again before error expected given length
+    than that the this to too was were with you your after again before error expected given length
     limit max message messages model models parameter provided reduce request requests requested
     response schema supported support supports token tokens unsupported use value value's when
     context window input output long large unknown unrecognized format type key api incorrect
@@ -363,35 +347,24 @@ _OF_ENDPOINTS: Final = frozenset(
 """Words that servers say of requests; a record that has them as well gives nothing away."""
 
 
-def _word(value: str) -> str:
-    return value if _CODE.fullmatch(value) else ""
-
-
 def _without(message: str, texts: Sequence[str], secrets: Sequence[str]) -> str:
     """The first line of a message without any word of the prompt or of a key; ``…`` for them."""
     line = next((each.strip() for each in message.splitlines() if each.strip()), "")
     for secret in secrets:
-        line = line.replace(secret, " ") if secret else line
+        line = line.replace(secret, "…") if len(secret) > 3 else line
     line = _QUOTED.sub("", line[: 4 * MAX_SAID]).strip(" :'\"`“")
-    known = sorted({word.lower() for text in texts for word in _WORD.findall(text)})
+    # A text of JSON as it stands there, and as the server may have read it.
+    sent = "\n".join([*texts, *(_ESCAPE.sub(" ", text) for text in texts)]).casefold()
+    words, keys = {*_WORD.findall(sent)}, "\n".join(secrets).casefold()
 
-    def is_known(word: str) -> bool:
-        at = bisect_left(known, word)
-        # A word that was cut is the beginning of one.
-        return at < len(known) and (
-            known[at] == word or (len(word) > 3 and known[at].startswith(word))
+    def shown(match: re.Match[str]) -> str:
+        word = match[0].casefold()
+        # A word that was cut is a part of one.
+        is_known = any(
+            part in words or (len(part) > 3 and part in sent) or (len(part) > 2 and part in keys)
+            for part in {word, *re.split(r"[-.'’]", word)} - _OF_ENDPOINTS
         )
+        return "…" if is_known or _KEY_LIKE.search(word) else match[0]
 
-    kept: list[str] = []
-    end = 0
-    for match in _WORD.finditer(line):
-        word = match[0].lower()
-        hidden = _KEY_LIKE.search(word) or (word not in _OF_ENDPOINTS and is_known(word))
-        between = line[end : match.start()]
-        end = match.end()
-        if not hidden:
-            kept.append(between + match[0])
-        elif not kept or not kept[-1].endswith("…"):
-            kept.append(f"{between[:1]}…")
-    said = " ".join("".join(kept).split())
+    said = re.sub(r"…(?:[^\w…]*…)+", "…", " ".join(_WORD.sub(shown, line).split()))
     return said if len(said) <= MAX_SAID else f"{said[: MAX_SAID - 1]}…"

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Final, TypeVar, cast
+from typing import Annotated, Final, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
@@ -59,20 +59,18 @@ def _as_labels(value: object) -> object:
     """Labels as texts ``"id:label"``, whatever models make of them."""
     if isinstance(value, dict):
         return [f"{at}:{label}" for at, label in cast("dict[str, object]", value).items()]
-    return (
-        [_label_of(each) for each in cast("list[object]", value)] if isinstance(value, list) else ()
-    )
+    return [*map(_label_of, cast("list[object]", value))] if isinstance(value, list) else ()
 
 
-def _label_of(value: object) -> object:
-    if not isinstance(value, dict):
-        return value  # pyright: ignore[reportUnknownVariableType] - pydantic looks at it
-    given = cast("dict[str, object]", value)
+def _label_of(label: object) -> object:
+    value = label
+    given = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     if len(given) == 1:
-        ((at, label),) = given.items()
-        return f"{at}:{label}"
+        ((at, letter),) = given.items()
+        return f"{at}:{letter}"
     others = [each for key, each in given.items() if key != "label"]
-    return f"{others[0]}:{given['label']}" if "label" in given and len(others) == 1 else value
+    is_pair = "label" in given and len(others) == 1
+    return f"{others[0]}:{given['label']}" if is_pair else label
 
 
 _Id = Annotated[str, BeforeValidator(_as_text)]
@@ -170,7 +168,6 @@ def _fault(reply: ChatReply, *, has_objects: bool, fits: bool) -> str:
     if fits:
         return "the reply does not repeat the id of the call"
     is_usual = ended.lower() in (
-        "",
         "stop",
         "eos",
         "end_turn",
@@ -204,10 +201,8 @@ def _validated(text: str, kind: type[R]) -> R | None:
 # --- the object in what stands around it ---------------------------------------------------------
 
 
-class _Found(BaseModel):
+class _Found(NamedTuple):
     """A JSON object of a reply."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     is_last: bool
@@ -224,7 +219,7 @@ _CLOSES: Final = re.compile(
     re.IGNORECASE,
 )
 _CHANNEL: Final = re.compile(r"<\|channel\|>(?:analysis|commentary)", re.IGNORECASE)
-_CLOSING: Final = re.compile(r"[`\s]*(?:</?[\w|:-]{1,40}>|<\|[\w-]{1,40}\|>|[`\s])*")
+_CLOSING: Final = re.compile(r"(?:[`\s]|</?[\w|:-]{1,40}>)*+")
 _DECODER: Final = json.JSONDecoder()
 
 # A quoted object belongs to a text, as one in a string of an object that is cut.
@@ -242,12 +237,10 @@ def objects_in(content: str) -> list[_Found]:
     """
     text = content.strip()
     if _end_of_object(text, 0) == len(text):
-        return [_Found(text=text, is_last=True)]
+        return [_Found(text, is_last=True)]
     text = _without_thoughts(text)
-    spans = list(_spans(text))
     return [
-        _Found(text=text[start:end], is_last=bool(_CLOSING.fullmatch(text, end)))
-        for start, end in spans
+        _Found(text[start:end], bool(_CLOSING.fullmatch(text, end))) for start, end in _spans(text)
     ]
 
 
@@ -261,21 +254,14 @@ def _without_thoughts(text: str) -> str:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    starts = [match.start() for match in re.finditer(r"{", text)]
-    position = 0
-    tries = 0
-    for start in starts:
-        if start < position:
-            continue
-        tries += 1
-        if tries > _MAX_BRACES:
+    start = text.find("{")
+    for _ in range(_MAX_BRACES):
+        if start < 0:
             return
         end = _end_of_object(text, start)
-        if end is None:
-            continue
-        if not _is_inside(text, start):
+        if end is not None and not _is_inside(text, start):
             yield start, end
-        position = end
+        start = text.find("{", start + 1 if end is None else end)
 
 
 def _end_of_object(text: str, start: int) -> int | None:
