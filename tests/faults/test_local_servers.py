@@ -295,7 +295,6 @@ async def test_a_prompt_that_ollama_has_cut_to_its_window_is_told(
     assert "Pozzo" not in str(caught.value)
 
 
-@pytest.mark.xfail(reason="a prompt that was cut by less than half is taken for a whole one")
 async def test_passages_that_ollama_has_cut_together_are_asked_about_in_halves(
     server: JudgeServer, ollama: Judge
 ) -> None:

@@ -95,15 +95,10 @@ def _own_address(judge: Judge) -> str:
         return ""
     # Here: with the client of OpenAI it takes half a second, which no other judge needs.
     from claimspan.judges.llm.judge import ModelJudge
-    from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
+    from claimspan.judges.llm.openai_chat import OpenAIChat
 
     chat = judge.chat_model.model if isinstance(judge, ModelJudge) else None
-    if not isinstance(chat, OpenAIChat):
-        return ""
-    # A client of the user's retries by itself, and decides on proxies by itself.
-    is_own = chat.max_retries is None
-    ignores: bool = getattr(chat, "ignores_proxies", is_own and not trusts_environment())
-    return chat.url if ignores else ""
+    return chat.url if isinstance(chat, OpenAIChat) and chat.ignores_proxies else ""
 
 
 def _is_near(host: str) -> bool:

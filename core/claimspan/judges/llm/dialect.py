@@ -40,9 +40,10 @@ _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
         "logprobs": r"log_?\s?prob(s|abilit)|top_?logprobs",
         "response_format": (
             r"response[_ ]?(format|schema|mime_?type)|json[_ ]?(schema|object|mode)"
-            r"|output_(format|config)|structured[_ ]outputs?|guided_json|grammar|tool_choice"
+            r"|output_(format|config)|structured[_ ]outputs?|guided_json|grammar|tool_?choice"
+            r"|tool use|required for format"
         ),
-        "max_tokens": r"max_?(completion_|output_|new_)?tokens",
+        "max_tokens": r"max_?(completion_|output_|new_)?tokens|maximum tokens you requested",
     }.items()
 }
 """Parameters, and the words by which servers name them."""
@@ -54,7 +55,7 @@ _KEYWORD: Final = re.compile(
 )
 _SYSTEM: Final = re.compile(
     r"\b(system|developer)\b.{0,60}\b(role|message|prompt|instruction)|role.{0,60}"
-    r"\bsystem\b",
+    r"\bsystem\b|roles must alternate",
     re.IGNORECASE,
 )
 _VAGUE: Final = re.compile(
@@ -64,7 +65,7 @@ _VAGUE: Final = re.compile(
 )
 _AT_MOST: Final = re.compile(
     r"(?:at most|less than or equal to|<=|maximum (?:allowed )?(?:value|number)?[^.\d]{0,40}"
-    r"|up to|limit of|\b1(?: ?, ?| to |-))\s*(\d{3,7})",
+    r"|up to|limit of|\b1(?: ?, ?| to |-)|\d >)\s*(\d{3,7})",
     re.IGNORECASE,
 )
 _WINDOW: Final = re.compile(
@@ -129,6 +130,11 @@ class Dialect:
         self._forms: list[Form] = [each for each in FORMS if each in forms]
         self._has_keywords = True
         self._has_system = True
+
+    @property
+    def limit_name(self) -> str:
+        """The field that limits the completion tokens."""
+        return self._limit
 
     @property
     def has_room(self) -> bool:
@@ -218,11 +224,14 @@ class Dialect:
     def _learned(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
         parameters, kind = sent.parameters, refusal.kind
         said = f"{refusal.param} {refusal.code} {refusal.message}"
-        if kind == "length" and refusal.status != 413:
+        is_limit = "maximum tokens you requested" in said
+        if kind == "length" and refusal.status != 413 and not is_limit:
             return self._fitted(refusal, sent, prompt)
-        if refusal.status not in (400, 403, 422) or kind not in ("other", "key"):
+        if refusal.status == 500 and _NAMES["response_format"].search(said):
+            return self._step_down(said, has_keyword=False)
+        if refusal.status not in (400, 403, 422) or kind not in ("other", "key", "length"):
             return None
-        if kind == "other" and (changes := self._named_changes(said, parameters, refusal)):
+        if kind != "key" and (changes := self._named_changes(said, parameters, refusal)):
             return ", ".join(changes)
         # Before log probabilities were common, servers answered with a bare status.
         if "logprobs" in parameters:
@@ -249,8 +258,6 @@ class Dialect:
             keyword = _KEYWORD.search(said)
             if "response_format" in named or (keyword and "schema" in said.lower()):
                 changes.append(self._step_down(said, keyword is not None))
-        elif "response_format" in named and len(self._forms) > 1 and not parameters:
-            changes.append(self._step_down(said, has_keyword=False))
         if "max_tokens" in named and limit is not None:
             change = self._other_limit(limit, refusal, parameters)
             changes += [change] if change else []
@@ -258,8 +265,8 @@ class Dialect:
             if name in named and name in parameters:
                 self._dropped |= {name, "top_logprobs"} if name == "logprobs" else {name}
                 changes.append(name)
-        for name in self.options.keys() & parameters.keys() - self._dropped:
-            if name not in (*LIMITS, "response_format") and name == param:
+        for name in sorted(self.options.keys() & parameters.keys() - self._dropped - {*changes}):
+            if name not in (*LIMITS, "response_format") and re.search(rf"\b{name}\b", said):
                 self._dropped.add(name)
                 changes.append(name)
         return changes

@@ -92,6 +92,16 @@ class Endpoint:
         self.breaker = CircuitBreaker()
         self._slots: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._told: set[str] = set()
+        self._learned: dict[str, None] = {}
+
+    @property
+    def _length_option(self) -> str:
+        return self.dialect.limit_name
+
+    @property
+    def learned(self) -> Sequence[str]:
+        """What the model has refused so far, as it was said in the log."""
+        return tuple(self._learned)
 
     async def complete(self, prompt: Prompt) -> ChatReply:
         """The reply to a prompt, complete or cut.
@@ -160,7 +170,9 @@ class Endpoint:
                 # Ollama cuts a prompt that is too long without a word, and the model never saw it.
                 read_tokens = reply.input_tokens
                 written = sum(map(count_tokens, prompt.texts))
-                if read_tokens and read_tokens < written // 2 and written > 1000:
+                # Its windows are powers of two, from 2,048 tokens on.
+                is_window = read_tokens in (2048, 4096, 8192, 16384) and read_tokens < written
+                if written > 1000 and read_tokens and (is_window or read_tokens < written // 2):
                     raise TooLongError(
                         f"the endpoint read {read_tokens:,} of some {written:,} tokens of the "
                         "prompt: raise its context window (Ollama: num_ctx)"
@@ -221,6 +233,10 @@ class Endpoint:
         again = f"requests of the judge to {address} are tried again for up to {most:.0f} s"
         self._tell(refusal.told, f"{again}: {refusal.told}")
 
+    def note(self, refused: str) -> None:
+        """Keeps what the model has refused, for whoever asks how it is used."""
+        self._learned[f"asked without {refused}"] = None
+
     def say(self, what: str) -> None:
         """Says something of this model in the log, once."""
         address = f" at {self.traits.address}" if self.traits.address else ""
@@ -278,6 +294,7 @@ class _Call:
                 if learned is not None:
                     changes, tries = changes + 1, 0
                     if learned:
+                        endpoint.note(learned)
                         endpoint.say(f"it refuses {learned}, and is asked without it from now on")
                     continue
             wait = self._wait(refusal, tries, clock)

@@ -160,7 +160,8 @@ class _HttpClient(DefaultAsyncHttpxClient):
             body = await (_read_reply if response.is_success else _read_error)(response)
         finally:
             await response.aclose()
-        kept = ("retry-after", "retry-after-ms", "x-should-retry", "content-type")
+        names = ("retry-after", "retry-after-ms", "x-should-retry", "content-type")
+        kept = {*names, *(f"llm_provider-{name}" for name in names)}
         headers = {name: each for name, each in response.headers.items() if name in kept}
         return type(response)(response.status_code, headers=headers, content=body, request=request)
 

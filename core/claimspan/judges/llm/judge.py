@@ -174,6 +174,11 @@ class ModelJudge:
         return self._endpoint
 
     @property
+    def learned(self) -> Sequence[str]:
+        """What the model has refused, and is asked without; empty if nothing."""
+        return self._endpoint.learned
+
+    @property
     def reasons(self) -> bool:
         """Whether the model may use ``reasoning_tokens`` in every call, as far as is known."""
         dialect = self._endpoint.dialect

@@ -93,6 +93,7 @@ class OpenAIChat:
             self.max_retries = client.max_retries
             self.secrets += [SecretStr(client.api_key)] if client.api_key else []
         self.url: Final = url
+        self.ignores_proxies: Final = client is None and not trust_env
         self.address: Final = urlsplit(url).netloc.rpartition("@")[2]
         self._clients: dict[AbstractEventLoop, _Session] = {}
         self._connect = connect

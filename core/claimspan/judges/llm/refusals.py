@@ -142,22 +142,23 @@ _QUOTA: Final = re.compile(
     r"insufficient[_ ](quota|balance|credit|fund)|exceeded your current quota|billing[_ ]"
     r"(hard[_ ])?(limit|not)|credit balance|out of credits|payment required"
     r"|(account|organi[sz]ation|project)\b.{0,40}\b(deactivated|suspended|closed|disabled)"
-    r"|account_deactivated|in arrears"
-    r"|(spend|usage|spending)[_ ]limit",
+    r"|account_deactivated|in arrears|(spend|usage|spending)[_ ]limit|budget has been exceeded"
+    r"|crossed budget|tokens per day",
     re.IGNORECASE,
 )
 _LENGTH: Final = re.compile(
     r"context[_ ]length|context[_ ](window|size)|maximum context|max_model_len|prompt is too long"
     r"|(input|prompt|request|message)s?\b.{0,40}\btoo (long|large)|too many (input )?tokens"
     r"|exceeds? .{0,60}(token|context)|reduce the length|string_above_max_length"
-    r"|input[_ ]?(token)?s?[_ ]?length|longer than the model",
+    r"|input[_ ]?(token)?s?[_ ]?length|longer than the model|max_tokens must be at least 1, got",
     re.IGNORECASE,
 )
 _FILTER: Final = re.compile(r"content[_ ](filter|management|policy)|safety system|moderation", re.I)
-_KEY: Final = re.compile(r"api[_ ]key|unauthori[sz]ed|authenticat", re.IGNORECASE)
+_KEY: Final = re.compile(r"api[_ ]key|unauthori[sz]ed|authenticat|no[_ ](connected[_ ])?db", re.I)
 _PLACE: Final = re.compile(
     r"(not a valid model|model[_ ]not[_ ]found|unknown model|invalid model|no such model|deployment"
-    r"\b.{0,40}\bnot|model\b.{0,80}\b(does not|doesn't) exist)",
+    r"\b.{0,40}\bnot|model\b.{0,80}\b(does not|doesn't) exist|model identifier is invalid"
+    r"|on-demand throughput)",
     re.IGNORECASE,
 )
 _NO_CONNECTION: Final = re.compile(
@@ -228,9 +229,17 @@ def refusal_in(body: object, status: int) -> Refusal:
         status,
         message=f"{message} {more}".strip()[:2000] if isinstance(message, str) else "",
         param=str(param or "")[:100],
-        code=str(given.get("code") or given.get("Code") or given.get("type") or "")[:60],
+        code=_code_of(given, status),
         wait=_asked_wait(str(given)[:4000]),
     )
+
+
+def _code_of(given: Mapping[str, object], status: int) -> str:
+    """The server's code; its type if the code is but the status once more."""
+    names = ("code", "Code", "type")
+    codes = [str(given[name]) for name in names if given.get(name)]
+    telling = [code for code in codes if code != str(status)]
+    return (telling or codes or [""])[0][:60]
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float:
@@ -321,18 +330,22 @@ def _headers_of(error: BaseException) -> dict[str, str]:
     if not hasattr(headers, "items"):
         return {}
     items = cast("Mapping[object, object]", headers).items()
-    return {str(name).lower(): str(value) for name, value in items}
+    # A proxy of LiteLLM passes the provider's headers on under names of its own.
+    return {str(name).lower().removeprefix("llm_provider-"): str(value) for name, value in items}
 
 
 # --- telling -------------------------------------------------------------------------------------
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’]\w+)*")
-_QUOTED: Final = re.compile(r"[{\[\\].*|(['\"`“])[^'\"`”]{40,}.*")
+_QUOTED: Final = re.compile(r"[{\[\\].*|(?<![\w'\"`”])(['\"`“])[^'\"`”]{40,}.*")
 _ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
 _CODE: Final = re.compile(r"[\w.\[\]-]{1,60}")
 _KEY_LIKE: Final = re.compile(
     r"(?i)^(sk|pk|key|bearer|basic|token)[-_.]|(?=\w*\d)(?=\w*[a-z])[\w-]{20,}"
 )
+
+_KEY_BEGINNING: Final = re.compile(r"\b(?:sk|pk|rk)-\S+")
+"""A key, also one of which a server shows the beginning and the end alone."""
 
 _OF_ENDPOINTS: Final = frozenset(
     """
@@ -352,7 +365,7 @@ def _without(message: str, texts: Sequence[str], secrets: Sequence[str]) -> str:
     line = next((each.strip() for each in message.splitlines() if each.strip()), "")
     for secret in secrets:
         line = line.replace(secret, "…") if len(secret) > 3 else line
-    line = _QUOTED.sub("", line[: 4 * MAX_SAID]).strip(" :'\"`“")
+    line = _KEY_BEGINNING.sub("…", _QUOTED.sub("", line[: 4 * MAX_SAID])).strip(" :'\"`“")
     # A text of JSON as it stands there, and as the server may have read it.
     sent = "\n".join([*texts, *(_ESCAPE.sub(" ", text) for text in texts)]).casefold()
     words, keys = {*_WORD.findall(sent)}, "\n".join(secrets).casefold()
