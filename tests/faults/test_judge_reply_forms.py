@@ -246,7 +246,7 @@ async def test_judges_that_know_no_limit_work_as_before(strong: Judge) -> None:
 
 async def test_of_two_replies_in_one_the_last_counts(server: JudgeServer) -> None:
     async def behave(exchange: Exchange) -> None:
-        draft = {"call": exchange.asked["call"], "claims": []}
+        draft: Reply = {"call": str(exchange.asked["call"]), "claims": []}
         await exchange.reply(f"{json.dumps(draft)} Wait, again: {reply_to(exchange.asked)}")
 
     server.behave = behave

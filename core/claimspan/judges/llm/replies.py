@@ -158,6 +158,7 @@ _CUT: Final = frozenset(
 _REFUSED: Final = re.compile(
     r"content_?filter|safety|refusal|blocklist|prohibited|recitation", re.I
 )
+_USUAL: Final = frozenset("stop eos end_turn eos_token stop_sequence complete".split())
 _NAME: Final = re.compile(r"[\w-]{1,40}")
 
 
@@ -167,15 +168,8 @@ def _fault(reply: ChatReply, *, has_objects: bool, fits: bool) -> str:
         return "the model refused"
     if fits:
         return "the reply does not repeat the id of the call"
-    is_usual = ended.lower() in (
-        "stop",
-        "eos",
-        "end_turn",
-        "eos_token",
-        "stop_sequence",
-        "complete",
-    )
-    named = "" if is_usual or not _NAME.fullmatch(ended) else f" (it ended by {ended!r})"
+    is_told = ended.lower() not in _USUAL and _NAME.fullmatch(ended)
+    named = f" (it ended by {ended!r})" if is_told else ""
     if not reply.text.strip():
         return f"the reply is empty{named}"
     if has_objects or _is_json(reply.text):
