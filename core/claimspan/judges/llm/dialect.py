@@ -41,7 +41,7 @@ _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
         "response_format": (
             r"response[_ ]?(format|schema|mime_?type)|json[_ ]?(schema|object|mode)"
             r"|output_(format|config)|structured[_ ]outputs?|guided_json|grammar|tool_?choice"
-            r"|tool use|required for format"
+            r"|tool use|required for format|json_validate_failed"
         ),
         "max_tokens": r"max_?(completion_|output_|new_)?tokens|maximum tokens you requested",
     }.items()
@@ -68,8 +68,11 @@ _AT_MOST: Final = re.compile(
     r"|up to|limit of|\b1(?: ?, ?| to |-)|\d >)\s*(\d{3,7})",
     re.IGNORECASE,
 )
+_TOO_SHORT: Final = re.compile(r"higher max_tokens|output limit was reached", re.IGNORECASE)
 _WINDOW: Final = re.compile(
-    r"(?:context (?:length|window|size)|max_model_len|n_ctx)[^.\d]{0,40}(\d{3,8})", re.IGNORECASE
+    r"(?:context (?:length|window|size)|max_model_len|n_ctx|max_new_tokens` must be)[^.\d]{0,40}"
+    r"(\d{3,8})",
+    re.IGNORECASE,
 )
 
 _TEMPLATE_TOKENS: Final = 64
@@ -225,8 +228,14 @@ class Dialect:
         parameters, kind = sent.parameters, refusal.kind
         said = f"{refusal.param} {refusal.code} {refusal.message}"
         is_limit = "maximum tokens you requested" in said
+        if _TOO_SHORT.search(said) and not self.has_room:
+            self.give_room()
+            return "so short a reply"
         if kind == "length" and refusal.status != 413 and not is_limit:
             return self._fitted(refusal, sent, prompt)
+        if refusal.status == 500 and _SYSTEM.search(said) and self._has_system:
+            self._has_system = False
+            return "a message of the system"
         if refusal.status == 500 and _NAMES["response_format"].search(said):
             return self._step_down(said, has_keyword=False)
         if refusal.status not in (400, 403, 422) or kind not in ("other", "key", "length"):

@@ -334,7 +334,7 @@ class _Call:
             await self.settle(Usage())
             raise
         except Exception as error:  # noqa: BLE001 - clients raise what they like
-            refusal = read_refusal(error)
+            refusal = read_refusal(error).without_echo(self._prompt.texts[1:])
             told = endpoint.traits.explain(error) if endpoint.traits.explain else None
             if refusal.kind == "quota":
                 breaker.close_down(str(self._error(refusal)))

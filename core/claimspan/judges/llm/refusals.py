@@ -72,7 +72,12 @@ class Refusal(NamedTuple):
             return "quota"
         if self.status is None:
             return "away" if _NO_CONNECTION.search(self.cause) else "other"
-        if self.status == 413 or (self.status in (400, 422, 500) and _LENGTH.search(said)):
+        is_large = self.status == 429 and "request too large" in said.lower()
+        if (
+            self.status == 413
+            or is_large
+            or (self.status in (400, 422, 500) and _LENGTH.search(said))
+        ):
             return "length"
         if self.status in (400, 403) and _FILTER.search(said):
             return "filter"
@@ -83,6 +88,27 @@ class Refusal(NamedTuple):
         if self.status == 404 or (self.status == 400 and _PLACE.search(said)):
             return "place"
         return "away" if _is_passing(self.status) else "other"
+
+    def without_echo(self, texts: Sequence[str]) -> Refusal:
+        """The same without what the message repeats of the prompt, which says nothing of the model.
+
+        A record may speak of parameters, of accounts and of limits: four of its words in a row are
+        the record's.
+        """
+        words = list(_WORD.finditer(self.message))
+        sent = f" {' '.join(word.casefold() for text in texts for word in _WORD.findall(text))} "
+        echoed: set[int] = set()
+        for i in range(len(words) - _ECHO + 1):
+            run = " ".join(word[0].casefold() for word in words[i : i + _ECHO])
+            if f" {run} " in sent:
+                echoed.update(range(i, i + _ECHO))
+        if not echoed:
+            return self
+        kept, end = "", 0
+        for i, word in enumerate(words):
+            kept += self.message[end : word.start()] + ("" if i in echoed else word[0])
+            end = word.end()
+        return self._replace(message=kept + self.message[end:])
 
     @property
     def told(self) -> str:
@@ -131,7 +157,9 @@ _ADVICE: Final[Mapping[str, str]] = {
     "place": "check base_url and the model's name",
 }
 _BY_STATUS: Final[Mapping[int, str]] = {
-    **dict.fromkeys((301, 302, 307, 308), "redirects are not followed, give the final base_url"),
+    **dict.fromkeys(
+        (301, 302, 303, 307, 308), "redirects are not followed, give the final base_url"
+    ),
     **dict.fromkeys((400, 422), "give other options=, or None for an option to leave it out"),
 }
 _CERTIFICATE_ADVICE: Final = (
@@ -143,14 +171,15 @@ _QUOTA: Final = re.compile(
     r"(hard[_ ])?(limit|not)|credit balance|out of credits|payment required"
     r"|(account|organi[sz]ation|project)\b.{0,40}\b(deactivated|suspended|closed|disabled)"
     r"|account_deactivated|in arrears|(spend|usage|spending)[_ ]limit|budget has been exceeded"
-    r"|crossed budget|tokens per day",
+    r"|crossed budget|tokens per day|purchase credits|(any|no) credits",
     re.IGNORECASE,
 )
 _LENGTH: Final = re.compile(
     r"context[_ ]length|context[_ ](window|size)|maximum context|max_model_len|prompt is too long"
     r"|(input|prompt|request|message)s?\b.{0,40}\btoo (long|large)|too many (input )?tokens"
     r"|exceeds? .{0,60}(token|context)|reduce the length|string_above_max_length"
-    r"|input[_ ]?(token)?s?[_ ]?length|longer than the model|max_tokens must be at least 1, got",
+    r"|input[_ ]?(token)?s?[_ ]?length|longer than the model|max_tokens must be at least 1, got"
+    r"|must have (less|fewer) than \d+ tokens|tokens`? \+ `?max_new_tokens",
     re.IGNORECASE,
 )
 _FILTER: Final = re.compile(r"content[_ ](filter|management|policy)|safety system|moderation", re.I)
@@ -196,50 +225,53 @@ def read_refusal(error: BaseException) -> Refusal:
 
 
 def refusal_in(body: object, status: int) -> Refusal:
-    """Reads the body of an error, text or parsed JSON, in any of the forms in use."""
+    """Reads the body of an error, text or parsed JSON, in any of the forms in use.
+
+    Servers nest what they say under names of their own, and gateways the provider's error below
+    theirs: all texts under the names of messages count, and the first code and parameter.
+    """
     if isinstance(body, bytes | str):
         with suppress(ValueError, RecursionError):
             body = json.loads(body)
-    # Gemini puts the object into a list.
-    value: object = body[0] if isinstance(body, list) and body else body  # pyright: ignore[reportUnknownVariableType] - looked at below
-    if isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+    if isinstance(body, str | bytes):
+        text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         return Refusal(status, message="" if text.lstrip()[:1] == "<" else text[:2000])
-    if not isinstance(value, dict):
-        return Refusal(status)
-    given = cast("dict[str, object]", value)
-    inner = given.get("error") or given.get("errors") or given.get("Error") or given.get("detail")
-    if isinstance(inner, list) and inner:  # FastAPI: a list of what is wrong, and where
-        inner = cast("list[object]", inner)[0]
-    if isinstance(inner, str):
-        given = {**given, "message": inner}
-    elif isinstance(inner, dict):
-        given = cast("dict[str, object]", inner)
-    place = given.get("loc")
-    param = (
-        ".".join(str(each) for each in cast("list[object]", place) if each != "body")
-        if isinstance(place, list)
-        else given.get("param")
-    )
-    message = given.get("message") or given.get("Message") or given.get("msg") or ""
-    # LiteLLM and OpenRouter pass the provider's own error on as a text, or below `metadata`.
-    raw = given.get("metadata")
-    more = cast("dict[str, object]", raw).get("raw", "") if isinstance(raw, dict) else ""
+    fields = list(_fields(body))
+    places = [cast("list[object]", value) for name, value in fields if name == "loc"]
+    params = [".".join(str(each) for each in place if each != "body") for place in places]
+    params += [value for name, value in fields if name == "param" and isinstance(value, str)]
+    # A code that is but the status once more says nothing.
+    codes = [str(value) for wanted in _CODES for name, value in fields if name == wanted and value]
+    telling = [code for code in codes if code != str(status)] or codes
+    said = dict.fromkeys(value for name, value in fields if name in _MESSAGES)
+    message = " ".join(each for each in said if isinstance(each, str))[:2000]
     return Refusal(
         status,
-        message=f"{message} {more}".strip()[:2000] if isinstance(message, str) else "",
-        param=str(param or "")[:100],
-        code=_code_of(given, status),
-        wait=_asked_wait(str(given)[:4000]),
+        message=message,
+        param=next(iter(params), "")[:100],
+        code=next(iter(telling), "")[:60],
+        wait=_asked_wait(f"{message} {str(body)[:4000]}"),
     )
 
 
-def _code_of(given: Mapping[str, object], status: int) -> str:
-    """The server's code; its type if the code is but the status once more."""
-    names = ("code", "Code", "type")
-    codes = [str(given[name]) for name in names if given.get(name)]
-    telling = [code for code in codes if code != str(status)]
-    return (telling or codes or [""])[0][:60]
+def _fields(body: object) -> Iterator[tuple[str, object]]:
+    """The fields of all objects in a JSON value, the outermost first, with the lists of ``loc``."""
+    waiting = [body]
+    for _ in range(_MAX_NODES):
+        node = waiting.pop(0) if waiting else None
+        if isinstance(node, list):
+            waiting += cast("list[object]", node)[:5]
+        elif isinstance(node, dict):
+            for name, value in cast("dict[str, object]", node).items():
+                if not isinstance(value, dict | list) or name == "loc":
+                    yield name, value
+                else:
+                    waiting.append(cast("object", value))
+
+
+_CODES: Final = ("code", "Code", "error_code", "type", "error_type")
+_MESSAGES: Final = frozenset("message Message msg error detail raw".split())
+_MAX_NODES: Final = 40
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float:
@@ -255,7 +287,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float:
 
 _WAIT: Final = re.compile(
     r"""(?:(?:retry|again) (?:after|in)|retryDelay['"]?:) *['"]?"""
-    r"(?:(\d{1,3})m)?(\d{1,6}(?:\.\d{1,9})?) ?(ms|s)",
+    r"(?:(\d{1,3})h)?(?:(\d{1,3})m)?(\d{1,6}(?:\.\d{1,9})?) ?(ms|s)",
     re.IGNORECASE,
 )
 
@@ -265,8 +297,8 @@ def _asked_wait(text: str) -> float:
     found = _WAIT.search(text)
     if not found:
         return 0.0
-    seconds = float(found[2]) / (1000 if found[3].lower() == "ms" else 1)
-    return 60 * float(found[1] or 0) + seconds
+    seconds = float(found[3]) / (1000 if found[4].lower() == "ms" else 1)
+    return 3600 * float(found[1] or 0) + 60 * float(found[2] or 0) + seconds
 
 
 def behind(error: BaseException) -> Iterator[BaseException]:
@@ -309,8 +341,9 @@ def _body_of(error: BaseException) -> object:
     response: object = getattr(error, "response", None)
     if isinstance(response, dict):
         return cast("object", response)
-    for source in (cast("object", error), response):
-        for name in ("body", "details", "content", "text"):
+    # The response first: the openai package keeps but a part of its body.
+    for source in (response, cast("object", error)):
+        for name in ("content", "body", "details", "text"):
             with suppress(Exception):  # a response that is not read yet raises
                 value = getattr(source, name, None)
                 if value and isinstance(value, dict | list | str | bytes):
@@ -343,6 +376,9 @@ _CODE: Final = re.compile(r"[\w.\[\]-]{1,60}")
 _KEY_LIKE: Final = re.compile(
     r"(?i)^(sk|pk|key|bearer|basic|token)[-_.]|(?=\w*\d)(?=\w*[a-z])[\w-]{20,}"
 )
+
+_ECHO: Final = 4
+"""Words in a row that are an echo of the prompt."""
 
 _KEY_BEGINNING: Final = re.compile(r"\b(?:sk|pk|rk)-\S+")
 """A key, also one of which a server shows the beginning and the end alone."""

@@ -207,9 +207,11 @@ _THOUGHT: Final = (
     r"(?:think|thinking|thoughts?|reason|reasoning|reflect|reflection|analysis|scratch_?pad|plan|draft"
     r"|monologue|deliberation)\w{0,12}"
 )
-_OPENS: Final = re.compile(rf"[<\[◁]\|?{_THOUGHT}\b[^<>\[\]◁▷]{{0,40}}[>\]▷]", re.IGNORECASE)
+_OPENS: Final = re.compile(
+    rf"[<\[◁]\|?(?:begin_of_|[a-z]{{1,20}}:)?{_THOUGHT}\b[^<>\[\]◁▷]{{0,40}}[>\]▷]", re.IGNORECASE
+)
 _CLOSES: Final = re.compile(
-    rf"[<\[◁]\|?/(?:antml:)?{_THOUGHT}\|?[>\]▷]|<\|channel\|>final(?:<\|[a-z_]+\|>|[^<]){{0,10}}<\|message\|>",
+    rf"[<\[◁]\|?(?:/|end_of_)(?:[a-z]{{1,20}}:)?{_THOUGHT}\|?[>\]▷]|<\|channel\|>final(?:<\|[a-z_]+\|>|[^<]){{0,10}}<\|message\|>",
     re.IGNORECASE,
 )
 _CHANNEL: Final = re.compile(r"<\|channel\|>(?:analysis|commentary)", re.IGNORECASE)
