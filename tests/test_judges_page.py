@@ -70,7 +70,7 @@ def test_a_string_reaches_its_provider_with_the_key_of_its_variable(
     assert judge.name == (provider.name or name)
     keys = {each.headers.get("authorization") for each in server.exchanges}
     assert keys == {"Bearer sk-canary-4711" if provider.keys else "Bearer none"}
-    assert {each.request["model"] for each in server.exchanges} == {"some-model"}
+    assert {str(each.request["model"]) for each in server.exchanges} == {"some-model"}
 
 
 @pytest.mark.parametrize("name", [each for each, found in PROVIDERS.items() if found.keys])

@@ -37,7 +37,7 @@ from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
 from claimspan.judges.llm.judge import CHUNKS_PER_CALL  # noqa: E402 - after the path
 from claimspan.judges.llm.prompts import CHECK  # noqa: E402 - after the path
 from claimspan.judges.llm.replies import verdicts_schema  # noqa: E402 - after the path
-from claimspan.judges.llm.verdict_cache import VerdictCache  # noqa: E402 - after the path
+from claimspan.judges.verdict_cache import VerdictCache  # noqa: E402 - after the path
 
 from judge_server import TOKENIZER  # noqa: E402 - after the path
 

@@ -15,7 +15,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.logprobs import Token, graded_verdict, graded_verdicts
-from claimspan.judges.llm.verdict_cache import VerdictCache
+from claimspan.judges.verdict_cache import VerdictCache
 from claimspan.metrics.coverage import coverage, coverage_of_set
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to

@@ -18,7 +18,7 @@ from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from claimspan.files.record_files import read_records
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.judge import CHUNKS_PER_CALL
-from claimspan.judges.llm.verdict_cache import VerdictCache
+from claimspan.judges.verdict_cache import VerdictCache
 from claimspan.text.tokens import count_tokens, token_upper_bound
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to

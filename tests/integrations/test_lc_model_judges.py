@@ -117,7 +117,7 @@ def test_an_evaluation_in_the_middle_of_a_traced_chain_is_no_part_of_its_trace(
     handlers: list[BaseCallbackHandler] = [ClaimspanCallbackHandler(monitor), heard]
 
     def score(question: str) -> str:
-        return str(evaluate(RECORD, judge=model).metrics["faithfulness"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - a model object
+        return str(evaluate(RECORD, judge=model).metrics["faithfulness"])
 
     chain = RunnableLambda(score)
     undo = claimspan_langchain.instrument(monitor)

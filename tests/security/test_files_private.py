@@ -20,7 +20,7 @@ from claimspan import Claim
 from claimspan.cost.sqlite_store import SqliteBudgetStore
 from claimspan.errors import ConfigError
 from claimspan.files.private import create_private, write_private
-from claimspan.judges.llm.verdict_cache import VerdictCache
+from claimspan.judges.verdict_cache import VerdictCache
 from claimspan.results.result_file import ResultFile
 from claimspan_tracing import configure
 from claimspan_tracing.export.otlp_file import OtlpFileExporter

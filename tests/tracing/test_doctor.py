@@ -207,7 +207,7 @@ def proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def proxy_findings(judge: object) -> list[Finding]:
-    monitor = Monitor(judge, tracer_provider=provider())  # type: ignore[arg-type]  # as of an application
+    monitor = Monitor(judge, tracer_provider=provider())
     return [each for each in checked(monitor, 1.0) if "proxies" in each.found]
 
 

@@ -193,7 +193,7 @@ def test_conditions_that_are_combined_need_what_their_parts_need() -> None:
         lambda: RuleSampler([], default=-0.1),
         lambda: RuleSampler([failed()], default=0.1),  # type: ignore[list-item] # pyright: ignore[reportArgumentType] - wrong on purpose
         lambda: RuleSampler([Rule(doubtful(), 1.0)], default=0.1),
-        lambda: RuleSampler([], default=0.1, first_judge=object()),  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - wrong on purpose
+        lambda: RuleSampler([], default=0.1, first_judge=object()),
         lambda: RuleSampler([], default=0.1, first_judge="no such judge"),
     ],
 )

@@ -35,9 +35,9 @@ from claimspan.judges.llm.replies import (
     read_reply,
     verdicts_schema,
 )
-from claimspan.judges.llm.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values import telling_values
+from claimspan.judges.verdict_cache import VerdictCache, content_key, joint_key
 from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = ["Checker"]

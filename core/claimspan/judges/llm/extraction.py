@@ -23,7 +23,7 @@ from claimspan.judges.llm.replies import (
     exact_claims_schema,
     read_reply,
 )
-from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
+from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.text.abstention import abstains
 from claimspan.text.encodable import encodable
 from claimspan.text.languages import detect_language

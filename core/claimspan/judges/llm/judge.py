@@ -25,9 +25,9 @@ from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, verdicts_schema
-from claimspan.judges.llm.verdict_cache import VerdictCache, content_key
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values import VALUES_VERSION
+from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
 __all__ = ["ModelJudge", "OpenAIJudge"]
