@@ -197,3 +197,40 @@ async def test_a_reply_that_was_cut_is_asked_for_with_room_to_reason(server: Jud
     assert judge.reasons
     assert await extract(judge, "It stays so.") == 1
     assert server.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "reasons"),
+    [
+        ("gpt-4o-mini", False),
+        ("gpt-5-mini", True),
+        ("gpt-5-chat-latest", False),
+        ("openai/o4-mini", True),
+        ("gemini-2.5-flash", True),
+        ("models/gemini-3-pro", True),
+        ("gemini-2.5-flash-lite", False),
+        ("gemini-2.0-flash", False),
+        ("deepseek-chat", False),
+        ("deepseek-reasoner", True),
+        ("deepseek-r1:8b", True),
+        ("Qwen/Qwen3-32B", True),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", False),
+        ("qwen2.5-72b-instruct", False),
+        ("openai/gpt-oss-120b", True),
+        ("magistral-medium-latest", True),
+        ("mistral-small-latest", False),
+        ("claude-haiku-4-5", False),
+        ("llama3", False),
+    ],
+)
+async def test_a_model_whose_name_tells_that_it_thinks_has_room_from_the_first_call(
+    server: JudgeServer, model: str, reasons: bool
+) -> None:
+    judge = OpenAIJudge(model, base_url=server.url)
+    await judge.extract_claims("The library stands beside the river.")
+    (request,) = [each.request for each in server.exchanges]
+    limit = request.get("max_tokens") or request.get("max_completion_tokens")
+
+    assert judge.reasons is reasons
+    assert isinstance(limit, int)
+    assert (limit > 25_000) is reasons

@@ -32,6 +32,13 @@ _REASONING_MODEL: Final = re.compile(
     r"(?:^|[/:._-])(?:o[1-9](?:$|[-:.])|gpt-?[5-9])", re.IGNORECASE
 )
 
+# Models of others that think before they reply, as far as their names tell.
+_THINKING_MODEL: Final = re.compile(
+    r"gemini-(?:2\.5-(?:pro|flash)(?!-lite)|[3-9])|deepseek-r(?:easoner|\d)|magistral|qwq"
+    r"|qwen3(?!.*instruct)|gpt-oss|grok-(?:3-mini|4)|thinking",
+    re.IGNORECASE,
+)
+
 _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
     name: re.compile(words, re.IGNORECASE)
     for name, words in {
@@ -43,7 +50,7 @@ _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
             r"|output_(format|config)|structured[_ ]outputs?|guided_json|grammar|tool_?choice"
             r"|tool use|required for format|json_validate_failed"
         ),
-        "max_tokens": r"max_?(completion_|output_|new_)?tokens|maximum tokens you requested",
+        "max_tokens": r"max_?(completion_?|output_?|new_?)?tokens|maximum tokens you requested",
     }.items()
 }
 """Parameters, and the words by which servers name them."""
@@ -65,7 +72,7 @@ _VAGUE: Final = re.compile(
 )
 _AT_MOST: Final = re.compile(
     r"(?:at most|less than or equal to|<=|maximum (?:allowed )?(?:value|number)?[^.\d]{0,40}"
-    r"|up to|limit of|\b1(?: ?, ?| to |-)|\d >)\s*(\d{3,7})",
+    r"|up to|limit of|\b1(?: ?, ?| to |-)|\d >)[\s`]*(\d{3,7})|to (\d{3,7}) \(exclusive",
     re.IGNORECASE,
 )
 _TOO_SHORT: Final = re.compile(r"higher max_tokens|output limit was reached", re.IGNORECASE)
@@ -121,8 +128,8 @@ class Dialect:
         self._limits_refused: set[str] = set()
         self._most: int | None = None
         # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
-        may_think = reasons and "-chat" not in model and sends_parameters
-        self._room = reasoning_tokens if may_think else 0
+        thinks = (reasons and "-chat" not in model) or bool(_THINKING_MODEL.search(model))
+        self._room = reasoning_tokens if thinks and sends_parameters else 0
         self._top_logprobs = top_logprobs
         self._fixed: dict[str, JsonValue] = {}
         if sends_parameters and not reasons:
@@ -268,7 +275,7 @@ class Dialect:
             if "response_format" in named or (keyword and "schema" in said.lower()):
                 changes.append(self._step_down(said, keyword is not None))
         if "max_tokens" in named and limit is not None:
-            change = self._other_limit(limit, refusal, parameters)
+            change = self._other_limit(limit, said, parameters)
             changes += [change] if change else []
         for name in ("temperature", "seed", "logprobs"):
             if name in named and name in parameters:
@@ -299,15 +306,16 @@ class Dialect:
         return refused.get(form, "json_object")
 
     def _other_limit(
-        self, limit: str, refusal: Refusal, parameters: Mapping[str, JsonValue]
+        self, limit: str, said: str, parameters: Mapping[str, JsonValue]
     ) -> str | None:
+        """Lowers the limit on a reply to what a refusal allows, or sends it by its other name."""
         sent = parameters[limit]
-        most = [int(each) for each in _AT_MOST.findall(refusal.message)]
+        most = [int(each) for found in _AT_MOST.findall(said) for each in found if each]
         smaller = [each for each in most if isinstance(sent, int) and each < sent]
-        other = LIMITS[1 - LIMITS.index(limit)]
-        if smaller and other not in refusal.message.replace(limit, ""):
-            self._most = min(smaller)
+        if smaller and not re.search(r"\buse\b", said, re.IGNORECASE):
+            self._most = min(smaller) - ("exclusive" in said)
             return f"more than {self._most} completion tokens"
+        other = LIMITS[1 - LIMITS.index(limit)]
         self._limits_refused.add(limit)
         if other in self._limits_refused:
             return None

@@ -354,7 +354,12 @@ class _Call:
 
     def _error(self, refusal: Refusal) -> JudgeError:
         secrets = [each.get_secret_value() for each in self._endpoint.secrets]
-        return refusal.error(self.n_requests, texts=[self._prompt.user], secrets=secrets)
+        return refusal.error(
+            self.n_requests,
+            texts=[self._prompt.user],
+            secrets=secrets,
+            has_options=bool(self._endpoint.dialect.options),
+        )
 
     def _wait(self, refusal: Refusal, tries: int, clock: Clock) -> float | None:
         """Seconds to wait before the request is sent again; None if it is not."""

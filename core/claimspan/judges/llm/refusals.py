@@ -85,7 +85,7 @@ class Refusal(NamedTuple):
             return "rate"
         if self.status in (401, 403) or (self.status == 400 and _KEY.search(said)):
             return "key"
-        if self.status == 404 or (self.status == 400 and _PLACE.search(said)):
+        if self.status == 404 or (self.status in (400, 500) and _PLACE.search(said)):
             return "place"
         return "away" if _is_passing(self.status) else "other"
 
@@ -117,13 +117,21 @@ class Refusal(NamedTuple):
             return f"the connection failed ({self.cause})"
         return f"the endpoint answered with HTTP {self.status}"
 
-    def error(self, n_requests: int, *, texts: Sequence[str], secrets: Sequence[str]) -> JudgeError:
+    def error(
+        self,
+        n_requests: int,
+        *,
+        texts: Sequence[str],
+        secrets: Sequence[str],
+        has_options: bool = False,
+    ) -> JudgeError:
         """The error for the user: what happened, why, and what to do.
 
         Args:
             n_requests: Requests that were made.
             texts: What no word is repeated of: the texts of the prompt.
             secrets: Keys, which are not repeated either.
+            has_options: Whether the request had options of the user's own.
         """
         kind, made = self.kind, f"; requests made: {n_requests}"
         if self.status is None:
@@ -136,11 +144,13 @@ class Refusal(NamedTuple):
             for name, value in (("param", self.param), ("code", self.code))
             if _CODE.fullmatch(value) and _without(value, texts, secrets) == value
         ]
-        parts = [
-            f"{self.told} ({', '.join(named)})" if named else self.told,
-            _without(self.message, texts, secrets),
-            _ADVICE.get(kind) or _BY_STATUS.get(self.status, ""),
-        ]
+        said = _without(self.message, texts, secrets)
+        advice = _ADVICE.get(kind) or _BY_STATUS.get(self.status, "")
+        if not advice and not said and self.status in (400, 422):
+            advice = _NO_REASON
+        if not advice and self.status in (400, 422) and (self.param or has_options):
+            advice = "give other options=, or None to leave one out"
+        parts = [f"{self.told} ({', '.join(named)})" if named else self.told, said, advice]
         text = ": ".join(part.rstrip(".:") for part in parts if part)
         if kind == "length":
             return TooLongError(text)
@@ -160,8 +170,8 @@ _BY_STATUS: Final[Mapping[int, str]] = {
     **dict.fromkeys(
         (301, 302, 303, 307, 308), "redirects are not followed, give the final base_url"
     ),
-    **dict.fromkeys((400, 422), "give other options=, or None for an option to leave it out"),
 }
+_NO_REASON: Final = "it does not say why: check the model's name, and options="
 _CERTIFICATE_ADVICE: Final = (
     "the certificate is not trusted; SSL_CERT_FILE can name a file with the company's"
 )
@@ -187,6 +197,7 @@ _KEY: Final = re.compile(r"api[_ ]key|unauthori[sz]ed|authenticat|no[_ ](connect
 _PLACE: Final = re.compile(
     r"(not a valid model|model[_ ]not[_ ]found|unknown model|invalid model|no such model|deployment"
     r"\b.{0,40}\bnot|model\b.{0,80}\b(does not|doesn't) exist|model identifier is invalid"
+    r"|unexpected endpoint"
     r"|on-demand throughput)",
     re.IGNORECASE,
 )
@@ -370,7 +381,7 @@ def _headers_of(error: BaseException) -> dict[str, str]:
 # --- telling -------------------------------------------------------------------------------------
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’]\w+)*")
-_QUOTED: Final = re.compile(r"[{\[\\].*|(?<![\w'\"`”])(['\"`“])[^'\"`”]{40,}.*")
+_QUOTED: Final = re.compile(r"[{\\].*|\[(?![\d, .]*\]).*|(?<![\w'\"`”])(['\"`“])[^'\"`”]{40,}.*")
 _ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
 _CODE: Final = re.compile(r"[\w.\[\]-]{1,60}")
 _KEY_LIKE: Final = re.compile(
