@@ -1,4 +1,7 @@
-"""How the models of providers reply: what counts is read, and nothing else makes a score."""
+"""How the models of providers reply: what counts is read, and nothing else makes a score.
+
+Row F18 of the reliability matrix.
+"""
 
 from __future__ import annotations
 

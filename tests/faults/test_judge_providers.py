@@ -2,6 +2,8 @@
 
 A table of providers stands in ``judge_providers``. No cell of it may invent a score, ask more than
 three times more for one call, or show a word of the record or the key.
+
+Row F17 of the reliability matrix.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Replies as servers and models send them: each is read, or refused for the reason that holds."""
+"""Replies as servers and models send them: each is read, or refused for the reason that holds.
+
+Row F18 of the reliability matrix.
+"""
 
 from __future__ import annotations
 
