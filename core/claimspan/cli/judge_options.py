@@ -63,6 +63,8 @@ def judge_from(name: str | None, options: Sequence[str] | None) -> Judge:
     Raises:
         ClaimspanError: As ``default_judge`` and ``parse_options`` do.
     """
+    if name is not None and not name.strip():
+        raise ConfigError("--judge is empty: name a judge, or leave it out")
     return default_judge(name, options=parse_options(options or ()))
 
 

@@ -201,6 +201,8 @@ def judge_of(given: JudgeLike) -> Judge:
 
 def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> Judge | None:
     """The judge of a model object, or of a client and a name; None if it is neither."""
+    if isinstance(given, type):
+        return None
     if isinstance(given, tuple):
         return _of_client(cast("tuple[object, ...]", given), options)
     model, failure = _chat_model(given)

@@ -25,6 +25,7 @@ class CircuitBreaker:
         self._failures = 0
         self._next_probe = 0.0
         self._cause = ""
+        self._last = ""
 
     @property
     def is_open(self) -> bool:
@@ -41,12 +42,15 @@ class CircuitBreaker:
             return
         seconds = self._next_probe - self._clock()
         if seconds > 0:
-            why = self._cause or f"the judge's endpoint has failed {MAX_FAILURES} times in a row"
+            last = f" ({self._last})" if self._last else ""
+            failed = f"the judge's endpoint has failed {MAX_FAILURES} times in a row{last}"
+            why = self._cause or failed
             raise JudgeUnavailableError(f"{why}: no request for another {seconds:.0f} s")
         self._next_probe = self._clock() + OPEN_SECONDS  # the request that asks is the probe
 
-    def record_failure(self) -> None:
+    def record_failure(self, cause: str = "") -> None:
         """Counts a request without an answer in time, or with a server error."""
+        self._last = cause
         self._failures += 1
         if self._failures >= MAX_FAILURES:
             self._next_probe = self._clock() + OPEN_SECONDS

@@ -14,6 +14,7 @@ import random
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, nullcontext
+from inspect import isawaitable
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -230,7 +231,9 @@ class Endpoint:
         A process that ends meanwhile says of its records only that they were not judged.
         """
         address, most = self.traits.address or self.model.model, max(seconds, refusal.wait)
-        again = f"requests of the judge to {address} are tried again for up to {most:.0f} s"
+        again = f"requests of the judge to {address} are tried again"
+        if refusal.status in _OVERLOADED:
+            again += f" for up to {most:.0f} s"
         self._tell(refusal.told, f"{again}: {refusal.told}")
 
     def note(self, refused: str) -> None:
@@ -326,7 +329,15 @@ class _Call:
         self.n_requests += 1
         add_usage(_REQUEST)
         try:
-            reply = await endpoint.model.complete(request)
+            asked = endpoint.model.complete(request)
+            if not isawaitable(asked):
+                raise JudgeError("complete() of the ChatModel is not asynchronous: use async def")
+            reply = await asked
+            if not isinstance(reply, ChatReply):  # pyright: ignore[reportUnnecessaryIsInstance] - a client of the user's may return anything
+                raise JudgeError(
+                    f"complete() of the ChatModel returned a {type(reply).__name__}: return a "
+                    "ChatReply"
+                )
         except ReplyError:  # an answer that cannot be read: the endpoint is there, and was paid
             breaker.record_success()
             raise
@@ -339,7 +350,7 @@ class _Call:
             if refusal.kind == "quota":
                 breaker.close_down(str(self._error(refusal)))
             elif refusal.status is None or refusal.status >= 500:
-                breaker.record_failure()
+                breaker.record_failure(refusal.told)
             else:
                 breaker.record_success()
             # A request that is refused costs nothing, nor does one that was never sent.
@@ -359,6 +370,7 @@ class _Call:
             texts=[self._prompt.user],
             secrets=secrets,
             has_options=bool(self._endpoint.dialect.options),
+            of_object=not self._endpoint.traits.sends_parameters,
         )
 
     def _wait(self, refusal: Refusal, tries: int, clock: Clock) -> float | None:

@@ -108,7 +108,12 @@ class ModelJudge:
         _check_settings(extraction, chunks_per_call, concurrency, call_seconds, reasoning_tokens)
         is_reasoned = extraction == "reasoned"
         has_logprobs = logprobs and not is_reasoning_model(model.model)
+        if not isinstance(model, ChatModel):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(
+                f"model is of type {type(model).__name__}: give an object with model and complete"
+            )
         self._options = given = dict(options or {})
+        _check_options(given)
         asked = (is_reasoned, chunks_per_call, has_logprobs, exact_schema, top_logprobs, given)
         self._digest = _digest(repr(asked), reasoned=is_reasoned)
         self._price = price
@@ -287,6 +292,16 @@ def _check_settings(
             raise ConfigError(f"{name} is {value!r}: give {least} or more")
 
 
+def _check_options(options: Mapping[str, JsonValue]) -> None:
+    """Refuses fields that are the judge's own, and a limit that is none."""
+    for name in options.keys() & {"model", "messages", "stream"}:
+        raise ConfigError(f"options[{name!r}] is for the judge to set: leave it out")
+    for name in options.keys() & {*LIMITS}:
+        value = options[name]
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ConfigError(f"options[{name!r}] is {value!r}: give a whole number, or None")
+
+
 def _digest(asked: str, *, reasoned: bool) -> str:
     """A digest of everything beside the model that can change a verdict."""
     said = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER, prompts.EXTRACT)
@@ -403,6 +418,6 @@ class OpenAIJudge(ModelJudge):
         return cls(
             model,
             api_key=os.environ.get("OPENAI_API_KEY"),
-            base_url=os.environ.get("OPENAI_BASE_URL"),
+            base_url=os.environ.get("OPENAI_BASE_URL") or None,
             extraction=extraction,
         )

@@ -67,6 +67,10 @@ class OpenAIChat:
         self.secrets = [SecretStr(each) for each in {**(headers or {}), **(query or {})}.values()]
         """Keys that no error may repeat."""
         if client is None:
+            if base_url is not None and not base_url.strip():
+                raise ConfigError(
+                    "base_url is empty: give the address of the model, or leave it out"
+                )
             url = check_base_url(base_url or OPENAI_URL)
             carries_key = {"api-key", "authorization"} & {name.lower() for name in headers or {}}
             if not api_key and not carries_key and is_openai(url):

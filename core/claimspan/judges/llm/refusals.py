@@ -124,6 +124,7 @@ class Refusal(NamedTuple):
         texts: Sequence[str],
         secrets: Sequence[str],
         has_options: bool = False,
+        of_object: bool = False,
     ) -> JudgeError:
         """The error for the user: what happened, why, and what to do.
 
@@ -132,6 +133,7 @@ class Refusal(NamedTuple):
             texts: What no word is repeated of: the texts of the prompt.
             secrets: Keys, which are not repeated either.
             has_options: Whether the request had options of the user's own.
+            of_object: Whether a model object has the parameters, and not the judge.
         """
         kind, made = self.kind, f"; requests made: {n_requests}"
         if self.status is None:
@@ -149,7 +151,11 @@ class Refusal(NamedTuple):
         if not advice and not said and self.status in (400, 422):
             advice = _NO_REASON
         if not advice and self.status in (400, 422) and (self.param or has_options):
-            advice = "give other options=, or None to leave one out"
+            advice = (
+                f"set or leave out {self.param or 'it'} on the model object"
+                if of_object
+                else "give other options=, or None to leave one out"
+            )
         parts = [f"{self.told} ({', '.join(named)})" if named else self.told, said, advice]
         text = ": ".join(part.rstrip(".:") for part in parts if part)
         if kind == "length":
