@@ -337,3 +337,32 @@ def cells(evaluation: Evaluation) -> list[Verdict]:
     matrix = evaluation.response_vs_chunks
     assert matrix is not None
     return [cell for cell in matrix.verdicts() if cell is not None]
+
+
+async def test_a_record_without_a_single_verdict_has_failed_and_says_why(
+    server: JudgeServer,
+) -> None:
+    async def behave(exchange: Exchange) -> None:
+        reply = {"call": exchange.asked["call"]}
+        is_check = "claims" in exchange.asked
+        await exchange.reply(json.dumps(reply) if is_check else reply_to(exchange.asked))
+
+    server.behave = behave
+    for undefined in ("omit", "zero"):
+        (found,) = await aevaluate_many(
+            [RECORD],
+            judge=make_judge(server.url),
+            undefined=undefined,
+        )
+
+        assert found.error == "the judge decided no verdict: the reply does not fit the schema"
+        assert found.metrics == {}
+        assert found.response_claims != ()
+
+
+async def test_a_record_with_nothing_to_compare_with_has_not_failed(server: JudgeServer) -> None:
+    record = RECORD.model_copy(update={"chunks": (), "ground_truth": None})
+
+    (found,) = await aevaluate_many([record], judge=make_judge(server.url))
+
+    assert found.error is None

@@ -260,7 +260,7 @@ async def _evaluation_or_error(
     started = time.perf_counter()
     with metered() as meter:
         try:
-            return await aevaluate(record, judge=judge, undefined=undefined, max_claims=max_claims)
+            found = await aevaluate(record, judge=judge, undefined=undefined, max_claims=max_claims)
         except JudgeError as error:
             return Evaluation(
                 undefined=dict.fromkeys(METRICS, "the judge failed"),
@@ -271,6 +271,9 @@ async def _evaluation_or_error(
                 usage=meter.usage + Usage(seconds=time.perf_counter() - started),
                 error=str(error),
             )
+    # Counted as done, it would not be asked again by a run that goes on.
+    why = found.why_undecided
+    return found if why is None else found.model_copy(update={"error": why, "metrics": {}})
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:

@@ -63,7 +63,20 @@ class Evaluation(BaseModel):
     """What the verdicts have cost."""
 
     error: str | None = None
-    """Why there are no verdicts; None where there are."""
+    """Why there are no verdicts; None if there are."""
+
+    @property
+    def why_undecided(self) -> str | None:
+        """Why no verdict at all is decided, by the most frequent reason; None if one is.
+
+        Such an evaluation is a failure of the judge, whether it raised an error or not.
+        """
+        if self.matrices.score_mode is not None or not self.matrices.undecided_claims:
+            return None
+        if not self.undecided:
+            return "the judge decided no verdict"
+        most = max(self.undecided, key=lambda each: self.undecided[each])
+        return f"the judge decided no verdict: {most}"
 
     @property
     def response_vs_chunks(self) -> VerdictMatrix | None:

@@ -230,18 +230,10 @@ def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
     if evaluation.metrics:
         return Status.EVALUATED, ""
     if evaluation.response_claims:
-        return Status.JUDGE_ERROR, _why_undecided(evaluation)
+        return Status.JUDGE_ERROR, evaluation.why_undecided or "the judge decided no verdict"
     if evaluation.abstained:
         return Status.NO_ANSWER, "the response declines to answer"
     return Status.NO_ANSWER, "the response makes no claim"
-
-
-def _why_undecided(evaluation: Evaluation) -> str:
-    """Why an evaluation with claims has no verdict, by the most frequent reason of the judge."""
-    reasons = evaluation.undecided
-    if not reasons:
-        return "the judge decided no verdict"
-    return f"the judge decided no verdict: {max(reasons, key=lambda each: reasons[each])}"
 
 
 def _is_cancelled(error: BaseException) -> bool:

@@ -174,7 +174,7 @@ class Dialect:
         if prompt.logprobs and "logprobs" not in self._dropped:
             parameters |= {"logprobs": True, "top_logprobs": self._top_logprobs}
         max_tokens = self._limited(prompt)
-        if not any(name in self.options for name in LIMITS):
+        if self._limit and not any(name in self.options for name in LIMITS):
             parameters[self._limit] = max_tokens
         parameters |= {k: v for k, v in self.options.items() if k not in self._dropped}
         parameters = {name: each for name, each in parameters.items() if each is not None}
