@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError, DeliveryError
-from claimspan.evaluation.assessment import Assessment
+from claimspan.evaluation.judgement import Assessment
 from claimspan_tracing.adapters import (
     Backend,
     BackendWriter,

@@ -12,7 +12,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError, DeliveryError
-from claimspan.evaluation.assessment import GOOD, LOW, summary_of
 from claimspan_tracing.adapters import (
     Backend,
     BackendWriter,
@@ -164,8 +163,8 @@ async def _stored_in(connection: Connection, path: str) -> set[_Key]:
 
 def _all_of(record: ScoredRecord) -> Iterator[_Feedback]:
     """The feedback on a record as a whole: the word first, by which people look for it."""
-    span_id, summary = record.span_id, summary_of(record.assessments)
-    yield _Feedback(name=LABEL, span_id=span_id, value=LOW if summary else GOOD, rationale=summary)
+    span_id, judgement = record.span_id, record.judgement
+    yield _Feedback(name=LABEL, span_id=span_id, value=judgement.label, rationale=judgement.summary)
     for each in record.assessments:
         yield _Feedback(
             name=each.name, span_id=span_id, value=each.value, rationale=each.explanation

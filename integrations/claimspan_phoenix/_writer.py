@@ -8,7 +8,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan.errors import DeliveryError
-from claimspan.evaluation.assessment import label_of, summary_of
 from claimspan_phoenix._environment import ENDPOINT, address_of, headers_of
 from claimspan_tracing.adapters import (
     Backend,
@@ -145,11 +144,10 @@ def _of_documents(record: ScoredRecord) -> list[JsonValue]:
 def _of_trace(record: ScoredRecord) -> JsonValue:
     """One row for the whole trace, without a score: a mean over metrics would mean nothing."""
     # All reasons would be as long as the trace; each is on its own annotation.
-    summary = summary_of(record.assessments)
     return _annotation(
         record,
         EVALUATION,
-        {"label": label_of(record.assessments), "explanation": summary or None},
+        {"label": record.judgement.label, "explanation": record.judgement.summary or None},
         trace_id=record.trace_id,
         # A trace may hold several records.
         identifier=f"{record.judge} {record.span_id}",

@@ -240,6 +240,11 @@ def score(metric: str) -> str:
     return SCORE_PREFIX + metric
 
 
+def reason(criterion: str) -> str:
+    """Name of the attribute with the reason that a judge gave for a criterion."""
+    return REASON_PREFIX + criterion
+
+
 EVENT_ALERT: Final = "claimspan.alert"
 """Log event: a mean has crossed its threshold, or has recovered."""
 ALERT_NAME: Final = "claimspan.alert.name"
@@ -264,8 +269,23 @@ EVALUATION_SUMMARY: Final = "claimspan.evaluation.summary"
 """The main low score with its reason in plain words, and the others by name; absent where no score
 is low."""
 EVALUATION_LABEL: Final = "claimspan.evaluation.label"
-"""``low`` where a score other than ``context_precision`` is low, else ``good``: one word, for
-backends that search by equality."""
+"""``low`` if a score is low, else ``good``; ``unknown`` if no score that could be has a value: one
+word, for backends that search by equality."""
+EVALUATION_BLAME: Final = "claimspan.evaluation.blame"
+"""The part of the pipeline that a low record comes from: ``retriever``, ``generator`` or ``both``;
+``none`` of a good one, ``unknown`` if the verdicts do not tell."""
+EVALUATION_FINDINGS: Final = "claimspan.evaluation.findings"
+"""List of what the verdicts show, a sentence each, in numbers alone; absent if it is empty."""
+EVALUATION_DOUBTS: Final = "claimspan.evaluation.doubts"
+"""List of reasons why the part may be another one; absent if firm verdicts blame it."""
+SCORES_LOW: Final = "claimspan.scores.low"
+"""List of the metrics that are low, the most telling first; absent if none is."""
+SCORES_NEUTRAL: Final = "claimspan.scores.neutral"
+"""List of the metrics that are neither low nor good; absent if none is."""
+SCORES_LOWER_IS_BETTER: Final = "claimspan.scores.lower_is_better"
+"""List of the metrics whose lower end is better, of those that claimspan does not ship; absent if
+there are none."""
+REASON_PREFIX: Final = "claimspan.reason."
 EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 """List of ``metric, metric: reason``, one entry a reason, for the metrics that have no value. An
 entry without a colon is the reason of all metrics that are in no other entry and have no score."""

@@ -9,13 +9,14 @@ from typing import Final
 
 from claimspan.comparison.comparison import (
     PAPER_METRICS,
+    SIGNIFICANCE,
     Comparison,
     Difference,
+    Finding,
     MetricResult,
     Slice,
     SystemResult,
 )
-from claimspan.comparison.direction import finding_of, lower_is_better
 from claimspan.comparison.notes import notes_on
 from claimspan.comparison.pairs import (
     PairedMetric,
@@ -26,6 +27,7 @@ from claimspan.comparison.pairs import (
 from claimspan.comparison.slices import slices_of
 from claimspan.comparison.systems import System, read_systems
 from claimspan.errors import ConfigError
+from claimspan.metrics.catalogue import lower_is_better
 from claimspan.progress import progress_bar
 from claimspan.statistics import Estimate, holm
 
@@ -210,7 +212,7 @@ def _difference(metric: str, pair: PairedMetric, adjusted_p_value: float) -> Dif
         difference=pair.difference,
         p_value=pair.p_value,
         adjusted_p_value=adjusted_p_value,
-        finding=finding_of(
+        finding=_finding(
             pair.difference.value, adjusted_p_value, lower_is_better=lower_is_better(metric)
         ),
         only_in_baseline=pair.only_in_baseline,
@@ -267,3 +269,20 @@ def _but_queries(before: System, system: System) -> str:
         f", but {many}: records with ids are paired by these, so give both files the same ids, or "
         "neither of them any"
     )
+
+
+def _finding(
+    difference: float, adjusted_p_value: float, *, lower_is_better: bool | None
+) -> Finding:
+    """Name a difference in a word: what the test has not shown is no difference.
+
+    Args:
+        difference: System minus baseline.
+        adjusted_p_value: Of the test of this difference.
+        lower_is_better: Direction of the metric's scale.
+    """
+    if adjusted_p_value >= SIGNIFICANCE or not difference:
+        return "no difference shown"
+    if lower_is_better is None:
+        return "different"
+    return "better" if (difference < 0) is lower_is_better else "worse"

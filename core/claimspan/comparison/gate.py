@@ -15,11 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from claimspan.comparison.compare import compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, Difference
-from claimspan.comparison.direction import lower_is_better
 from claimspan.comparison.pairs import estimates
 from claimspan.comparison.systems import System
 from claimspan.errors import ConfigError
-from claimspan.metrics.compute import METRICS
+from claimspan.metrics.catalogue import METRICS, lower_is_better
 from claimspan.statistics import Estimate
 from claimspan.text.percentages import in_percent, percent_hint
 

@@ -2,26 +2,26 @@
 
 ``evaluate`` runs an evaluation, ``matrices`` asks the judge for the verdicts, ``result`` holds what
 was found out, and ``estimate`` says what an evaluation will cost. ``evaluations`` holds the results
-of many records, and ``table`` makes flat rows of them. ``assessment`` labels the scores, and
-``reasons`` says in words why one is low.
+of many records, and ``table`` makes flat rows of them. ``judgement`` says in one
+place what the verdicts say of an answer: ``reasons`` why a score is low, ``diagnosis`` which part
+of the pipeline it comes from. ``coherence`` makes the verdicts of a record agree.
 """
 
 from __future__ import annotations
 
-from claimspan.evaluation.assessment import Assessment, assess, label_of, summary_of
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
 from claimspan.evaluation.evaluations import Evaluations
+from claimspan.evaluation.judgement import Assessment, Judgement, judgement_of
 from claimspan.evaluation.result import Evaluation
 
 __all__ = [
     "Assessment",
     "Evaluation",
     "Evaluations",
+    "Judgement",
     "aevaluate",
     "aevaluate_many",
-    "assess",
     "evaluate",
     "evaluate_many",
-    "label_of",
-    "summary_of",
+    "judgement_of",
 ]

@@ -11,11 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
-from claimspan.metrics.truths import Truth
+from claimspan.evaluation.result import Evaluation
+from claimspan.metrics.truths import Truth, Truths, any_of, both, is_label
 from claimspan.verdicts import Label
 
-__all__ = ["Diagnosis", "Fact", "Findings", "Part", "Statement", "diagnose"]
+__all__ = [
+    "CLOSE_CALL",
+    "Diagnosis",
+    "Fact",
+    "Findings",
+    "Part",
+    "Statement",
+    "diagnose",
+    "findings_of",
+]
 
 
 class Part(StrEnum):
@@ -92,9 +103,6 @@ class Findings:
     abstained: bool = False
     """Whether the response declines to answer."""
 
-    complete: bool = True
-    """Whether these are all claims; a span has room for some of them only."""
-
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -103,11 +111,21 @@ class Diagnosis:
     part: Part
     """The part that is responsible."""
 
-    sentences: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
     """What was counted, the reason of the part first."""
 
-    is_sure: bool = True
-    """Whether firm verdicts blame the part, and none of them contradict each other."""
+    doubts: tuple[str, ...] = ()
+    """Why the part may be another one; empty if firm verdicts blame it."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was counted, and what casts doubt on it."""
+        return self.findings + self.doubts
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether firm verdicts blame the part, and none of them contradict each other."""
+        return not self.doubts
 
 
 def diagnose(findings: Findings) -> Diagnosis:
@@ -120,18 +138,76 @@ def diagnose(findings: Findings) -> Diagnosis:
         The diagnosis. A part is named only where decided verdicts show its shortcoming.
     """
     found = list(_shortcomings(findings))
-    sentences = [sentence for _, sentence in found]
+    told = [sentence for _, sentence in found]
     part = _blamed(found)
-    doubts: list[str] = []
-    if part is None:
-        part = Part.NONE if _all_decided(findings) else Part.UNKNOWN
-        sentences += _nothing_found(findings, part)
-    else:
-        doubts += _doubts(findings, part)
-    sentences += doubts
-    if not findings.complete:
-        sentences.append("Only the claims that the trace has room for are counted.")
-    return Diagnosis(part, tuple(sentences), is_sure=not doubts)
+    if part is not None:
+        return Diagnosis(part, tuple(told), tuple(_doubts(findings, part)))
+    part = Part.NONE if _all_decided(findings) else Part.UNKNOWN
+    return Diagnosis(part, (*told, *_nothing_found(findings, part)))
+
+
+def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
+    """Return what the verdicts of an evaluation say of its claims.
+
+    Args:
+        evaluation: The evaluation.
+        truths: The truth values of its verdicts.
+    """
+    chunks, answer = evaluation.response_vs_chunks, evaluation.ground_truth_vs_response
+    held, by_truth = evaluation.ground_truth_vs_chunks, evaluation.response_vs_ground_truth
+    n_claims = len(chunks or by_truth or ())
+    # Without chunks no claim has a verdict by them, and no fact was looked for.
+    labels = chunks.labels if chunks else [[] for _ in range(n_claims)]
+    relevant = truths.relevant if held and held.rows and held.n_references else []
+    facts = answer or held
+    n_facts = 0 if facts is None else len(facts)
+    return Findings(
+        statements=[
+            Statement(
+                label=label,
+                correct=is_label(by, Label.ENTAILED),
+                is_denied=by is Label.CONTRADICTED,
+                contradicted_by=[n for n, cell in enumerate(row, 1) if cell is Label.CONTRADICTED],
+                in_relevant=_in_relevant(row, relevant),
+                is_close=confidence is not None and confidence < CLOSE_CALL,
+            )
+            for label, confidence, by, row in zip(
+                chunks.merged if chunks and chunks.n_references else [None] * n_claims,
+                chunks.confidences if chunks else [None] * n_claims,
+                by_truth.merged if by_truth else [None] * n_claims,
+                labels,
+                strict=True,
+            )
+        ],
+        facts=[
+            Fact(
+                retrieved=is_retrieved,
+                answered=is_label(label, Label.ENTAILED),
+                is_close=confidence is not None and confidence < CLOSE_CALL,
+            )
+            for is_retrieved, label, confidence in zip(
+                truths.retrieved if relevant else [None] * n_facts,
+                answer.merged if answer else [None] * n_facts,
+                answer.confidences if answer else [None] * n_facts,
+                strict=True,
+            )
+        ],
+        abstained=evaluation.abstained,
+    )
+
+
+CLOSE_CALL: Final = 0.6
+"""A label that is less probable than this is a close call: the next one is nearly as probable."""
+
+
+def _in_relevant(row: Sequence[Label | None], relevant: Sequence[Truth]) -> Truth:
+    """Whether a chunk that holds a fact entails the claim; None if that is not known."""
+    if not relevant:
+        return None
+    return any_of(
+        both(is_label(label, Label.ENTAILED), is_relevant)
+        for label, is_relevant in zip(row, relevant, strict=True)
+    )
 
 
 _Shortcoming = tuple[Part, str]
@@ -156,7 +232,7 @@ def _doubts(findings: Findings, part: Part) -> Iterator[str]:
     elif left is not part:
         yield f"Without the judge's close calls it is the {left} alone: read the claims first."
     # What follows from facts that all stand in chunks stands there as well.
-    if findings.complete and findings.facts and all(f.retrieved for f in findings.facts):
+    if findings.facts and all(f.retrieved for f in findings.facts):
         n = sum(s.label is Label.NEUTRAL and s.correct is True for s in findings.statements)
         if n:
             yield (
@@ -188,13 +264,14 @@ def _missed(facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
             rest += f"; the answer states {stated} of them nevertheless"
         yield Part.RETRIEVER, f"{told}, {rest}: look at the retriever."
     elif stated == len(missed):
-        yield Part.NONE, f"{told}, but the answer states {'it' if stated == 1 else 'them'}."
+        # It came from elsewhere: the next fact that was not retrieved may be missing.
+        yield Part.RETRIEVER, f"{told}, but the answer states {'it' if stated == 1 else 'them'}."
     else:
         # Some of them may be decided: what is known is told beside what is open.
         known = f"the answer states {stated} of them, and " if stated else ""
         rest = "the rest" if stated else "it" if len(missed) == 1 else "them"
         who = "it" if stated else "the answer"
-        yield Part.NONE, f"{told}; {known}whether {who} states {rest} is undecided."
+        yield Part.RETRIEVER, f"{told}; {known}whether {who} states {rest} is undecided."
 
 
 def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
@@ -243,8 +320,8 @@ def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
         return
     n, right = len(found), sum(each.correct is True for each in found)
     told = f"{_count(n, 'claim')} {'stands' if n == 1 else 'stand'} in no chunk"
-    # Right without a chunk is the model's own knowledge, which RAGChecker does not count as bad.
-    yield Part.NONE if right == n else Part.GENERATOR, f"{told}{_right(found)}."
+    # Right without a chunk is the model's own knowledge: the retriever should have found it.
+    yield Part.RETRIEVER if right == n else Part.GENERATOR, f"{told}{_right(found)}."
 
 
 def _right(found: Sequence[Statement]) -> str:
@@ -283,7 +360,7 @@ def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
 
 def _all_decided(findings: Findings) -> bool:
     """Whether nothing undecided, cut off or declined could hide a shortcoming."""
-    if not findings.complete or not (findings.statements or findings.facts):
+    if not (findings.statements or findings.facts):
         return False
     if findings.abstained or any(each.label is None for each in findings.statements):
         return False

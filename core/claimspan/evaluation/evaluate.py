@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -26,21 +26,38 @@ from claimspan.evaluation.arguments import (
     check_options,
     records_of,
 )
+from claimspan.evaluation.coherence import coherent
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges.choice import JudgeLike, judge_of
-from claimspan.judges.protocol import ClaimLimitedJudge, Judge
-from claimspan.metrics.compute import METRICS, Undefined, measure
+from claimspan.judges.protocol import ClaimLimitedJudge, CriteriaJudge, Grade, Judge
+from claimspan.metrics.compute import Undefined, measure
+from claimspan.metrics.selection import (
+    Criterion,
+    MetricsLike,
+    Selection,
+    Thresholds,
+    matrices_for,
+)
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
-from claimspan.verdicts import Claim
+from claimspan.verdicts import Claim, VerdictMatrices
 
-__all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many", "run_to_end"]
+__all__ = [
+    "MADE_TO_AGREE",
+    "aevaluate",
+    "aevaluate_many",
+    "evaluate",
+    "evaluate_many",
+    "judge_for",
+    "run_to_end",
+    "with_functions",
+]
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
@@ -76,6 +93,8 @@ async def aevaluate(
     record: Given,
     *,
     judge: JudgeLike | None = None,
+    metrics: MetricsLike | Selection | None = None,
+    thresholds: Thresholds | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -90,10 +109,14 @@ async def aevaluate(
     Args:
         record: The record, or a mapping with its fields by any of the names that files have
             (docs/evaluation.md); its chunks may be texts, mappings with a text, or documents of
-            LangChain, LlamaIndex or Haystack. Without a ground truth only ``faithfulness`` and
-            ``contradicted_by_chunks`` are defined.
+            LangChain, LlamaIndex or Haystack.
         judge: The judge, its name as in ``CLAIMSPAN_JUDGE``, or a model object (``judge_of``); None
             takes ``default_judge()``.
+        metrics: What to measure, see ``Selection.of``: names, ``"all"``, criteria, functions. None
+            measures ``faithfulness``, ``groundedness`` and ``contradicted_by_chunks``, and of a
+            record with a ground truth ``precision``, ``recall``, ``f1``, ``claim_recall`` and
+            ``context_precision`` as well. What is not chosen is not judged.
+        thresholds: Metric to its worst value that is good, for others than the usual ones.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
         max_claims: Claims judged per text; the others are counted in ``claims_dropped``.
@@ -113,31 +136,89 @@ async def aevaluate(
             would be lost.
     """
     check_options(undefined, max_claims)
+    selection = Selection.of(metrics, thresholds)
     (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = judge_of(judge), record.encodable
+    judge, record = judge_for(selection, judge), record.encodable
+    names = selection.of_record(has_ground_truth=ground_truth_of(record) is not None)
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
         async with _charged_to(current_budget(), meter), _deadline(deadline_seconds):
-            claims = await _extract(judge, record, max_claims)
-            matrices = await judge_matrices(judge, record, claims.response, claims.ground_truth)
-    measurement = measure(matrices, undefined=undefined)
-    return Evaluation(
-        metrics=measurement.metrics,
-        undefined=measurement.undefined,
-        response_claims=tuple(claims.response),
-        ground_truth_claims=tuple(claims.ground_truth),
-        matrices=matrices,
-        abstained=abstains(record.response),
-        claims_dropped=claims.dropped,
-        undecided=dict(meter.undecided),
-        notes=dict(meter.notes),
-        injection_suspected=_suspected_texts(record),
-        judge_name=judge.name,
-        judge_version=_version(judge),
-        usage=meter.usage + Usage(seconds=time.perf_counter() - started),
+            grades: dict[str, Grade] = {}
+            judged = _judged(judge, record, names, max_claims)
+            if selection.criteria:
+                judged = _graded_as_well(judge, record, selection.criteria, judged, grades)
+            claims, matrices = await judged
+    n_changed = 0
+    # Labels that others have recorded are theirs.
+    if not getattr(judge, "is_recorded", False):
+        matrices, n_changed = coherent(matrices)
+    measurement = measure(matrices, metrics=names, undefined=undefined)
+    return with_functions(
+        Evaluation(
+            metrics={
+                **measurement.metrics,
+                **{name: g.score for name, g in grades.items() if g.score is not None},
+            },
+            undefined={
+                **measurement.undefined,
+                **{name: g.reason for name, g in grades.items() if g.score is None},
+            },
+            thresholds=selection.limits_of((*names, *grades)),
+            lower_is_better=tuple(c.name for c in selection.criteria if c.lower_is_better),
+            explanations={name: g.reason for name, g in grades.items() if g.score is not None},
+            response_claims=tuple(claims.response),
+            ground_truth_claims=tuple(claims.ground_truth),
+            matrices=matrices,
+            abstained=abstains(record.response),
+            claims_dropped=claims.dropped,
+            undecided=dict(meter.undecided),
+            notes=dict(meter.notes) | ({MADE_TO_AGREE: n_changed} if n_changed else {}),
+            injection_suspected=_suspected_texts(record),
+            judge_name=judge.name,
+            judge_version=_version(judge),
+            usage=meter.usage + Usage(seconds=time.perf_counter() - started),
+        ),
+        selection,
+    )
+
+
+MADE_TO_AGREE: Final = "verdicts that contradicted others, and gave way"
+"""The note of an evaluation that says how many verdicts were changed to make them coherent."""
+
+
+def judge_for(selection: Selection, judge: JudgeLike | None) -> Judge:
+    """Return the judge that an option stands for, if it can judge what is chosen.
+
+    Raises:
+        ConfigError: It is none, or a criterion needs a language model.
+    """
+    found = judge_of(judge)
+    if selection.criteria and not isinstance(found, CriteriaJudge):
+        raise ConfigError(
+            f"criterion {selection.criteria[0].name!r} needs a language model, and the judge is "
+            f"{found.name!r}: give one, such as judge='openai:MODEL' (docs/judges.md)"
+        )
+    return found
+
+
+def with_functions(evaluation: Evaluation, selection: Selection) -> Evaluation:
+    """Return an evaluation with the scores that functions make of it."""
+    if not selection.functions or evaluation.error is not None:
+        return evaluation
+    found = {each.name: each.value(evaluation) for each in selection.functions}
+    values = {name: value for name, (value, _) in found.items() if value is not None}
+    missing = {name: reason for name, (value, reason) in found.items() if value is None}
+    own = (each.name for each in selection.functions if each.lower_is_better)
+    return evaluation.model_copy(
+        update={
+            "metrics": {**evaluation.metrics, **values},
+            "undefined": {**evaluation.undefined, **missing},
+            "thresholds": {**evaluation.thresholds, **selection.limits_of(found)},
+            "lower_is_better": (*evaluation.lower_is_better, *own),
+        }
     )
 
 
@@ -145,6 +226,8 @@ def evaluate(
     record: Given,
     *,
     judge: JudgeLike | None = None,
+    metrics: MetricsLike | Selection | None = None,
+    thresholds: Thresholds | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
@@ -156,12 +239,14 @@ def evaluate(
     Arguments, result and errors are those of ``aevaluate``.
     """
     # Here as well: what is wrong with an argument is told without the frames of an event loop.
+    selection = Selection.of(metrics, thresholds)
     (known,) = records_of([record], columns)
-    chosen = judge_of(judge)
+    chosen = judge_for(selection, judge)
     return run_to_end(
         lambda: aevaluate(
             known,
             judge=chosen,
+            metrics=selection,
             undefined=undefined,
             max_claims=max_claims,
             deadline_seconds=deadline_seconds,
@@ -174,6 +259,8 @@ async def aevaluate_many(
     records: GivenRecords,
     *,
     judge: JudgeLike | None = None,
+    metrics: MetricsLike | Selection | None = None,
+    thresholds: Thresholds | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -187,6 +274,8 @@ async def aevaluate_many(
         records: The records, each as in ``aevaluate``; or a DataFrame of pandas, a Table of
             pyarrow, or a Dataset of Hugging Face, with a record in each row.
         judge: As in ``aevaluate``.
+        metrics: As in ``aevaluate``.
+        thresholds: As in ``aevaluate``.
         undefined: As in ``aevaluate``.
         max_claims: As in ``aevaluate``.
         concurrency: Records under evaluation at once.
@@ -207,8 +296,9 @@ async def aevaluate_many(
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
     check_options(undefined, max_claims)
+    selection = Selection.of(metrics, thresholds)
     known = records_of(records, columns)
-    judge = judge_of(judge)
+    judge = judge_for(selection, judge)
     gate = asyncio.Semaphore(concurrency)
     with progress_bar("evaluating", total=len(known), show=progress) as advance:
 
@@ -216,7 +306,9 @@ async def aevaluate_many(
             async with gate:
                 try:
                     with with_budget(budget):
-                        return await _evaluation_or_error(record, judge, undefined, max_claims)
+                        return await _evaluation_or_error(
+                            record, judge, selection, undefined, max_claims
+                        )
                 finally:
                     advance()
 
@@ -227,6 +319,8 @@ def evaluate_many(
     records: GivenRecords,
     *,
     judge: JudgeLike | None = None,
+    metrics: MetricsLike | Selection | None = None,
+    thresholds: Thresholds | None = None,
     undefined: Undefined = "omit",
     max_claims: int = MAX_CLAIMS,
     concurrency: int = CONCURRENCY,
@@ -238,12 +332,14 @@ def evaluate_many(
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
+    selection = Selection.of(metrics, thresholds)
     known = records_of(records, columns)
-    chosen = judge_of(judge)
+    chosen = judge_for(selection, judge)
     return run_to_end(
         lambda: aevaluate_many(
             known,
             judge=chosen,
+            metrics=selection,
             undefined=undefined,
             max_claims=max_claims,
             concurrency=concurrency,
@@ -254,16 +350,25 @@ def evaluate_many(
 
 
 async def _evaluation_or_error(
-    record: RagRecord, judge: Judge, undefined: Undefined, max_claims: int
+    record: RagRecord,
+    judge: Judge,
+    selection: Selection,
+    undefined: Undefined,
+    max_claims: int,
 ) -> Evaluation:
     """Evaluate a record; where the judge fails, say why and what it has cost all the same."""
     started = time.perf_counter()
     with metered() as meter:
         try:
-            found = await aevaluate(record, judge=judge, undefined=undefined, max_claims=max_claims)
+            found = await aevaluate(
+                record, judge=judge, metrics=selection, undefined=undefined, max_claims=max_claims
+            )
         except JudgeError as error:
+            names = selection.of_record(has_ground_truth=ground_truth_of(record) is not None)
             return Evaluation(
-                undefined=dict.fromkeys(METRICS, "the judge failed"),
+                undefined=dict.fromkeys(
+                    (*names, *selection.all_names[len(selection.names) :]), "the judge failed"
+                ),
                 abstained=abstains(record.response),
                 injection_suspected=_suspected_texts(record),
                 judge_name=judge.name,
@@ -327,9 +432,58 @@ def _version(judge: Judge) -> str:
     return str(getattr(judge, "version", ""))
 
 
-async def _extract(judge: Judge, record: RagRecord, max_claims: int) -> _Claims:
+async def _judged(
+    judge: Judge, record: RagRecord, names: Sequence[str], max_claims: int
+) -> tuple[_Claims, VerdictMatrices]:
+    """The claims that some metrics are made of, and the verdicts on them."""
+    wanted = matrices_for(names)
+    claims = await _extract(judge, record, max_claims, wanted)
+    matrices = await judge_matrices(
+        judge, record, claims.response, claims.ground_truth, wanted=wanted
+    )
+    return claims, matrices
+
+
+async def _graded_as_well(
+    judge: Judge,
+    record: RagRecord,
+    criteria: Sequence[Criterion],
+    judged: Coroutine[object, None, _T],
+    grades: dict[str, Grade],
+) -> _T:
+    """Await ``judged``, and meanwhile have the judge grade the answer into ``grades``."""
+
+    async def grade() -> None:
+        if not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
+            return
+        found = await guarded(judge, lambda: judge.grade(criteria, record))
+        if not isinstance(found, list | tuple) or len(found) != len(criteria):  # pyright: ignore[reportUnknownArgumentType] - the items are checked below
+            raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
+        for criterion, each in zip(criteria, found, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked in the next line
+            if not isinstance(each, Grade):
+                raise JudgeError(f"judge {judge.name!r} returned something else than grades")
+            grades[criterion.name] = each
+
+    grading = asyncio.ensure_future(grade())
+    try:
+        result = await judged
+        await grading
+    finally:
+        grading.cancel()
+        await asyncio.gather(grading, return_exceptions=True)
+    return result
+
+
+async def _extract(
+    judge: Judge, record: RagRecord, max_claims: int, wanted: Collection[str]
+) -> _Claims:
     # Both texts at once: each extraction may be a call over the network.
-    texts = (record.response, ground_truth_of(record) or "")
+    texts = (
+        record.response if any(name.startswith("response") for name in wanted) else "",
+        ground_truth_of(record) or ""
+        if any(name.startswith("ground_truth") for name in wanted)
+        else "",
+    )
     # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
     cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
     found = await gather_or_cancel(

@@ -19,10 +19,14 @@ from claimspan.judges.references import AnswerText
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
 
-__all__ = ["ground_truth_of", "guarded", "judge_matrices"]
+__all__ = ["ALL_MATRICES", "ground_truth_of", "guarded", "judge_matrices"]
 
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 """What a calibration is fitted on, and applied to."""
+
+
+ALL_MATRICES: Final = frozenset(VerdictMatrices.model_fields)
+"""Names of all matrices."""
 
 
 class _Area(NamedTuple):
@@ -43,9 +47,9 @@ async def judge_matrices(
     response_claims: Sequence[Claim],
     ground_truth_claims: Sequence[Claim],
     *,
-    reads_together: bool = True,
+    wanted: Collection[str] = ALL_MATRICES,
 ) -> VerdictMatrices:
-    """Ask a judge for every verdict matrix that the record allows.
+    """Ask a judge for the verdict matrices that are wanted, as far as the record allows them.
 
     Args:
         judge: The judge; a ``SparseJudge`` is asked once for all matrices, and a ``ContextJudge``
@@ -54,7 +58,7 @@ async def judge_matrices(
         record: The record; without a ground truth only the response is checked.
         response_claims: Claims of the response.
         ground_truth_claims: Claims of the ground truth.
-        reads_together: Whether the verdicts on all chunks together are of use.
+        wanted: Names of the matrices, fields of ``VerdictMatrices``.
 
     Raises:
         JudgeError: The judge failed, or returned a matrix of another shape.
@@ -72,18 +76,21 @@ async def judge_matrices(
         claims = [*response_claims, *ground_truth_claims]
         texts = [*chunks, AnswerText(ground_truth), AnswerText(record.response)]
         areas = _areas(len(response_claims), len(claims), len(chunks))
+    areas = {name: area for name, area in areas.items() if name in wanted}
     # Each look at what a judge can do takes some 50 us.
-    reader = judge if reads_together and isinstance(judge, ContextJudge) else None
+    reader = judge if "response_vs_context" in wanted and isinstance(judge, ContextJudge) else None
     if reader is not None and len(chunks) > 1:
         areas["response_vs_context"] = _Area(
             range(len(response_claims)), range(len(texts), len(texts) + 1)
         )
     sparse = judge if reader is None and isinstance(judge, SparseJudge) else reader
-    if sparse is not None and len(areas) > 1:
+    # Of a record with a ground truth a judge sees all texts, whichever matrices are wanted.
+    if sparse is not None and (len(areas) > 1 or ground_truth is not None):
         matrices = await _matrices_at_once(sparse, reader, claims, texts, areas, record.query)
     else:
         matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
-    if reader is not None and len(chunks) == 1:  # one chunk is the whole context
+    # One chunk is the whole context.
+    if reader is not None and len(chunks) == 1 and "response_vs_chunks" in matrices:
         matrices["response_vs_context"] = matrices["response_vs_chunks"]
     if calibrated is not None:
         matrices |= {name: calibrated.read(matrices[name]) for name in matrices.keys() & _FITTED}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Final
 
 from claimspan.evaluation.result import Evaluation
 from claimspan.metrics import counted
+from claimspan.metrics.catalogue import CATALOGUE, ClaimMetric
 from claimspan.metrics.expected import expected_of
-from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
+from claimspan.metrics.truths import Truths, UndefinedMetricError, share
 from claimspan.verdicts import Label
 
-__all__ = ["EXPECTED", "MAX_REASON_BYTES", "MEANS", "REASONS", "Evidence", "reason_for"]
+__all__ = ["MAX_REASON_BYTES", "Evidence", "reason_for"]
 
 MAX_QUOTES: Final = 3
 """Claims or chunks shown in one reason."""
@@ -36,94 +37,6 @@ class Evidence:
     """Whether claims may be quoted."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reason:
-    """How the failures of one metric are counted and told."""
-
-    truths: Callable[[Truths], Sequence[Truth]]
-    """The values that the score is the share of."""
-
-    failure: bool
-    """The value that counts against the answer: True where a lower score is better."""
-
-    told: str
-    """What is said of the failures: ``{claims}``, ``{facts}`` or ``{chunks}`` stands for their
-    number, ``{are}`` for the verb."""
-
-    @property
-    def things(self) -> str:
-        """What is counted: ``claims`` of the response, ``facts`` or ``chunks``."""
-        return self.told.partition("}")[0].removeprefix("{")
-
-
-REASONS: Final[Mapping[str, _Reason]] = {
-    "precision": _Reason(
-        lambda truths: truths.correct, False, "{claims} {are} not in the ground truth"
-    ),
-    "recall": _Reason(
-        lambda truths: truths.recalled,
-        False,
-        "{facts} of the ground truth {are} missing from the answer",
-    ),
-    "claim_recall": _Reason(
-        lambda truths: truths.retrieved, False, "{facts} of the ground truth {are} in no chunk"
-    ),
-    "context_precision": _Reason(
-        lambda truths: truths.relevant, False, "{chunks} {are} not relevant to the ground truth"
-    ),
-    "context_utilization": _Reason(
-        counted.utilized,
-        False,
-        "{facts} of the ground truth that the chunks hold {are} missing from the answer",
-    ),
-    "noise_sensitivity_in_relevant": _Reason(
-        counted.wrong_in_relevant,
-        True,
-        "{claims} {are} not in the ground truth, but in a relevant chunk",
-    ),
-    "noise_sensitivity_in_irrelevant": _Reason(
-        counted.wrong_in_irrelevant,
-        True,
-        "{claims} {are} not in the ground truth, but in irrelevant chunks",
-    ),
-    "hallucination": _Reason(
-        counted.hallucinated, True, "{claims} {are} neither in a chunk nor in the ground truth"
-    ),
-    "faithfulness": _Reason(lambda truths: truths.faithful, False, "{claims} {are} in no chunk"),
-    "groundedness": _Reason(
-        lambda truths: truths.grounded,
-        False,
-        "{claims} {are} not supported by the chunks read together",
-    ),
-    "contradicted_by_chunks": _Reason(
-        counted.contradicted, True, "{claims} {are} contradicted by {by}"
-    ),
-    "contradicted_by_ground_truth": _Reason(
-        counted.denied, True, "{claims} {are} contradicted by the ground truth"
-    ),
-    "correctness": _Reason(
-        counted.taken_up,
-        False,
-        "{facts} of the ground truth that the answer takes up {are} not as the answer has it",
-    ),
-    "completeness": _Reason(
-        lambda truths: truths.recalled,
-        False,
-        "{facts} of the ground truth {are} missing from the answer",
-    ),
-}
-"""Metric to its reason, for each metric that is a share and has a good and a bad end."""
-
-MEANS: Final[Mapping[str, Sequence[str]]] = {
-    "f1": ("precision", "recall"),
-    "alignment": ("correctness", "completeness"),
-}
-"""The metrics that are the harmonic mean of two others; their reason is that of both."""
-
-EXPECTED: Final = "soft_alignment"
-"""The metric of sums of probabilities; its reason gives the sums."""
-
-
 def reason_for(metric: str, evaluation: Evaluation, truths: Truths, evidence: Evidence) -> str:
     """Tell what a score counts against the answer, in one line.
 
@@ -136,29 +49,30 @@ def reason_for(metric: str, evaluation: Evaluation, truths: Truths, evidence: Ev
     Returns:
         At most 1 KiB; empty for a metric that is not ours, and where there are no verdicts.
     """
-    if metric in MEANS:
-        return _of_mean(metric, truths, evidence)
-    if metric == EXPECTED:
-        return _of_probabilities(truths)
-    if metric not in REASONS:
+    known = CATALOGUE.get(metric)
+    if known is None:
         return ""
-    told, failed = _counts(metric, truths, evidence)
-    return _joined(told, _shown(REASONS[metric].things, failed, evaluation, evidence))
+    if metric == "soft_alignment":
+        return _of_probabilities(truths)
+    if known.mean_of:
+        return _of_mean(known, truths, evidence)
+    told, failed = _counts(known, truths, evidence)
+    return _joined(told, _shown(known.things, failed, evaluation, evidence))
 
 
-def _of_mean(metric: str, truths: Truths, evidence: Evidence) -> str:
-    names = MEANS[metric]
-    if metric == "alignment" and _is_defined("completeness", truths):
-        # It is 0 by its limit where correctness has no value, which then counts as nothing.
-        names = [name for name in names if _is_defined(name, truths)]
+def _of_mean(metric: ClaimMetric, truths: Truths, evidence: Evidence) -> str:
+    parts = [CATALOGUE[name] for name in metric.mean_of]
+    if metric.name == "alignment" and _is_defined(CATALOGUE["completeness"], truths):
+        # It is 0 by its limit if correctness has no value, which then counts as nothing.
+        parts = [part for part in parts if _is_defined(part, truths)]
     # Counts alone: the reasons of both shares quote the claims.
-    parts = (_counts(name, truths, evidence)[0] for name in names)
-    return "; ".join(part for part in dict.fromkeys(parts) if part)
+    told = (_counts(part, truths, evidence)[0] for part in parts)
+    return "; ".join(each for each in dict.fromkeys(told) if each)
 
 
-def _is_defined(metric: str, truths: Truths) -> bool:
+def _is_defined(metric: ClaimMetric, truths: Truths) -> bool:
     try:
-        share(REASONS[metric].truths(truths))
+        metric.formula(truths)
     except UndefinedMetricError:
         return False
     return True
@@ -176,33 +90,31 @@ def _of_probabilities(truths: Truths) -> str:
     )
 
 
-def _counts(metric: str, truths: Truths, evidence: Evidence) -> tuple[str, list[bool]]:
+def _counts(metric: ClaimMetric, truths: Truths, evidence: Evidence) -> tuple[str, list[bool]]:
     """The counts of a metric in words, and which of its claims or chunks failed."""
-    reason = REASONS[metric]
+    if metric.counted is None or not metric.told:
+        return "", []
     try:
-        values = reason.truths(truths)
-        share(values)  # raises where every verdict is undecided
+        values = metric.counted(truths)
+        share(values)  # raises if every verdict is undecided
     except UndefinedMetricError as error:
-        # ``undefined="zero"`` makes a score of what has none.
+        # ``undefined="zero"`` makes a score of one that has none.
         return ("" if error.not_given else f"without a value, counted as 0: {error}"), []
-    failed = [value is reason.failure for value in values]
+    failed = [value is metric.failure for value in values]
     total = sum(value is not None for value in values)
-    return _told(reason, failed, total, truths, evidence), failed
-
-
-def _told(
-    reason: _Reason, failed: Sequence[bool], total: int, truths: Truths, evidence: Evidence
-) -> str:
     n = sum(failed)
     if not n:  # the other share of a mean; or a score that is not made of these verdicts
-        return ""
-    things = reason.things
-    by = _contradicting(truths, failed, evidence) if "{by}" in reason.told else ""
-    return reason.told.format(
+        return "", failed
+    things = metric.things
+    by = _contradicting(truths, failed, evidence) if "{by}" in metric.told else ""
+    told = metric.told.format(
         **{things: f"{n} of {total} {things if total != 1 else things[:-1]}"},
         are="is" if n == 1 else "are",
         by=by,
     )
+    if metric.name == "precision" and (n_denied := counted.denied(truths).count(True)):
+        told += f", which contradicts {n_denied} of them"
+    return told, failed
 
 
 def _contradicting(truths: Truths, failed: Sequence[bool], evidence: Evidence) -> str:

@@ -29,6 +29,15 @@ class Evaluation(BaseModel):
     undefined: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Name to reason, for each metric that is absent."""
 
+    thresholds: Mapping[str, float] = Field(default_factory=dict[str, float])
+    """Metric to its worst value that is good, for those that do not have the catalogue's."""
+
+    lower_is_better: tuple[str, ...] = ()
+    """The metrics, of those that are not the catalogue's, whose lower end is better."""
+
+    explanations: Mapping[str, str] = Field(default_factory=dict[str, str])
+    """Criterion to the reason that its judge gave."""
+
     response_claims: tuple[Claim, ...] = ()
     """The claims of the response, in its order."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from claimspan.evaluation.result import Evaluation
-from claimspan.metrics.compute import METRICS
+from claimspan.metrics.catalogue import METRICS
 from claimspan.records import RagRecord
 
 __all__ = ["Cell", "Columns", "table_columns", "table_row"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
 from claimspan.cost.budget import Budget
+from claimspan.metrics.selection import Criterion
+from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrix
 
 __all__ = [
@@ -15,6 +17,8 @@ __all__ = [
     "Cell",
     "ClaimLimitedJudge",
     "ContextJudge",
+    "CriteriaJudge",
+    "Grade",
     "Judge",
     "PortableJudge",
     "SparseJudge",
@@ -102,6 +106,39 @@ class SparseJudge(Judge, Protocol):
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
             could not be decided, is None.
+
+        Raises:
+            JudgeError: The judge failed.
+        """
+        ...
+
+
+class Grade(NamedTuple):
+    """What a judge says of an answer by one criterion."""
+
+    score: float | None
+    """0 to 1, by the scale of the criterion; None if the judge could not decide."""
+
+    reason: str
+    """Why, in a sentence or two; why it could not, if there is no score."""
+
+
+@runtime_checkable
+class CriteriaJudge(Judge, Protocol):
+    """A judge that also says whether an answer as a whole has properties that are given in words.
+
+    That takes a language model. All criteria of a record are judged in one call.
+    """
+
+    async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> Sequence[Grade]:
+        """Grades the response of a record.
+
+        Args:
+            criteria: The criteria.
+            record: The record; its response is what users read, and is not cut to its claims.
+
+        Returns:
+            One grade for each criterion, in their order.
 
         Raises:
             JudgeError: The judge failed.

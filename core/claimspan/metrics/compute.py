@@ -1,20 +1,19 @@
-"""Computes every metric that the labels of one record allow."""
+"""Computes the metrics that the labels of one record allow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pydantic import ValidationError
 
 from claimspan.errors import ConfigError, LabelError
-from claimspan.metrics import claims, retrieval
+from claimspan.metrics.catalogue import CATALOGUE, METRICS
 from claimspan.metrics.truths import Truths, UndefinedMetricError
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 __all__ = [
-    "METRICS",
     "Labels",
     "Measurement",
     "Undefined",
@@ -29,32 +28,6 @@ Undefined = Literal["omit", "zero"]
 
 Labels = Sequence[Label | str | None]
 """One label for each claim, in any spelling that ``Label.parse`` takes; None where undecided."""
-
-# The order is that of METRICS, which reports and JSON keep.
-_FORMULAS: Final[Mapping[str, Callable[[Truths], float]]] = {
-    "precision": claims.precision,
-    "recall": claims.recall,
-    "f1": claims.f1,
-    "claim_recall": retrieval.claim_recall,
-    "context_precision": retrieval.context_precision,
-    "context_utilization": claims.context_utilization,
-    "noise_sensitivity_in_relevant": claims.noise_sensitivity_in_relevant,
-    "noise_sensitivity_in_irrelevant": claims.noise_sensitivity_in_irrelevant,
-    "hallucination": claims.hallucination,
-    "self_knowledge": claims.self_knowledge,
-    "faithfulness": claims.faithfulness,
-    "groundedness": claims.groundedness,
-    "contradicted_by_chunks": claims.contradicted_by_chunks,
-    "contradicted_by_ground_truth": claims.contradicted_by_ground_truth,
-    "correctness": claims.correctness,
-    "completeness": claims.completeness,
-    "alignment": claims.alignment,
-    "soft_alignment": claims.soft_alignment,
-}
-
-METRICS: Final = tuple(_FORMULAS)
-"""Every metric: RAGChecker's eleven, ``groundedness``, the two shares of contradicted claims,
-Pinecone's three, and ``soft_alignment``, which needs a judge with probabilities."""
 
 # One verdict per label: a record can have thousands of cells.
 _BARE: Final = {label: Verdict(label=label) for label in Label}
@@ -114,11 +87,17 @@ def compute_metrics(
     return dict(measure(matrices, undefined=undefined).metrics)
 
 
-def measure(matrices: VerdictMatrices, *, undefined: Undefined = "omit") -> Measurement:
-    """Compute every metric that the verdicts allow, with the reason for each of the others.
+def measure(
+    matrices: VerdictMatrices,
+    *,
+    metrics: Collection[str] = METRICS,
+    undefined: Undefined = "omit",
+) -> Measurement:
+    """Compute the metrics that the verdicts allow, with the reason for each of the others.
 
     Args:
         matrices: The verdicts of one record.
+        metrics: The names of those to compute.
         undefined: As in ``compute_metrics``.
 
     Raises:
@@ -126,18 +105,20 @@ def measure(matrices: VerdictMatrices, *, undefined: Undefined = "omit") -> Meas
     """
     check_undefined(undefined)
     truths = Truths(matrices)
-    metrics: dict[str, float] = {}
+    values: dict[str, float] = {}
     reasons: dict[str, str] = {}
-    for name, formula in _FORMULAS.items():
+    for name, metric in CATALOGUE.items():
+        if name not in metrics:
+            continue
         try:
-            metrics[name] = formula(truths)
+            values[name] = metric.formula(truths)
         except UndefinedMetricError as error:
             # A metric whose labels were not given was not asked for, and is left out in both modes.
             if undefined == "zero" and not error.not_given:
-                metrics[name] = 0.0
+                values[name] = 0.0
             else:
                 reasons[name] = str(error)
-    return Measurement(metrics, reasons)
+    return Measurement(values, reasons)
 
 
 def check_undefined(undefined: str) -> None:

@@ -21,9 +21,13 @@ from claimspan.verdicts import Label
 
 __all__ = [
     "contradicted",
+    "correct_or_more",
     "denied",
+    "facts_denied",
     "hallucinated",
     "known",
+    "of_denied",
+    "retrieved_or_told",
     "taken_up",
     "utilized",
     "wrong_in_irrelevant",
@@ -81,6 +85,42 @@ def contradicted(truths: Truths) -> list[Truth]:
 def denied(truths: Truths) -> list[Truth]:
     """Whether the ground truth contradicts each response claim."""
     return [is_label(label, Label.CONTRADICTED) for label in truths.ground_truth_labels]
+
+
+def facts_denied(truths: Truths) -> list[Truth]:
+    """Whether the response contradicts each ground-truth claim."""
+    return [is_label(label, Label.CONTRADICTED) for label in truths.response_labels]
+
+
+def of_denied(truths: Truths, values: Sequence[Truth]) -> list[Truth]:
+    """Whether each response claim that counts is one that the ground truth contradicts."""
+    return [both(value, is_denied) for value, is_denied in zip(values, denied(truths), strict=True)]
+
+
+def correct_or_more(truths: Truths) -> list[Truth]:
+    """Whether each response claim is right, or says more than a ground truth that is short.
+
+    It says more if a chunk entails it, and the ground truth neither entails nor contradicts it.
+    """
+    return [
+        any_of((is_correct, both(faithful, negation(is_denied))))
+        for is_correct, faithful, is_denied in zip(
+            truths.correct, truths.faithful, denied(truths), strict=True
+        )
+    ]
+
+
+def retrieved_or_told(truths: Truths) -> list[Truth]:
+    """Whether a chunk entails each ground-truth claim, or the response tells it out of chunks.
+
+    Chunks that entail every claim of a response entail, together, whatever the response does.
+    """
+    supported = truths.faithful
+    is_supported = False if False in supported else None if None in supported else True
+    return [
+        any_of((is_retrieved, both(is_recalled, is_supported)))
+        for is_retrieved, is_recalled in zip(truths.retrieved, truths.recalled, strict=True)
+    ]
 
 
 def taken_up(truths: Truths) -> list[Truth]:

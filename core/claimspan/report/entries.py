@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from claimspan.evaluation.diagnosis import CLOSE_CALL
+from claimspan.evaluation.judgement import Judgement
 from claimspan.records import Chunk
 from claimspan.verdicts import Claim, Label
 
-__all__ = ["CLOSE_CALL", "ReportClaim", "ReportEntry", "ReportSystem"]
-
-
-CLOSE_CALL: Final = 0.6
-"""A label that is less probable than this is a close call: the next one is nearly as probable."""
+__all__ = ["ReportClaim", "ReportEntry", "ReportSystem"]
 
 
 class ReportClaim(Claim):
@@ -109,6 +106,9 @@ class ReportEntry(BaseModel):
 
     undefined: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Name of a metric without a value to the reason."""
+
+    judgement: Judgement = Judgement()
+    """What the scores say of the answer, as on its span."""
 
     metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """What the caller keeps with the record, by which the report slices the scores."""

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from claimspan.errors import FileError, NoRecordsError
 from claimspan.evaluation.evaluate import run_to_end
+from claimspan.evaluation.judgement import judgement_of
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import SkippedRow
@@ -61,6 +62,7 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
         claims_undecided=evaluation.undecided_claims,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
+        judgement=judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks]),
         metadata=record.metadata,
         abstained=evaluation.abstained,
         status="evaluated" if evaluation.error is None else "judge_error",

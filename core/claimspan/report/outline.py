@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.comparison.comparison import Comparison
 from claimspan.evaluation.diagnosis import Part
-from claimspan.report.diagnosed import diagnosis_of
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.page import main_metric, row_metrics
 from claimspan.report.questions import Question, side_by_side, worst_first
@@ -171,7 +170,7 @@ def _system(system: ReportSystem) -> SystemOutline:
         name=system.name,
         records=len(entries),
         statuses=Counter(entry.status for entry in entries),
-        parts=Counter(diagnosis_of(entry).part for entry in entries),
+        parts=Counter(entry.judgement.part for entry in entries),
         scores={name: mean for name, mean in means.items() if mean},
         slices=tuple(
             each for key in slice_keys(entries) for each in slices_of(entries, key, columns)
@@ -192,7 +191,7 @@ def _question(
 
 
 def _answer(system: str, entry: ReportEntry, links: TraceLinks | None) -> AnswerOutline:
-    diagnosis = diagnosis_of(entry)
+    diagnosis = entry.judgement
     return AnswerOutline(
         system=system,
         trace_id=entry.trace_id,

@@ -20,7 +20,6 @@ from claimspan.evaluation.diagnosis import Part
 from claimspan.progress import progress_bar
 from claimspan.report.blocks import PAGE_SIZE, compressed, index_of
 from claimspan.report.comparison_views import paper_rows, view_metrics
-from claimspan.report.diagnosed import diagnosis_of
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.glossary import GLOSSARY, MAIN_METRICS, Metric, describe
 from claimspan.report.questions import Question, index_row, side_by_side, worst_first
@@ -323,7 +322,7 @@ def _glossary(entries: Sequence[ReportEntry]) -> list[Metric]:
 
 
 def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
-    found = [diagnosis_of(entry) for entry in entries]
+    found = [entry.judgement for entry in entries]
     counts = Counter(diagnosis.part for diagnosis in found)
     return {
         "n_bad": sum(diagnosis.part.is_bad for diagnosis in found),
@@ -343,7 +342,7 @@ def _buttons(counts: Counter[Part], wanted: Callable[[Part], bool]) -> list[tupl
 
 def _parts(entries: Sequence[ReportEntry]) -> list[int]:
     """Number of answers of each part, in the order of ``_WORDS``."""
-    counts = Counter(diagnosis_of(entry).part for entry in entries)
+    counts = Counter(entry.judgement.part for entry in entries)
     return [counts[part] for part in _WORDS]
 
 

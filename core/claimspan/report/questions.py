@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from claimspan.report.blocks import IndexRow
-from claimspan.report.diagnosed import diagnosis_of
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.glossary import describe
 from claimspan.report.slices import SliceKey, slice_value
@@ -72,7 +71,7 @@ def index_row(question: Question, metrics: Sequence[str], keys: Sequence[SliceKe
         # A set would give another page for the same records each time.
         statuses=list(dict.fromkeys(entry.status for entry in entries)),
         labels=sorted({response_label(c) for e in entries for c in e.response_claims}),
-        parts=sorted({diagnosis_of(entry).part for entry in entries}),
+        parts=sorted({entry.judgement.part for entry in entries}),
         started=min(started, default=None),
         # "Slowest first" finds a question that is slow in any system.
         seconds=max(entry.seconds for entry in entries),

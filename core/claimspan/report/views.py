@@ -5,14 +5,14 @@ All decisions are made here, so that they are typed and tested; the template onl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from claimspan.evaluation.diagnosis import Diagnosis
+from claimspan.evaluation.judgement import Judgement
 from claimspan.records import Chunk
-from claimspan.report.diagnosed import diagnosis_of, retrieval_is_known
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.report.glossary import GLOSSARY, GROUPS, Metric, describe
 from claimspan.report.highlight import highlight
@@ -169,7 +169,7 @@ class RecordView:
     response: tuple[SegmentView, ...]
     ground_truth: tuple[SegmentView, ...]
     chunks: tuple[ChunkView, ...]
-    diagnosis: Diagnosis
+    diagnosis: Judgement
     retrieval_known: bool
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
 
@@ -232,13 +232,13 @@ def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -
     # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
     keys = {chunk.id: f"k{i}" for i, chunk in reversed(list(enumerate(entry.chunks)))}
     response, claims = _view_text("r", entry.response, entry.response_claims, keys)
-    known = retrieval_is_known(entry)
+    known = _retrieval_is_known(entry)
     all_decided = known and entry.claims_undecided == 0
     truth, truth_claims = _view_text("g", entry.ground_truth or "", entry.ground_truth_claims, keys)
     return RecordView(
         key=key,
         entry=entry,
-        diagnosis=diagnosis_of(entry),
+        diagnosis=entry.judgement,
         retrieval_known=known,
         response_claims=claims,
         ground_truth_claims=truth_claims,
@@ -317,3 +317,19 @@ def _scores_by_group(entry: ReportEntry) -> dict[str, list[ScoreView]]:
     scores = [view_score(entry, name) for name in names]
     groups = {group: [s for s in scores if s.metric.group == group] for group in GROUPS}
     return {group: members for group, members in groups.items() if members}
+
+
+def _retrieval_is_known(entry: ReportEntry) -> bool:
+    """Whether a fact without a chunk was not retrieved, rather than undecided or cut off.
+
+    The chunks of a claim do not tell this apart. The score does: it is the share of the decided
+    facts, so it is the share of all of them only where all are decided and no chunk is lost.
+    """
+    share, facts = entry.scores.get("claim_recall"), entry.ground_truth_claims
+    if share is None or not facts or entry.claims_left_out:
+        return False
+    retrieved = sum(bool(fact.supported_by) for fact in facts)
+    if not math.isclose(share, retrieved / len(facts), abs_tol=1e-6):
+        return False
+    # A share of 0 looks the same however many facts are undecided.
+    return retrieved > 0 or entry.claims_undecided == 0

@@ -15,14 +15,28 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.evaluation.result import Evaluation
 from claimspan.files.names import CHUNK_NAMES, Columns
 from claimspan.files.recorded import RAGCHECKER_LABELS, Recorded, RecordedClaim
-from claimspan.metrics.compute import METRICS, measure
+from claimspan.metrics.compute import measure
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
-__all__ = ["RAGCHECKER_METRICS", "RagResult", "without_a_place"]
+__all__ = ["GROUPS", "RAGCHECKER_METRICS", "RagResult", "without_a_place"]
 
-RAGCHECKER_METRICS: Final = METRICS[:11]
-"""The metrics that RAGChecker has."""
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "overall_metrics": ("precision", "recall", "f1"),
+    "retriever_metrics": ("claim_recall", "context_precision"),
+    "generator_metrics": (
+        "context_utilization",
+        "noise_sensitivity_in_relevant",
+        "noise_sensitivity_in_irrelevant",
+        "hallucination",
+        "self_knowledge",
+        "faithfulness",
+    ),
+}
+"""RAGChecker's groups and their metrics."""
+
+RAGCHECKER_METRICS: Final = tuple(name for group in GROUPS.values() for name in group)
+"""The metrics that RAGChecker has, in its order."""
 
 _Claims = Sequence[Sequence[str]] | None
 _Column = Sequence[str] | None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Final, TextIO
@@ -22,9 +21,8 @@ from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
-from claimspan.metrics.compute import METRICS
 from claimspan.records import RagRecord
-from claimspan.results.rag_result import RagResult, without_a_place
+from claimspan.results.rag_result import GROUPS, RagResult, without_a_place
 from claimspan.results.result_file import ResultFile
 from claimspan.results.summary import Mean
 
@@ -38,13 +36,6 @@ SHARE: Final = 20
 
 _NAMED: Final = 5
 """Fields that a message names."""
-
-GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "overall_metrics": METRICS[:3],
-    "retriever_metrics": METRICS[3:5],
-    "generator_metrics": METRICS[5:11],
-}
-"""RAGChecker's groups and their metrics."""
 
 
 class RagResultsFile:

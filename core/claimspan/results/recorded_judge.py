@@ -86,6 +86,9 @@ async def evaluate_recorded(
 class RecordedJudge:
     """Answers from a file for one record, and asks a judge for what is not in it."""
 
+    is_recorded: Final = True
+    """The verdicts are others': an evaluation takes them as they are, coherent or not."""
+
     def __init__(self, record: RagRecord, recorded: Recorded, judge: Judge | None) -> None:
         """Find out what is known.
 
@@ -135,7 +138,8 @@ class RecordedJudge:
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
         """Check the claims of the response against the chunks, as ``Judge`` says."""
-        return await self.check_cells(claims, references, (), question=question)
+        cells = [(i, j) for i in range(len(claims)) for j in range(len(references))]
+        return await self.check_cells(claims, references, cells, question=question)
 
     async def check_cells(
         self,
@@ -147,8 +151,9 @@ class RecordedJudge:
     ) -> VerdictMatrix:
         """Check all claims against all texts of the record, as ``SparseJudge`` says."""
         found: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
+        asked = frozenset(cells)
         for area in self._areas(len(claims), len(references)):
-            if not area.rows or not area.columns:
+            if not area.rows or not area.columns or (area.rows[0], area.columns[0]) not in asked:
                 continue
             verdicts = await self._verdicts(area, claims, references, question)
             for i, row in zip(area.rows, verdicts, strict=True):

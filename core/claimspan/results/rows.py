@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.evaluation.result import Evaluation
-from claimspan.metrics.compute import METRICS, Undefined, measure
+from claimspan.metrics.catalogue import METRICS
+from claimspan.metrics.compute import Undefined, measure
 from claimspan.records import RagRecord
 
 __all__ = ["ResultRow", "digest"]
@@ -60,7 +61,8 @@ class ResultRow(BaseModel):
         Args:
             undefined: ``"omit"`` or ``"zero"``, as in ``compute_metrics``.
         """
-        found = measure(self.evaluation.matrices, undefined=undefined)
+        chosen = {*self.evaluation.metrics, *self.evaluation.undefined}
+        found = measure(self.evaluation.matrices, metrics=chosen, undefined=undefined)
         others = {name: value for name, value in self.metrics.items() if name not in METRICS}
         metrics = {**found.metrics, **others}
         # Most rows of a file follow the rule already, and copying a model takes longer than
@@ -68,7 +70,13 @@ class ResultRow(BaseModel):
         if self.error is not None or metrics == self.metrics:
             return self
         evaluation = self.evaluation.model_copy(
-            update={"metrics": metrics, "undefined": found.undefined}
+            update={
+                "metrics": metrics,
+                "undefined": {
+                    **found.undefined,
+                    **{n: why for n, why in self.evaluation.undefined.items() if n not in METRICS},
+                },
+            }
         )
         return self.model_copy(update={"metrics": metrics, "evaluation": evaluation})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from claimspan import Chunk, Evaluation, Label
-from claimspan.evaluation.assessment import Assessment
+from claimspan.evaluation.judgement import Assessment, Judgement
 from claimspan_tracing.job import Job
 from claimspan_tracing.write.documents import MAX_DOCUMENTS
 from claimspan_tracing.write.sinks import Finished
@@ -57,14 +57,19 @@ class ScoredRecord:
     is_by_model: bool
     """Whether the judge called a model; otherwise it is a program."""
 
-    assessments: tuple[Assessment, ...]
-    """The scores, each with its label and its explanation."""
+    judgement: Judgement
+    """The label of the record, and its scores, each with its label and its explanation."""
 
     chunks: tuple[ScoredChunk, ...] = ()
     """The chunks on the spans of the retrievers; empty without a ground truth."""
 
     taken: float = field(default_factory=time.monotonic, compare=False)
     """When the scores were taken in, on the monotonic clock."""
+
+    @property
+    def assessments(self) -> tuple[Assessment, ...]:
+        """The scores, the most telling first."""
+        return self.judgement.scores
 
     @property
     def judge(self) -> str:
@@ -83,8 +88,8 @@ def scored(finished: Finished) -> ScoredRecord | None:
     if evaluation is None or not job.trace_flags & _SAMPLED:
         return None
     # All of them are finite: an Evaluation takes no NaN, which JSON does not have.
-    assessments = finished.assessments
-    if not assessments:
+    judgement = finished.judgement
+    if not judgement.scores:
         return None
     return ScoredRecord(
         trace_id=job.trace_id,
@@ -93,7 +98,7 @@ def scored(finished: Finished) -> ScoredRecord | None:
         judge_version=evaluation.judge_version,
         # The rule of the evaluation span: a judge that made no call is a program.
         is_by_model=bool(evaluation.usage.calls),
-        assessments=assessments,
+        judgement=judgement,
         chunks=tuple(_chunks(job, evaluation)),
     )
 

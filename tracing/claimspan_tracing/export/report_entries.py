@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from claimspan import Evaluation
+from claimspan.evaluation.judgement import judgement_of
 from claimspan.report import ReportEntry
 from claimspan.report.evaluated import ground_truth_claims, response_claims
 from claimspan_tracing.job import Job, Outcome
@@ -52,6 +53,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         claims_undecided=evaluation.undecided_claims if outcome.evaluation else None,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
+        judgement=judgement_of(evaluation, chunk_ids=[chunk.id for chunk in chunks]),
         metadata=job.record.metadata,
         abstained=evaluation.abstained,
         status=outcome.status.value,

@@ -27,6 +27,8 @@ from pydantic import (
 )
 
 from claimspan.errors import NoRecordsError
+from claimspan.evaluation.diagnosis import Part
+from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN, Assessment, Judgement
 from claimspan.metrics import METRICS
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
@@ -163,6 +165,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         claims_undecided=_count(facts, semconv.CLAIMS_UNKNOWN),
         scores=scores,
         undefined=_undefined(facts, scores),
+        judgement=_judgement(facts, scores),
         metadata=_metadata(root.attributes),
         abstained=semconv.JUDGE_NAME in facts
         and abstains(_text(root.attributes, semconv.OUTPUT_VALUE)),
@@ -240,6 +243,41 @@ def _undefined(attributes: Attributes, scores: Mapping[str, float]) -> dict[str,
     alone = next((entry for entry, colon, _ in parted if not colon), None)
     rest = {} if alone is None else dict.fromkeys(METRICS, alone)
     return {metric: why for metric, why in (rest | named).items() if metric not in scores}
+
+
+def _judgement(attributes: Attributes, scores: Mapping[str, float]) -> Judgement:
+    """What the span says of its scores: no threshold is applied a second time."""
+    low, neutral = (
+        _texts(attributes, name) for name in (semconv.SCORES_LOW, semconv.SCORES_NEUTRAL)
+    )
+    labels = dict.fromkeys(neutral, NEUTRAL) | dict.fromkeys(low, LOW)
+    try:
+        part = Part(_text(attributes, semconv.EVALUATION_BLAME))
+    except ValueError:
+        part = Part.UNKNOWN
+    label = _text(attributes, semconv.EVALUATION_LABEL)
+    order = {name: place for place, name in enumerate(METRICS)}
+    return Judgement(
+        label=LOW if label == LOW else GOOD if label == GOOD else UNKNOWN,
+        scores=tuple(
+            Assessment(
+                name=name,
+                value=scores[name],
+                label=labels.get(name, GOOD),
+                explanation=_text(attributes, semconv.reason(name)),
+            )
+            for name in sorted(scores, key=lambda name: order.get(name, len(order)))
+        ),
+        part=part,
+        summary=_text(attributes, semconv.EVALUATION_SUMMARY),
+        findings=_texts(attributes, semconv.EVALUATION_FINDINGS),
+        doubts=_texts(attributes, semconv.EVALUATION_DOUBTS),
+    )
+
+
+def _texts(attributes: Attributes, name: str) -> tuple[str, ...]:
+    value = attributes.get(name)
+    return tuple(map(str, value)) if isinstance(value, tuple) else ()
 
 
 # --- chunks and claims, which are lists flattened into attributes -------------------------------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from heapq import nlargest
 from operator import itemgetter
 from typing import Final
 
 from claimspan import Evaluation
-from claimspan.evaluation import Assessment, label_of, summary_of
+from claimspan.evaluation.judgement import NEUTRAL, Judgement
 from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
@@ -67,13 +67,23 @@ def about(evaluation: Evaluation) -> Attributes:
     }
 
 
-def in_words(assessments: Sequence[Assessment]) -> Attributes:
-    """Return what the scores say in one word, and in one line where one of them is low."""
-    if not assessments:
-        return {}
-    summary = summary_of(assessments)
-    line: Attributes = {semconv.EVALUATION_SUMMARY: summary} if summary else {}
-    return line | {semconv.EVALUATION_LABEL: label_of(assessments)}
+def in_words(evaluation: Evaluation, judgement: Judgement) -> Attributes:
+    """Return what the scores say: label, part to blame, and why. What is empty is absent."""
+    reasons = {each.name: each.explanation for each in judgement.scores}
+    optional: Attributes = {
+        semconv.EVALUATION_SUMMARY: judgement.summary,
+        semconv.EVALUATION_FINDINGS: list(judgement.findings),
+        semconv.EVALUATION_DOUBTS: list(judgement.doubts),
+        semconv.SCORES_LOW: [each.name for each in judgement.low],
+        semconv.SCORES_NEUTRAL: [e.name for e in judgement.scores if e.label == NEUTRAL],
+        semconv.SCORES_LOWER_IS_BETTER: list(evaluation.lower_is_better),
+        **{semconv.reason(name): reasons[name] for name in evaluation.explanations},
+    }
+    known: Attributes = {name: value for name, value in optional.items() if value}
+    return known | {
+        semconv.EVALUATION_LABEL: judgement.label,
+        semconv.EVALUATION_BLAME: judgement.part.value,
+    }
 
 
 def ground_truth_of(outcome: Outcome) -> Attributes:

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from claimspan import Claim, Evaluation, Label, VerdictMatrix
 from claimspan.evaluation import Assessment
-from claimspan.evaluation.assessment import LOW
+from claimspan.evaluation.judgement import LOW
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import clean, cut, encode_json, json_list
@@ -78,7 +78,7 @@ def write_carrier(finished: Finished, tracer: Tracer) -> None:
         return
     scores = about(evaluation) | ground_truth_of(finished.outcome)
     scores |= left_out(finished.job, finished.outcome)
-    scores |= in_words(finished.assessments)
+    scores |= in_words(evaluation, finished.judgement)
     scores |= metric_scores(evaluation.metrics)
     if finished.job.decision is not None:
         scores |= sample_of(finished.job.decision)

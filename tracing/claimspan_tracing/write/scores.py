@@ -8,7 +8,8 @@ from typing import Final
 from opentelemetry.trace import Span, Tracer
 
 from claimspan import Evaluation
-from claimspan.metrics import compute_metrics
+from claimspan.metrics import CATALOGUE, compute_metrics
+from claimspan.metrics.catalogue import Group
 from claimspan_tracing.job import Outcome, RetrieverRun
 from claimspan_tracing.write.attributes import (
     about,
@@ -25,16 +26,8 @@ from claimspan_tracing.write.spans import OpenSpans
 
 __all__ = ["Scores"]
 
-RETRIEVER_METRICS: Final = ("claim_recall", "context_precision")
-GENERATOR_METRICS: Final = (
-    "context_utilization",
-    "noise_sensitivity_in_relevant",
-    "noise_sensitivity_in_irrelevant",
-    "hallucination",
-    "self_knowledge",
-    "faithfulness",
-    "groundedness",
-)
+RETRIEVER_METRICS: Final = [e.name for e in CATALOGUE.values() if e.group is Group.RETRIEVER]
+GENERATOR_METRICS: Final = [e.name for e in CATALOGUE.values() if e.group is Group.GENERATOR]
 
 
 class Scores:
@@ -57,7 +50,7 @@ class Scores:
             write_carrier(finished, self._tracer())
             return
         # All attributes are computed before the first is set: what fails leaves no score behind.
-        words = in_words(finished.assessments)
+        words = in_words(evaluation, finished.judgement)
         placed = _placed(finished.spans, evaluation, finished.outcome)
         finished.spans.root.set_attributes(words)
         for span, attributes in placed:
@@ -98,4 +91,5 @@ def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> 
     own = {(chunk.id, chunk.text) for chunk in run.chunks}
     columns = [i for i, c in enumerate(spans.job.record.chunks) if (c.id, c.text) in own]
     labels = [[row[i] for i in columns] for row in matrix.labels]
-    return compute_metrics(ground_truth_vs_chunks=labels)
+    found = compute_metrics(ground_truth_vs_chunks=labels)
+    return {name: value for name, value in found.items() if name in evaluation.metrics}

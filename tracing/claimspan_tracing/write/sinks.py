@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from claimspan.evaluation.assessment import Assessment, assess
+from claimspan.evaluation.judgement import Assessment, Judgement, judgement_of
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.text import clean
@@ -31,16 +31,24 @@ class Finished:
     somebody else's, and in another process."""
 
     @cached_property
-    def assessments(self) -> tuple[Assessment, ...]:
-        """The scores, each with its label and its reason; made once, for all sinks."""
+    def judgement(self) -> Judgement:
+        """What the scores say of the answer; made once, for all sinks."""
         evaluation = self.outcome.evaluation
         if evaluation is None:
-            return ()
+            return Judgement()
         ids = [chunk.id for chunk in self.job.record.chunks]
         claims = (*evaluation.response_claims, *evaluation.ground_truth_claims)
-        found = assess(evaluation, chunk_ids=ids, quotes=all(c.text != WITHHELD for c in claims))
+        found = judgement_of(
+            evaluation, chunk_ids=ids, quotes=all(c.text != WITHHELD for c in claims)
+        )
         # A judge's claims were not cleaned at capture, as the texts were.
-        return tuple(replace(each, explanation=clean(each.explanation)) for each in found)
+        scores = tuple(replace(e, explanation=clean(e.explanation)) for e in found.scores)
+        return replace(found, scores=scores, summary=clean(found.summary))
+
+    @property
+    def assessments(self) -> tuple[Assessment, ...]:
+        """The scores, each with its label and its reason, the most telling first."""
+        return self.judgement.scores
 
 
 @runtime_checkable

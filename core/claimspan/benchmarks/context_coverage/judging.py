@@ -13,7 +13,7 @@ from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import run_to_end
-from claimspan.evaluation.matrices import guarded, judge_matrices
+from claimspan.evaluation.matrices import ALL_MATRICES, guarded, judge_matrices
 from claimspan.judges import Judge, default_judge
 from claimspan.records import Chunk, RagRecord
 from claimspan.verdicts import Claim, VerdictMatrix
@@ -202,7 +202,9 @@ async def _matrix(
     judge: Judge, item: CoverageItem, facts: Sequence[Claim], chunks: Sequence[Chunk]
 ) -> VerdictMatrix:
     record = RagRecord(query=item.question, response=item.text, chunks=tuple(chunks))
-    matrices = await judge_matrices(judge, record, facts, [], reads_together=False)
+    matrices = await judge_matrices(
+        judge, record, facts, [], wanted=ALL_MATRICES - {"response_vs_context"}
+    )
     if matrices.response_vs_chunks is None:
         raise JudgeError(f"judge {judge.name!r} gave no verdicts")
     return matrices.response_vs_chunks

@@ -20,10 +20,9 @@ from claimspan.benchmarks.human_agreement.judged import METRIC, ajudge_graded
 from claimspan.benchmarks.resumed import results_of_judge
 from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
 from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
-from claimspan.comparison.direction import lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
-from claimspan.metrics.compute import METRICS
+from claimspan.metrics.catalogue import METRICS, lower_is_better
 from claimspan.text.visible import visible
 
 __all__ = ["human_agreement"]

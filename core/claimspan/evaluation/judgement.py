@@ -1,0 +1,209 @@
+"""What a record's verdicts say of its answer: one label, the reasons, and the part to blame.
+
+Spans, summaries, reports, gates, alerts, comparisons and writers all show what ``judgement_of``
+says, and none of them has a threshold of its own. The cases are a table in ``docs/scores.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from claimspan.evaluation.diagnosis import Part, diagnose, findings_of
+from claimspan.evaluation.reasons import Evidence, reason_for
+from claimspan.evaluation.result import Evaluation
+from claimspan.metrics.catalogue import CATALOGUE
+from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
+
+__all__ = ["GOOD", "LOW", "NEUTRAL", "UNKNOWN", "Assessment", "Judgement", "judgement_of"]
+
+GOOD: Final = "good"
+LOW: Final = "low"
+NEUTRAL: Final = "neutral"
+UNKNOWN: Final = "unknown"
+
+RecordLabel = Literal["good", "low", "unknown"]
+"""What a whole record is. It is unknown if no score that could call it low has a value."""
+
+_ROUNDING: Final = 1e-9
+"""A share this near to its threshold is at it: 1 - 0.8 is a little less than 0.2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """One score of an evaluation."""
+
+    name: str
+    """The metric."""
+
+    value: float
+    """The score, 0 to 1."""
+
+    label: str
+    """``good`` or ``low``, by quality: a hallucination of 0.8 is low. ``neutral`` if the score says
+    neither: that of a metric without a threshold, and one whose failures are excused."""
+
+    explanation: str = ""
+    """Why it is low or excused, in one line of plain words; what the judge of a criterion wrote."""
+
+    def __str__(self) -> str:
+        """The score with its reason: ``faithfulness 0.71: 2 of 7 claims are in no chunk``."""
+        return f"{self.named}: {self.explanation}" if self.explanation else self.named
+
+    @property
+    def named(self) -> str:
+        """The score with its name: ``faithfulness 0.71``."""
+        return f"{self.name} {self.value:.2f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What is said of one record, wherever it is shown."""
+
+    label: RecordLabel = "unknown"
+    """``low`` if, and only if, a score is low; ``good`` if one could be, and none is."""
+
+    scores: tuple[Assessment, ...] = ()
+    """Every score, in the order of ``evaluation.metrics``."""
+
+    part: Part = Part.UNKNOWN
+    """The part of the pipeline that a low record comes from; ``none`` of a good one."""
+
+    summary: str = ""
+    """The low scores in one line: the reason of the first, and the others by name.
+
+    Such as ``faithfulness 0.71: 2 of 7 claims are in no chunk: 'It is long.'; 'It is old.' (also
+    low: recall 0.50)``; empty if no score is low.
+    """
+
+    findings: tuple[str, ...] = ()
+    """What the verdicts show, a sentence each, the reason of the part first."""
+
+    doubts: tuple[str, ...] = ()
+    """Why the part may be another one, a sentence each; empty if firm verdicts blame it."""
+
+    @property
+    def low(self) -> tuple[Assessment, ...]:
+        """The low scores, the most telling first."""
+        return tuple(each for each in self.scores if each.label == LOW)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the verdicts show, and what casts doubt on it."""
+        return self.findings + self.doubts
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether firm verdicts blame the part, and none of them contradict each other."""
+        return not self.doubts
+
+
+_REPEATING: Final = frozenset(
+    {"completeness", "groundedness", *(m.name for m in CATALOGUE.values() if m.mean_of)}
+)
+
+
+def judgement_of(
+    evaluation: Evaluation, *, chunk_ids: Sequence[str] = (), quotes: bool = True
+) -> Judgement:
+    """Return what an evaluation says of its record.
+
+    A score is good from its threshold on. What is no fault of the answer is excused, unless the
+    threshold is the user's: that it says more than a short ground truth, if the chunks support it
+    and the ground truth does not contradict it; that the judge finds a fact in no chunk which the
+    answer states, if the chunks support all of the answer. An answer that the ground truth
+    contradicts is never good.
+
+    Args:
+        evaluation: The evaluation. It has the thresholds that differ from the catalogue's.
+        chunk_ids: Ids of the chunks of its record, in their order; chunks are shown by their place
+            without.
+        quotes: Whether reasons quote claims, beside their counts.
+    """
+    truths = Truths(evaluation.matrices)  # one for all: it caches what metrics have in common
+    evidence = Evidence(chunk_ids, quotes)
+    found: list[Assessment] = []
+    decides = False
+    for name, value in evaluation.metrics.items():
+        label = _label(name, value, evaluation, truths)
+        may_be_low = _threshold(name, evaluation) is not None
+        decides = decides or may_be_low
+        reason = evaluation.explanations.get(name, "")
+        if label == LOW or (label == NEUTRAL and may_be_low):
+            reason = reason or reason_for(name, evaluation, truths, evidence)
+            excuse = CATALOGUE[name].excuse if label == NEUTRAL else ""
+            reason = f"{reason}; {excuse}" if reason and excuse else reason
+        found.append(Assessment(name=name, value=value, label=label, explanation=reason))
+    is_low = any(each.label == LOW for each in found)
+    of_record: RecordLabel = "low" if is_low else "good" if decides else "unknown"
+    judged = Judgement(label=of_record, scores=tuple(found), summary=_summary(found))
+    if evaluation.error is not None or not (found or evaluation.abstained):
+        return judged
+    diagnosis = diagnose(findings_of(evaluation, truths))
+    if of_record != LOW:
+        # What falls short by less than its threshold is told, and blames no part.
+        part = Part.NONE if of_record == GOOD else Part.UNKNOWN
+        return replace(judged, part=part, findings=diagnosis.findings)
+    part = diagnosis.part if diagnosis.part.is_bad else Part.UNKNOWN
+    return replace(judged, part=part, findings=diagnosis.findings, doubts=diagnosis.doubts)
+
+
+def _summary(scores: Sequence[Assessment]) -> str:
+    low = [each for each in scores if each.label == LOW]
+    if not low:
+        return ""
+    # What says again what another score says is not named beside it.
+    others = ", ".join(each.named for each in low[1:] if each.name not in _REPEATING)
+    return f"{low[0]} (also low: {others})" if others else str(low[0])
+
+
+def _threshold(name: str, evaluation: Evaluation) -> float | None:
+    known = CATALOGUE.get(name)
+    return evaluation.thresholds.get(name, None if known is None else known.threshold)
+
+
+def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> str:
+    limit = _threshold(name, evaluation)
+    if limit is None:
+        return NEUTRAL
+    metric = CATALOGUE.get(name)
+    lower = name in evaluation.lower_is_better if metric is None else metric.failure
+    if metric is not None and _any_true(metric.never_good, truths):
+        return LOW
+    if not _is_beyond(value, limit, lower=lower):
+        return GOOD
+    if metric is None or name in evaluation.thresholds:
+        return LOW
+    if metric.mean_of:
+        parts = [each for part in metric.mean_of if (each := _part_label(part, evaluation, truths))]
+        return NEUTRAL if parts and LOW not in parts else LOW
+    if metric.excused is None:
+        return LOW
+    try:
+        excused = share(metric.excused(truths))
+    except UndefinedMetricError:  # the verdicts that would excuse it were not asked for
+        return LOW
+    return LOW if _is_beyond(excused, limit, lower=lower) else NEUTRAL
+
+
+def _part_label(name: str, evaluation: Evaluation, truths: Truths) -> str:
+    """The label of a metric that a mean is made of; empty if it has no value."""
+    value = evaluation.metrics.get(name)
+    if value is None:
+        try:
+            value = CATALOGUE[name].formula(truths)
+        except UndefinedMetricError:
+            return ""
+    return _label(name, value, evaluation, truths)
+
+
+def _any_true(values: Callable[[Truths], Sequence[Truth]] | None, truths: Truths) -> bool:
+    try:
+        return values is not None and any(values(truths))
+    except UndefinedMetricError:
+        return False
+
+
+def _is_beyond(value: float, limit: float, *, lower: bool) -> bool:
+    return value > limit + _ROUNDING if lower else value < limit - _ROUNDING

@@ -1,0 +1,340 @@
+"""Every metric of a claim-level evaluation: its formula, its meaning, and its threshold.
+
+This table is the one place that knows a metric. Formulas, reasons in words, directions, thresholds
+and the verdicts that have to be asked for follow from it, and its order is the order of all scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Final
+
+from claimspan.errors import ConfigError
+from claimspan.metrics import claims, counted, retrieval
+from claimspan.metrics.truths import Truth, Truths
+
+__all__ = [
+    "CATALOGUE",
+    "DEFAULT_METRICS",
+    "METRICS",
+    "WITHOUT_GROUND_TRUTH",
+    "ClaimMetric",
+    "Group",
+    "lower_is_better",
+    "unknown_metric",
+]
+
+GOOD_FROM: Final = 0.8
+"""Share from which on a metric is good whose higher end is better. One claim in four that nothing
+supports is what a reader notices, and one in five is not."""
+
+GOOD_TO: Final = 0.2
+"""The same share of a metric whose lower end is better."""
+
+
+class Group(StrEnum):
+    """The part of a pipeline that a metric measures."""
+
+    OVERALL = "overall"
+    RETRIEVER = "retriever"
+    GENERATOR = "generator"
+    CONTRADICTIONS = "contradictions"
+    FACTS = "ground-truth facts"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimMetric:
+    """A number about one answer, made of the verdicts on its claims."""
+
+    name: str
+    """The key in ``Evaluation.metrics``."""
+
+    group: Group
+    """The part of a pipeline that it measures."""
+
+    sentence: str
+    """The definition in one sentence."""
+
+    formula: Callable[[Truths], float]
+    """Returns the value, 0 to 1, or raises ``UndefinedMetricError``."""
+
+    needs: frozenset[str]
+    """The matrices, fields of ``VerdictMatrices``, whose verdicts it is made of."""
+
+    lower_is_better: bool | None = False
+    """Direction of the scale; None if neither end is better."""
+
+    threshold: float | None = GOOD_FROM
+    """The worst value that is good; None for a metric that calls no answer low, such as
+    ``context_precision``: of the five chunks that are always retrieved an answer needs one."""
+
+    counted: Callable[[Truths], Sequence[Truth]] | None = None
+    """The values that it is the share of; None if it is no share."""
+
+    told: str = ""
+    """What is said of the values that count against the answer: ``{claims}``, ``{facts}`` or
+    ``{chunks}`` stands for their number, ``{are}`` for the verb."""
+
+    excused: Callable[[Truths], Sequence[Truth]] | None = None
+    """As ``counted``, with what is no fault of the answer counted for it. A score that is low only
+    without this excuse is neither low nor good."""
+
+    excuse: str = ""
+    """What excuses it, in words."""
+
+    never_good: Callable[[Truths], Sequence[Truth]] | None = None
+    """Values of which a single true one makes the score low, whatever its share."""
+
+    mean_of: tuple[str, ...] = ()
+    """The metrics that it is the harmonic mean of; it is low only if one of them is."""
+
+    @property
+    def failure(self) -> bool:
+        """The counted value that counts against the answer."""
+        return self.lower_is_better is True
+
+    @property
+    def things(self) -> str:
+        """What is counted: ``claims`` of the response, ``facts`` or ``chunks``; or nothing."""
+        return self.told.partition("}")[0].removeprefix("{")
+
+    @property
+    def needs_ground_truth(self) -> bool:
+        """Whether a record without a ground truth has no value of it."""
+        return any("ground_truth" in matrix for matrix in self.needs)
+
+
+def _needs(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RC, _RX = "response_vs_chunks", "response_vs_context"
+_RG, _GR, _GC = "response_vs_ground_truth", "ground_truth_vs_response", "ground_truth_vs_chunks"
+
+_ALL: Final = (
+    ClaimMetric(
+        name="faithfulness",
+        group=Group.GENERATOR,
+        sentence="Share of the response's claims that at least one chunk entails.",
+        formula=claims.faithfulness,
+        needs=_needs(_RC),
+        counted=lambda truths: truths.faithful,
+        told="{claims} {are} in no chunk",
+    ),
+    ClaimMetric(
+        name="groundedness",
+        group=Group.GENERATOR,
+        sentence="Share of the response's claims that all chunks, read together, entail. "
+        "Faithfulness asks each chunk alone: the two differ if a claim's support is spread over "
+        "several chunks, or if chunks contradict each other.",
+        formula=claims.groundedness,
+        needs=_needs(f"{_RC} {_RX}"),
+        counted=lambda truths: truths.grounded,
+        told="{claims} {are} not supported by the chunks read together",
+    ),
+    ClaimMetric(
+        name="contradicted_by_chunks",
+        group=Group.CONTRADICTIONS,
+        sentence="Share of the response's claims that a chunk contradicts and none supports.",
+        formula=claims.contradicted_by_chunks,
+        needs=_needs(_RC),
+        lower_is_better=True,
+        threshold=GOOD_TO,
+        counted=counted.contradicted,
+        told="{claims} {are} contradicted by {by}",
+    ),
+    ClaimMetric(
+        name="precision",
+        group=Group.OVERALL,
+        sentence="Share of the response's claims that the ground truth entails.",
+        formula=claims.precision,
+        needs=_needs(_RG),
+        counted=lambda truths: truths.correct,
+        told="{claims} {are} not in the ground truth",
+        excused=counted.correct_or_more,
+        excuse="the chunks support what a short ground truth does not mention",
+        never_good=counted.denied,
+    ),
+    ClaimMetric(
+        name="recall",
+        group=Group.OVERALL,
+        sentence="Share of the ground truth's claims that the response entails.",
+        formula=claims.recall,
+        needs=_needs(_GR),
+        counted=lambda truths: truths.recalled,
+        told="{facts} of the ground truth {are} missing from the answer",
+        never_good=counted.facts_denied,
+    ),
+    ClaimMetric(
+        name="f1",
+        group=Group.OVERALL,
+        sentence="Harmonic mean of precision and recall, by the judge's grades.",
+        formula=claims.f1,
+        needs=_needs(f"{_RG} {_GR}"),
+        mean_of=("precision", "recall"),
+    ),
+    ClaimMetric(
+        name="claim_recall",
+        group=Group.RETRIEVER,
+        sentence="Share of the ground truth's claims that at least one chunk entails.",
+        formula=retrieval.claim_recall,
+        needs=_needs(_GC),
+        counted=lambda truths: truths.retrieved,
+        told="{facts} of the ground truth {are} in no chunk",
+        excused=counted.retrieved_or_told,
+        excuse="the answer states what the judge finds in no chunk, and the chunks support it",
+    ),
+    ClaimMetric(
+        name="context_precision",
+        group=Group.RETRIEVER,
+        sentence="Share of the chunks that entail at least one claim of the ground truth.",
+        formula=retrieval.context_precision,
+        needs=_needs(_GC),
+        threshold=None,
+        counted=lambda truths: truths.relevant,
+        told="{chunks} {are} not relevant to the ground truth",
+    ),
+    ClaimMetric(
+        name="contradicted_by_ground_truth",
+        group=Group.CONTRADICTIONS,
+        sentence="Share of the response's claims that the ground truth contradicts.",
+        formula=claims.contradicted_by_ground_truth,
+        needs=_needs(_RG),
+        lower_is_better=True,
+        threshold=0.0,
+        counted=counted.denied,
+        told="{claims} {are} contradicted by the ground truth",
+    ),
+    ClaimMetric(
+        name="hallucination",
+        group=Group.GENERATOR,
+        sentence="Share of the response's claims that are wrong and that no chunk supports.",
+        formula=claims.hallucination,
+        needs=_needs(f"{_RC} {_RG}"),
+        lower_is_better=True,
+        threshold=GOOD_TO,
+        counted=counted.hallucinated,
+        told="{claims} {are} neither in a chunk nor in the ground truth",
+    ),
+    ClaimMetric(
+        name="context_utilization",
+        group=Group.GENERATOR,
+        sentence="Of the ground truth's claims that were retrieved, the share that the response "
+        "uses.",
+        formula=claims.context_utilization,
+        needs=_needs(f"{_GC} {_GR}"),
+        counted=counted.utilized,
+        told="{facts} of the ground truth that the chunks hold {are} missing from the answer",
+    ),
+    ClaimMetric(
+        name="noise_sensitivity_in_relevant",
+        group=Group.GENERATOR,
+        sentence="Share of the response's claims that are wrong and come from a relevant chunk.",
+        formula=claims.noise_sensitivity_in_relevant,
+        needs=_needs(f"{_RC} {_RG} {_GC}"),
+        lower_is_better=True,
+        threshold=GOOD_TO,
+        counted=counted.wrong_in_relevant,
+        told="{claims} {are} not in the ground truth, but in a relevant chunk",
+        excused=lambda truths: counted.of_denied(truths, counted.wrong_in_relevant(truths)),
+        excuse="a short ground truth does not contradict it",
+    ),
+    ClaimMetric(
+        name="noise_sensitivity_in_irrelevant",
+        group=Group.GENERATOR,
+        sentence="Share of the response's claims that are wrong and come from irrelevant chunks "
+        "only.",
+        formula=claims.noise_sensitivity_in_irrelevant,
+        needs=_needs(f"{_RC} {_RG} {_GC}"),
+        lower_is_better=True,
+        threshold=GOOD_TO,
+        counted=counted.wrong_in_irrelevant,
+        told="{claims} {are} not in the ground truth, but in irrelevant chunks",
+        excused=lambda truths: counted.of_denied(truths, counted.wrong_in_irrelevant(truths)),
+        excuse="a short ground truth does not contradict it",
+    ),
+    ClaimMetric(
+        name="self_knowledge",
+        group=Group.GENERATOR,
+        sentence="Share of the response's claims that are right although no chunk supports them.",
+        formula=claims.self_knowledge,
+        needs=_needs(f"{_RC} {_RG}"),
+        lower_is_better=None,
+        threshold=None,
+        counted=counted.known,
+    ),
+    ClaimMetric(
+        name="correctness",
+        group=Group.FACTS,
+        sentence="Of the ground truth's claims that the response speaks about, the share it gets "
+        "right.",
+        formula=claims.correctness,
+        needs=_needs(_GR),
+        threshold=1.0,
+        counted=counted.taken_up,
+        told="{facts} of the ground truth that the answer takes up {are} not as the answer has it",
+    ),
+    ClaimMetric(
+        name="completeness",
+        group=Group.FACTS,
+        sentence="Share of the ground truth's claims that the response states.",
+        formula=claims.completeness,
+        needs=_needs(_GR),
+        counted=lambda truths: truths.recalled,
+        told="{facts} of the ground truth {are} missing from the answer",
+        never_good=counted.facts_denied,
+    ),
+    ClaimMetric(
+        name="alignment",
+        group=Group.FACTS,
+        sentence="Harmonic mean of correctness and completeness; 0 if completeness is 0.",
+        formula=claims.alignment,
+        needs=_needs(_GR),
+        mean_of=("correctness", "completeness"),
+    ),
+    ClaimMetric(
+        name="soft_alignment",
+        group=Group.FACTS,
+        sentence="As alignment, with the judge's probabilities in place of its labels.",
+        formula=claims.soft_alignment,
+        needs=_needs(_GR),
+        mean_of=("correctness", "completeness"),
+    ),
+)
+
+CATALOGUE: Final[Mapping[str, ClaimMetric]] = {metric.name: metric for metric in _ALL}
+"""Name to metric, the most telling first: RAGChecker's eleven, ``groundedness``, the two shares of
+contradicted claims, Pinecone's three, and ``soft_alignment``, which needs a judge with
+probabilities."""
+
+METRICS: Final = tuple(CATALOGUE)
+"""The names of every metric, in the order of all scores."""
+
+DEFAULT_METRICS: Final = METRICS[:8]
+"""What is measured of a record with a ground truth, if nothing else is asked for."""
+
+WITHOUT_GROUND_TRUTH: Final = DEFAULT_METRICS[:3]
+"""What is measured of a record without one."""
+
+
+def lower_is_better(metric: str) -> bool | None:
+    """Return the direction of a metric's scale; None if neither end is known to be better."""
+    known = CATALOGUE.get(metric)
+    return None if known is None else known.lower_is_better
+
+
+def unknown_metric(what: str, name: object, known: Sequence[str] = METRICS) -> ConfigError:
+    """Return the error for a name that no metric has, with the name that was meant.
+
+    Args:
+        what: What got the name, as the message begins.
+        name: The name.
+        known: The names that there are.
+    """
+    near = get_close_matches(str(name), known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}"
+    return ConfigError(f"{what} got the unknown metric {name!r}: {hint}")

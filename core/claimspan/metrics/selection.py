@@ -1,0 +1,346 @@
+"""Which metrics are wanted of a record: those of the catalogue, criteria, and functions.
+
+What is not chosen is not judged: a record costs the verdicts that the chosen metrics are made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from claimspan.errors import ConfigError
+from claimspan.metrics.catalogue import (
+    CATALOGUE,
+    DEFAULT_METRICS,
+    METRICS,
+    WITHOUT_GROUND_TRUTH,
+    unknown_metric,
+)
+from claimspan.text.percentages import percent_hint
+
+if TYPE_CHECKING:
+    from claimspan.evaluation.result import Evaluation
+
+__all__ = [
+    "ANSWER_RELEVANCE",
+    "Criterion",
+    "FunctionMetric",
+    "MetricsLike",
+    "Selection",
+    "Thresholds",
+]
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+MAX_STATEMENT: Final = 2_000
+"""Characters of a criterion: it stands in the prompt of each record."""
+
+MAX_CRITERIA: Final = 20
+"""Criteria that one call judges with care."""
+
+Thresholds = Mapping[str, float]
+"""Metric to its worst value that is still good, 0 to 1."""
+
+
+LOW_RECORDS: Final = "low"
+"""Name under which gate, alerts and comparisons have the share of records that are low."""
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"{what} got the name {name!r}: give small letters, digits and underscores, such as "
+            "'polite'"
+        )
+    if name in CATALOGUE or name in ("all", "default", LOW_RECORDS):
+        raise ConfigError(f"{what} got the name {name!r}, which claimspan uses: give another one")
+
+
+def _check_threshold(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ConfigError(
+            f"the threshold of {name} is {value!r}: give a value between 0.0 and 1.0"
+            f"{percent_hint(value)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A property that answers should have, in words; a language model judges it.
+
+    All criteria of a record are judged in one call, each with a reason.
+    """
+
+    name: str
+    """Name of the score: small letters, digits and underscores."""
+
+    statement: str
+    """What holds of a good answer: ``The answer is polite and does not blame the user.``"""
+
+    with_chunks: bool = False
+    """Whether it is about the chunks as well: they are then a part of the call."""
+
+    scale: int | None = None
+    """Number of grades, 2 to 10, of which the lowest makes a score of 0 and the highest of 1; None
+    asks for yes or no."""
+
+    threshold: float = 0.75
+    """The worst score that is good."""
+
+    lower_is_better: bool = False
+    """Whether the statement says what is wrong: ``The answer blames the user.``"""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: A field cannot be used.
+        """
+        _check_name("Criterion", self.name)
+        if not isinstance(self.statement, str) or not self.statement.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(
+                f"criterion {self.name!r} has no statement: say what holds of a good answer"
+            )
+        if len(self.statement) > MAX_STATEMENT:
+            raise ConfigError(
+                f"the statement of criterion {self.name!r} has {len(self.statement):,} characters: "
+                f"give at most {MAX_STATEMENT:,}"
+            )
+        scale = self.scale
+        if scale is not None and (type(scale) is not int or not 2 <= scale <= 10):
+            raise ConfigError(
+                f"the scale of criterion {self.name!r} is {scale!r}: give 2 to 10 grades, or None "
+                "for yes or no"
+            )
+        _check_threshold(self.name, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionMetric:
+    """A function of yours that makes a score of an evaluation."""
+
+    function: Callable[[Evaluation], float | None]
+    """Returns a value between 0 and 1, or None if the evaluation has none. It sees the verdicts of
+    the other chosen metrics. If it raises, the score has no value, and ``undefined`` says so."""
+
+    name: str = ""
+    """Name of the score; empty for that of the function."""
+
+    threshold: float | None = None
+    """The worst value that is good; None calls no answer low."""
+
+    lower_is_better: bool = False
+    """Direction of the scale."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: A field cannot be used.
+        """
+        if not callable(self.function):  # pyright: ignore[reportUnnecessaryComparison] - checked for those who do not type-check
+            raise ConfigError(
+                f"FunctionMetric got a {type(self.function).__name__}: give a function"
+            )
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", ""))
+        _check_name("FunctionMetric", self.name)
+        if self.threshold is not None:
+            _check_threshold(self.name, self.threshold)
+
+    def value(self, evaluation: Evaluation) -> tuple[float | None, str]:
+        """Return the score, and why there is none; whatever the function does."""
+        try:
+            value = self.function(evaluation)
+        except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
+            return None, f"the function raised {type(error).__name__}"
+        if value is None:
+            return None, "the function returned None"
+        if isinstance(value, bool | int | float) and 0 <= value <= 1:  # pyright: ignore[reportUnnecessaryIsInstance] - it may return anything
+            return float(value), ""
+        return None, "the function returned no number between 0 and 1"
+
+
+ANSWER_RELEVANCE: Final = Criterion(
+    "answer_relevance",
+    "The answer gives what the question asks for: each part of the question is answered, and no "
+    "more is said than helps to answer it. Whether it is true does not matter here.",
+    scale=5,
+)
+"""How well an answer fits its question; ``metrics=["answer_relevance"]`` chooses it by its name."""
+
+SHIPPED: Final = {ANSWER_RELEVANCE.name: ANSWER_RELEVANCE}
+"""The criteria that are chosen by their names."""
+
+OwnMetric = Criterion | FunctionMetric
+
+MetricsLike = (
+    str
+    | Criterion
+    | FunctionMetric
+    | Sequence[str | OwnMetric | Callable[["Evaluation"], float | None]]
+)
+"""What ``metrics=`` takes: names, ``"default"``, ``"all"``, criteria, and functions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The metrics that are wanted, in the order of all scores, and where they begin to be low."""
+
+    names: tuple[str, ...] = DEFAULT_METRICS
+    """Metrics of the catalogue."""
+
+    by_default: bool = True
+    """Whether these were not asked for: a record without a ground truth then lacks nothing."""
+
+    criteria: tuple[Criterion, ...] = ()
+    """What a language model judges of the answer as a whole."""
+
+    functions: tuple[FunctionMetric, ...] = ()
+    """What is made of the finished evaluation."""
+
+    thresholds: Thresholds = field(default_factory=dict[str, float])
+    """Those that differ from the catalogue's, and those of the user's own metrics."""
+
+    @classmethod
+    def of(
+        cls, metrics: MetricsLike | Selection | None = None, thresholds: Thresholds | None = None
+    ) -> Selection:
+        """Return what the options ``metrics`` and ``thresholds`` stand for.
+
+        Args:
+            metrics: Names, as a list or separated by commas, criteria and functions; ``"all"`` for
+                every metric, None or ``"default"`` for ``faithfulness``, ``groundedness`` and
+                ``contradicted_by_chunks``, and of records with a ground truth for ``precision``,
+                ``recall``, ``f1``, ``claim_recall`` and ``context_precision``.
+            thresholds: Metric to its worst value that is good. It is taken literally: what the
+                catalogue excuses, such as more than a short ground truth says, is not excused.
+
+        Raises:
+            ConfigError: A metric is unknown, given twice or by no name, or a threshold cannot work.
+        """
+        if isinstance(metrics, Selection):
+            given = _checked(thresholds or {}, metrics.all_names)
+            return replace(metrics, thresholds={**metrics.thresholds, **given})
+        wanted = [_metric(each) for each in _given("default" if metrics is None else metrics)]
+        names = {
+            name for each in wanted if isinstance(each, str) for name in _SETS.get(each, [each])
+        }
+        criteria = [each for each in wanted if isinstance(each, Criterion)]
+        functions = [each for each in wanted if isinstance(each, FunctionMetric)]
+        given_own: list[OwnMetric] = [*criteria, *functions]
+        own = [each.name for each in given_own]
+        for name in own:
+            if own.count(name) > 1:
+                raise ConfigError(f"two metrics are called {name!r}: give each a name of its own")
+        if len(criteria) > MAX_CRITERIA:
+            raise ConfigError(f"{len(criteria)} criteria are given: give at most {MAX_CRITERIA}")
+        if not wanted:
+            raise ConfigError("metrics is empty: give names, 'all', or None for the default")
+        chosen = tuple(name for name in METRICS if name in names)
+        limits = {each.name: each.threshold for each in given_own}
+        return cls(
+            names=chosen,
+            by_default="default" in wanted,
+            criteria=tuple(criteria),
+            functions=tuple(functions),
+            thresholds={
+                **{name: limit for name, limit in limits.items() if limit is not None},
+                **_checked(thresholds or {}, [*chosen, *own]),
+            },
+        )
+
+    @property
+    def own(self) -> tuple[OwnMetric, ...]:
+        """The metrics that are not the catalogue's."""
+        return (*self.criteria, *self.functions)
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names of all scores that there may be, in their order."""
+        return (*self.names, *(each.name for each in self.own))
+
+    def of_record(self, *, has_ground_truth: bool) -> tuple[str, ...]:
+        """Return the metrics of the catalogue that are measured of a record."""
+        if has_ground_truth or not self.by_default:
+            return self.names
+        # Beside the default others may be asked for by name: these are said to have no value.
+        return tuple(
+            name
+            for name in self.names
+            if name in WITHOUT_GROUND_TRUTH or name not in DEFAULT_METRICS
+        )
+
+    @property
+    def lower_is_better(self) -> tuple[str, ...]:
+        """The user's own metrics of which the lower end is better."""
+        return tuple(each.name for each in self.own if each.lower_is_better)
+
+    @property
+    def in_judge(self) -> Selection:
+        """What has to be done where the judge is; functions are called where the scores are."""
+        return replace(self, functions=())
+
+    def limits_of(self, names: Iterable[str]) -> dict[str, float]:
+        """Return the thresholds that have to be kept with scores of these names."""
+        return {name: self.thresholds[name] for name in names if name in self.thresholds}
+
+
+def matrices_for(names: Iterable[str]) -> frozenset[str]:
+    """Return the matrices, fields of ``VerdictMatrices``, that metrics are made of."""
+    return frozenset[str]().union(*(CATALOGUE[name].needs for name in names))
+
+
+def _given(metrics: object) -> Sequence[object]:
+    if isinstance(metrics, str):
+        return [each.strip() for each in metrics.split(",") if each.strip()]
+    if isinstance(metrics, Criterion | FunctionMetric) or callable(metrics):
+        return [metrics]
+    if isinstance(metrics, Mapping) or not isinstance(metrics, Iterable):
+        raise ConfigError(f"metrics is of type {type(metrics).__name__}: {_GIVE}")
+    return list(metrics)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - each item is checked
+
+
+_GIVE = "give names, Criterion(...) or functions in a list, or 'all'"
+
+
+_SETS: Final[Mapping[str, Sequence[str]]] = {"all": METRICS, "default": DEFAULT_METRICS}
+
+
+def _metric(given: object) -> str | OwnMetric:
+    """A name of the catalogue or of a set of metrics, or a metric of the user's."""
+    if isinstance(given, Criterion | FunctionMetric):
+        return given
+    if isinstance(given, str):
+        if given in SHIPPED:
+            return SHIPPED[given]
+        if given not in CATALOGUE and given not in _SETS:
+            raise unknown_metric("metrics", given, [*METRICS, *SHIPPED, *_SETS])
+        return given
+    if not callable(given):
+        raise ConfigError(f"metrics has a value of type {type(given).__name__}: {_GIVE}")
+    if getattr(given, "__name__", "").startswith("<"):
+        raise ConfigError("metrics has a lambda: give FunctionMetric(function, name='...')")
+    return FunctionMetric(given)
+
+
+def _checked(given: object, chosen: Sequence[str]) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        raise ConfigError("thresholds is no mapping: give {'faithfulness': 0.9}")
+    found: dict[str, float] = {}
+    for name, value in given.items():  # pyright: ignore[reportUnknownVariableType] - checked below
+        if name not in chosen:
+            if name in CATALOGUE:
+                raise ConfigError(
+                    f"thresholds has {name!r}, which is not chosen: add it to metrics"
+                )
+            raise unknown_metric("thresholds", name, chosen)  # pyright: ignore[reportUnknownArgumentType] - only shown
+        if name in CATALOGUE and CATALOGUE[name].lower_is_better is None:
+            raise ConfigError(
+                f"thresholds has {name!r}, of which neither end is better: leave it out"
+            )
+        _check_threshold(name, value)
+        found[name] = float(value)
+    return found
