@@ -64,7 +64,10 @@ class Fact:
     """Whether the response entails it."""
 
     is_close: bool = False
-    """Whether that verdict is a close call."""
+    """Whether the verdict by the response is a close call."""
+
+    is_retrieval_close: bool = False
+    """Whether the verdict by the chunks is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,7 @@ def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
                 is_denied=by is Label.CONTRADICTED,
                 contradicted_by=[n for n, cell in enumerate(row, 1) if cell is Label.CONTRADICTED],
                 in_relevant=_in_relevant(row, relevant),
-                is_close=confidence is not None and confidence < CLOSE_CALL,
+                is_close=_is_close(confidence),
             )
             for label, confidence, by, row in zip(
                 chunks.merged if chunks and chunks.n_references else [None] * n_claims,
@@ -183,10 +186,12 @@ def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
             Fact(
                 retrieved=is_retrieved,
                 answered=is_label(label, Label.ENTAILED),
-                is_close=confidence is not None and confidence < CLOSE_CALL,
+                is_close=_is_close(confidence),
+                is_retrieval_close=_is_close(by_chunks),
             )
-            for is_retrieved, label, confidence in zip(
+            for is_retrieved, by_chunks, label, confidence in zip(
                 truths.retrieved if relevant else [None] * n_facts,
+                held.confidences if held and relevant else [None] * n_facts,
                 answer.merged if answer else [None] * n_facts,
                 answer.confidences if answer else [None] * n_facts,
                 strict=True,
@@ -198,6 +203,10 @@ def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
 
 CLOSE_CALL: Final = 0.6
 """A label that is less probable than this is a close call: the next one is nearly as probable."""
+
+
+def _is_close(confidence: float | None) -> bool:
+    return confidence is not None and confidence < CLOSE_CALL
 
 
 def _in_relevant(row: Sequence[Label | None], relevant: Sequence[Truth]) -> Truth:
@@ -224,7 +233,14 @@ def _doubts(findings: Findings, part: Part) -> Iterator[str]:
     firm = replace(
         findings,
         statements=[each for each in findings.statements if not each.is_close],
-        facts=[replace(f, answered=None) if f.is_close else f for f in findings.facts],
+        facts=[
+            replace(
+                fact,
+                answered=None if fact.is_close else fact.answered,
+                retrieved=None if fact.is_retrieval_close else fact.retrieved,
+            )
+            for fact in findings.facts
+        ],
     )
     left = _blamed(_shortcomings(firm))
     if left is None:

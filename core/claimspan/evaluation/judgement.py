@@ -137,7 +137,7 @@ def judgement_of(
         found.append(Assessment(name=name, value=value, label=label, explanation=reason))
     is_low = any(each.label == LOW for each in found)
     of_record: RecordLabel = "low" if is_low else "good" if decides else "unknown"
-    judged = Judgement(label=of_record, scores=tuple(found), summary=_summary(found))
+    judged = Judgement(label=of_record, scores=tuple(found), summary=_summary(found, evaluation))
     if evaluation.error is not None or not (found or evaluation.abstained):
         return judged
     diagnosis = diagnose(findings_of(evaluation, truths))
@@ -149,13 +149,14 @@ def judgement_of(
     return replace(judged, part=part, findings=diagnosis.findings, doubts=diagnosis.doubts)
 
 
-def _summary(scores: Sequence[Assessment]) -> str:
+def _summary(scores: Sequence[Assessment], evaluation: Evaluation) -> str:
     low = [each for each in scores if each.label == LOW]
     if not low:
         return ""
     # What says again what another score says is not named beside it.
     others = ", ".join(each.named for each in low[1:] if each.name not in _REPEATING)
-    return f"{low[0]} (also low: {others})" if others else str(low[0])
+    declines = "the answer declines; " if evaluation.abstained else ""
+    return f"{declines}{low[0]}" + (f" (also low: {others})" if others else "")
 
 
 def _threshold(name: str, evaluation: Evaluation) -> float | None:
