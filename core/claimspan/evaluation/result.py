@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.cost.usage import Usage
 from claimspan.metrics.coverage import ContextCoverage, coverage
 from claimspan.verdicts import Claim, ScoreMode, VerdictMatrices, VerdictMatrix
+
+if TYPE_CHECKING:
+    from claimspan.evaluation.judgement import Judgement
 
 __all__ = ["Evaluation"]
 
@@ -73,6 +77,16 @@ class Evaluation(BaseModel):
 
     error: str | None = None
     """Why there are no verdicts; None if there are."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """What the scores say of the answer: its label, why, and the part to blame.
+
+        The same as on spans, in reports and in backends, with chunks named by their places.
+        """
+        from claimspan.evaluation.judgement import judgement_of  # it reads evaluations
+
+        return judgement_of(self)
 
     @property
     def why_undecided(self) -> str | None:

@@ -18,6 +18,7 @@ from claimspan.evaluation.evaluate import with_functions
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
 from claimspan.metrics.selection import Selection
+from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.first_look import FirstLook
 from claimspan_tracing.dispatch.judge_errors import is_raised_by_us
@@ -236,6 +237,8 @@ def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
     """The state that an evaluation leads to: without a single score it is not ``evaluated``."""
     if evaluation.metrics:
         return Status.EVALUATED, ""
+    if evaluation.undefined and {*evaluation.undefined.values()} == {NO_GROUND_TRUTH}:
+        return Status.NO_GROUND_TRUTH, "each of the chosen metrics needs a ground truth"
     if evaluation.response_claims:
         return Status.JUDGE_ERROR, evaluation.why_undecided or "the judge decided no verdict"
     if evaluation.abstained:
