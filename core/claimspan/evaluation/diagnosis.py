@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
-from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.truths import Truth, Truths, any_of, both, is_label
-from claimspan.verdicts import Label
+from claimspan.verdicts import Claim, Label, VerdictMatrices
 
 __all__ = [
     "CLOSE_CALL",
     "Diagnosis",
+    "Evaluated",
     "Fact",
     "Findings",
     "Part",
@@ -27,6 +27,30 @@ __all__ = [
     "diagnose",
     "findings_of",
 ]
+
+
+class Evaluated(Protocol):
+    """What a diagnosis and reasons read of an ``Evaluation``."""
+
+    @property
+    def response_claims(self) -> Sequence[Claim]:
+        """The claims of the response."""
+        ...
+
+    @property
+    def ground_truth_claims(self) -> Sequence[Claim]:
+        """The claims of the ground truth."""
+        ...
+
+    @property
+    def matrices(self) -> VerdictMatrices:
+        """The verdicts on them."""
+        ...
+
+    @property
+    def abstained(self) -> bool:
+        """Whether the response declines to answer."""
+        ...
 
 
 class Part(StrEnum):
@@ -149,15 +173,16 @@ def diagnose(findings: Findings) -> Diagnosis:
     return Diagnosis(part, (*told, *_nothing_found(findings, part)))
 
 
-def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
+def findings_of(evaluation: Evaluated, truths: Truths) -> Findings:
     """Return what the verdicts of an evaluation say of its claims.
 
     Args:
         evaluation: The evaluation.
         truths: The truth values of its verdicts.
     """
-    chunks, answer = evaluation.response_vs_chunks, evaluation.ground_truth_vs_response
-    held, by_truth = evaluation.ground_truth_vs_chunks, evaluation.response_vs_ground_truth
+    verdicts = evaluation.matrices
+    chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
+    answer, held = verdicts.ground_truth_vs_response, verdicts.ground_truth_vs_chunks
     n_claims = len(chunks or by_truth or ())
     # Without chunks no claim has a verdict by them, and no fact was looked for.
     labels = chunks.labels if chunks else [[] for _ in range(n_claims)]

@@ -6,13 +6,12 @@ says, and none of them has a threshold of its own. The cases are a table in ``do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
-from claimspan.evaluation.diagnosis import Part, diagnose, findings_of
+from claimspan.evaluation.diagnosis import Evaluated, Part, diagnose, findings_of
 from claimspan.evaluation.reasons import Evidence, reason_for
-from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
 
@@ -99,13 +98,42 @@ class Judgement:
         return not self.doubts
 
 
+class Scored(Evaluated, Protocol):
+    """What a judgement reads of an ``Evaluation``, whose module asks for one."""
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The scores."""
+        ...
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Those that differ from the catalogue's."""
+        ...
+
+    @property
+    def lower_is_better(self) -> Sequence[str]:
+        """Metrics of the user's own whose lower end is better."""
+        ...
+
+    @property
+    def explanations(self) -> Mapping[str, str]:
+        """What the judge of a criterion wrote."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """Why there are no verdicts."""
+        ...
+
+
 _REPEATING: Final = frozenset(
     {"completeness", "groundedness", *(m.name for m in CATALOGUE.values() if m.mean_of)}
 )
 
 
 def judgement_of(
-    evaluation: Evaluation, *, chunk_ids: Sequence[str] = (), quotes: bool = True
+    evaluation: Scored, *, chunk_ids: Sequence[str] = (), quotes: bool = True
 ) -> Judgement:
     """Return what an evaluation says of its record.
 
@@ -149,7 +177,7 @@ def judgement_of(
     return replace(judged, part=part, findings=diagnosis.findings, doubts=diagnosis.doubts)
 
 
-def _summary(scores: Sequence[Assessment], evaluation: Evaluation) -> str:
+def _summary(scores: Sequence[Assessment], evaluation: Scored) -> str:
     low = [each for each in scores if each.label == LOW]
     if not low:
         return ""
@@ -159,12 +187,12 @@ def _summary(scores: Sequence[Assessment], evaluation: Evaluation) -> str:
     return f"{declines}{low[0]}" + (f" (also low: {others})" if others else "")
 
 
-def _threshold(name: str, evaluation: Evaluation) -> float | None:
+def _threshold(name: str, evaluation: Scored) -> float | None:
     known = CATALOGUE.get(name)
     return evaluation.thresholds.get(name, None if known is None else known.threshold)
 
 
-def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> str:
+def _label(name: str, value: float, evaluation: Scored, truths: Truths) -> str:
     limit = _threshold(name, evaluation)
     if limit is None:
         return NEUTRAL
@@ -188,7 +216,7 @@ def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> s
     return LOW if _is_beyond(excused, limit, lower=lower) else NEUTRAL
 
 
-def _part_label(name: str, evaluation: Evaluation, truths: Truths) -> str:
+def _part_label(name: str, evaluation: Scored, truths: Truths) -> str:
     """The label of a metric that a mean is made of; empty if it has no value."""
     value = evaluation.metrics.get(name)
     if value is None:

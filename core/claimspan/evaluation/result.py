@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.cost.usage import Usage
+from claimspan.evaluation.judgement import Judgement, judgement_of
 from claimspan.metrics.coverage import ContextCoverage, coverage
 from claimspan.verdicts import Claim, ScoreMode, VerdictMatrices, VerdictMatrix
-
-if TYPE_CHECKING:
-    from claimspan.evaluation.judgement import Judgement
 
 __all__ = ["Evaluation"]
 
@@ -84,8 +81,6 @@ class Evaluation(BaseModel):
 
         The same as on spans, in reports and in backends, with chunks named by their places.
         """
-        from claimspan.evaluation.judgement import judgement_of  # it reads evaluations
-
         return judgement_of(self)
 
     @property
