@@ -38,6 +38,7 @@ from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
+from claimspan.text.structured import answer_text
 from claimspan.verdicts import Claim
 
 __all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many", "run_to_end"]
@@ -116,7 +117,7 @@ async def aevaluate(
     (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = judge_of(judge), record.encodable
+    judge, record = judge_of(judge), _as_read(record.encodable)
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
@@ -274,6 +275,12 @@ async def _evaluation_or_error(
     # Counted as done, it would not be asked again by a run that goes on.
     why = found.why_undecided
     return found if why is None else found.model_copy(update={"error": why, "metrics": {}})
+
+
+def _as_read(record: RagRecord) -> RagRecord:
+    """The record with the text of its answer, if that is a structure."""
+    said = answer_text(record.response)
+    return record if said == record.response else record.model_copy(update={"response": said})
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
