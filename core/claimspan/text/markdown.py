@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from claimspan.text.citations import masked, without_citations
 from claimspan.text.formulas import without_formulas
@@ -61,8 +61,8 @@ _Addresses = dict[str, Any]
 
 # Without any of these a text has no block but paragraphs, and need not be parsed.
 _MARKED: Final = re.compile(
-    r"(?m)^[ \t]*(?:[-*+][ \t]|>|#{1,6}[ \t]|\d{1,9}[.)][ \t]|`{3}|~{3}|\[[^\]\n]{1,99}\]:"
-    r"|(?:-+|=+)[ \t\r]*$)|\|"
+    r"\n[ \t]*(?:[-*+][ \t]|>|#{1,6}[ \t]|\d{1,9}[.)][ \t]|`{3}|~{3}|\[[^\]\n]{1,99}\]:"
+    r"|(?:-+|=+)[ \t\r]*(?=\n|\Z))"
 )
 # Nothing would be left of "[Price]: $12" if its value were the address of a link.
 _NO_ADDRESS: Final = re.compile(
@@ -70,11 +70,12 @@ _NO_ADDRESS: Final = re.compile(
 )
 _BLANK: Final = _Block("blank", 0, 0)
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-_LINE_KINDS: Final[tuple[tuple[_BlockKind, re.Pattern[str]], ...]] = (
-    ("blank", re.compile(r"[\s\-=*_]*$|\s*\[![A-Za-z]+\]\s*$")),
-    ("note", re.compile(r"\s*\[\^[\w-]{1,30}\]:")),
-    ("table", re.compile(r"\s*\||[^|]+\|[^|]+\|")),
-    ("item", re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")),
+# What models write in a paragraph of CommonMark: bullets of their own, rows without a rule, notes.
+_LINE_KIND: Final = re.compile(
+    r"(?P<blank>[\s\-=*_]*$|\s*\[![A-Za-z]+\]\s*$)"
+    r"|(?P<note>\s*\[\^[\w-]{1,30}\]:)"
+    r"|(?P<table>\s*\||[^|]+\|[^|]+\|)"
+    r"|(?P<item>\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S))"
 )
 _DEFINITION: Final = re.compile(r"\s*:\s+\S")
 _TASK: Final = re.compile(r"\[[ xX]\]\s+")
@@ -205,7 +206,7 @@ def _blocks(text: str, addresses: _Addresses) -> Iterator[_Block]:
         addresses: Gets what its links refer to.
     """
     lines = [match.span() for match in _LINE.finditer(text)]
-    is_marked = _MARKED.search(text) is not None
+    is_marked = "|" in text or _MARKED.search(f"\n{text}") is not None
     open_block: _Block | None = None
     last_line = ""
     for line in _parsed(text, lines, addresses) if is_marked else _kinds(text, lines):
@@ -228,7 +229,8 @@ def _parsed(text: str, lines: Sequence[tuple[int, int]], addresses: _Addresses) 
     tokens: list[Token] = []
     environment: dict[str, Any] = {}
     # Other characters, but no other places: it is the lines of the text that are yielded.
-    shown = _NO_ADDRESS.sub(r"\1(", text.replace("\r", " "))
+    shown = text.replace("\r", " ")
+    shown = _NO_ADDRESS.sub(r"\1(", shown) if "]:" in shown else shown
     _parser().block.parse(shown, _parser(), environment, tokens)
     addresses |= environment.get("references", {})
     for at, token in enumerate(tokens):
@@ -282,11 +284,13 @@ def _kinds(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Block]:
     """Yields every line of a paragraph as a block of its own, without its list marker."""
     for start, end in lines:
         line = text[start:end]
-        kind, match = next(
-            ((kind, found) for kind, of in _LINE_KINDS if (found := of.match(line))),
-            ("heading" if _is_bold(line) else "prose", None),
-        )
-        yield _Block(kind, start + match.end() if match and kind == "item" else start, end)
+        match = _LINE_KIND.match(line)
+        if match is None:
+            yield _Block("heading" if "**" in line and _is_bold(line) else "prose", start, end)
+        elif match["item"]:
+            yield _Block("item", start + match.end(), end)
+        else:
+            yield _Block(cast("_BlockKind", match.lastgroup), start, end)
 
 
 def _is_bold(line: str) -> bool:
