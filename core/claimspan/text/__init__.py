@@ -13,6 +13,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``answers``: reads a short answer as the statement that it makes, given its question.
 - ``structured``: the text of an answer that is a structure, such as JSON.
 - ``shapes``: type guards for values of unknown shape.
+- ``labels``: reads the label before a short answer, as in "Length: 725 km".
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
 - ``abstention``: detects responses that decline to answer, and how strongly they do.
 - ``questions``: finds the sentence of a question that asks, without what is said around it.
