@@ -20,11 +20,11 @@ from claimspan.text.words import FUNCTION_WORDS
 
 __all__ = [
     "answer_value",
-    "as_labelled",
     "as_statement",
     "asks_for_truth",
     "asks_yes_or_no",
     "denied_statement",
+    "has_label",
     "is_short_answer",
     "polarity",
 ]
@@ -159,22 +159,15 @@ def answer_value(question: str | None, answer: str) -> str:
     return _told(posed(question or ""), answer)[0]
 
 
-def as_labelled(question: str | None, line: str) -> str | None:
-    """Returns the statement of a line that says what it answers by a label: ``Length: 725 km``.
+def has_label(question: str | None, line: str) -> bool:
+    """Tells whether a line is the value of an attribute, by its label: ``Length: 725 km``.
 
     Args:
         question: The question; None where unknown.
         line: A line, an item of a list, or a sentence.
-
-    Returns:
-        As ``as_statement`` does; None without a label of something that questions ask for.
     """
-    if not question or not is_short_answer(line):
-        return None
-    labelled = label_of(_trimmed(line))
-    if labelled is None or not names_attribute(labelled.label, posed(question).clause):
-        return None
-    return as_statement(question, line)
+    labelled = label_of(_trimmed(line)) if question and is_short_answer(line) else None
+    return labelled is not None and names_attribute(labelled.label, posed(question or "").clause)
 
 
 def denied_statement(question: str | None, statement: str, answer: str) -> str | None:

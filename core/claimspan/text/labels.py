@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from claimspan.text.words import FUNCTION_WORDS
+from claimspan.text.words import FUNCTION_WORDS, stem
 
 __all__ = ["Labelled", "label_of", "names_attribute", "names_what_is_asked"]
 
@@ -112,6 +112,7 @@ def names_what_is_asked(label: str, question: str) -> bool:
 
 
 def _own_words(label: str, question: str) -> set[str]:
-    """Returns the words of a label in lower case that the question does not have."""
-    given = set(re.findall(r"\w+", question.casefold()))
-    return set(re.findall(r"\w+", label.casefold())) - FUNCTION_WORDS - given
+    """Returns the words of a label in lower case that the question has in no form."""
+    given = set(map(stem, re.findall(r"\w+", question)))
+    words = set(re.findall(r"\w+", label.casefold())) - FUNCTION_WORDS
+    return {word for word in words if stem(word) not in given}

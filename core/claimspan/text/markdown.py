@@ -84,6 +84,7 @@ _MAX_NUMBER_DIGITS: Final = 3
 # A shorter line was ended on purpose; a longer one may have been wrapped at a fixed width.
 _WRAPPED_LENGTH: Final = 60
 _LINE_END: Final = re.compile(r"[.!?:;。！？।؟…]['\"”’»)\]*_]*\s*$")
+_LABEL_LINE: Final = re.compile(r"\s*[*_]{0,2}\w[\w -]{0,40}[*_]{0,2}[:：]")
 _FULL_STOPS: Final = (".", "!", "。", "！", "…")
 
 # Emphasis of whole sentences ends behind the stop at which they are split: "**It is. So.** [1]".
@@ -312,7 +313,8 @@ def _continues(block: _BlockKind, last_line: str, kind: _BlockKind, line: str) -
     if kind != "prose" or block not in ("prose", "item", "note"):
         return False
     ended = bool(_LINE_END.search(last_line))
-    starts_low = line.lstrip()[:1].islower()
+    is_label = _LABEL_LINE.match(line) and _LABEL_LINE.match(last_line)
+    starts_low = line.lstrip()[:1].islower() and not is_label
     return starts_low or (block == "prose" and (ended or len(last_line) >= _WRAPPED_LENGTH))
 
 

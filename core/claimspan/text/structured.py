@@ -17,6 +17,8 @@ from typing import Final
 from pydantic import BaseModel
 
 from claimspan.text.shapes import is_list, is_mapping
+from claimspan.text.units import CURRENCIES, UNITS
+from claimspan.text.words import stem
 
 __all__ = [
     "ANSWER_FIELDS",
@@ -139,7 +141,7 @@ def answer_text(response: str) -> str:
     """Return what a response says: of JSON, alone or in a fence, the text of the answer in it.
 
     The name of a field says what its value is, so it stands before it: ``{"length": "725 km"}``
-    reads ``length: 725 km``. Each object in a list is one line.
+    reads ``Length: 725 km``. Each object in a list is one line.
 
     Args:
         response: The response of a pipeline.
@@ -179,7 +181,17 @@ def _told(value: object, beside: frozenset[str], depth: int, name: str = "") -> 
             yield from _told(each, beside, depth - 1, field)
     elif value is not None and (text := _written(value)):
         is_sentence = text.endswith(_FULL_STOPS) and len(text.split()) >= _MIN_SENTENCE_WORDS
-        yield text if is_sentence or not name else f"{name.replace('_', ' ')}: {text}"
+        yield text if is_sentence or not name else _labelled(name, text)
+
+
+def _labelled(name: str, text: str) -> str:
+    """Return a value behind the name of its field, with the unit that the name ends in."""
+    *words, last = re.split(r"[\W_]+", name.strip("_"))
+    if words and text[-1:].isdigit() and (stem(last) in UNITS or last in CURRENCIES):
+        text = f"{text} {last}"
+    else:
+        words.append(last)
+    return f"{' '.join(words).capitalize()}: {text}"
 
 
 def _written(value: object) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from claimspan.text.abstention import abstains
 from claimspan.text.answers import (
-    as_labelled,
     as_statement,
     asks_for_truth,
     asks_yes_or_no,
+    has_label,
     is_short_answer,
     polarity,
 )
 from claimspan.text.clauses import assertions, asserts_something
+from claimspan.text.labels import label_of
 from claimspan.text.markdown import Sentence, content_sentences
 from claimspan.text.pronouns import resolve_pronouns
 from claimspan.verdicts import Claim
@@ -65,11 +66,13 @@ def _claims(sentences: Sequence[Sentence], question: str | None, language: str) 
         yield Claim(text=answered, sentence=sentences[0].written)
         if is_short_answer(standalone[0]):
             sentences, resolved = sentences[1:], resolved[1:]
+    # Where one line names an attribute, those beside it do: "Length: 725 km", "Mouth: Danube".
+    has_labels = any(has_label(question, sentence.written) for sentence in sentences)
     for sentence, readable in zip(sentences, resolved, strict=True):
-        if labelled := as_labelled(question, sentence.written):
-            yield Claim(text=labelled, sentence=sentence.written)
-            continue
-        for clause in assertions(readable, language):
+        clauses = assertions(readable, language)
+        if clauses and has_labels and label_of(readable):
+            clauses = [as_statement(question, sentence.written)]
+        for clause in clauses:
             yield Claim(text=clause, sentence=sentence.written)
 
 

@@ -17,11 +17,13 @@ from claimspan.judges.values import check_value, is_bare_value
 from claimspan.text.answers import (
     answer_value,
     as_statement,
+    asks_for_truth,
     asks_yes_or_no,
     denied_statement,
     polarity,
 )
 from claimspan.text.inflections import base_form
+from claimspan.text.questions import posed
 from claimspan.text.words import FUNCTION_WORDS, Token, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
@@ -92,8 +94,11 @@ class Asking(NamedTuple):
         Args:
             question: The question; None where it is unknown.
         """
-        stems = _base_stems(tokenize(question)) - _ASKING if question else frozenset[str]()
-        return cls(question, stems)
+        if not question:
+            return cls(question, frozenset())
+        # "True or false" is no part of what is asked.
+        asked = posed(question).clause if asks_for_truth(question) else question
+        return cls(question, _base_stems(tokenize(asked)) - _ASKING)
 
     def relevance(self, words: Wording) -> float:
         """Returns the share of the question's words that a text has, 0 to 1.
