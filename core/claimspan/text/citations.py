@@ -41,6 +41,7 @@ _ANY_INLINE: Final = re.compile(rf"(?=[\[(【]){_BRACKETED}", re.IGNORECASE)
 _PICTOGRAPH: Final = re.compile(
     "^(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff]\ufe0f?\\s*)+"
 )
+_SHORT_CODE: Final = re.compile(r"(?<!\S):[a-z][a-z0-9_+-]{1,30}:(?!\S)")
 _FIRST_PICTOGRAPH: Final = "\u2600"
 
 _FOOTER: Final = re.compile(
@@ -96,7 +97,7 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
             (r"(?:/t[dh]|/?t(?:head|body|foot)|tr)", r"\s*", ""),
             (r"t[dh]", "", "|"),
             ("li", "", "\n- "),
-            (r"h[1-6]", "", "\n# "),
+            (r"(?:h[1-6]|summary)", "", "\n# "),
             ("/dt", r"\s*", ": "),
             (r"/?(?:br|p|div|li|ul|ol|dt|h[1-6]|hr|section|table|summary)", "", "\n"),
         )
@@ -136,6 +137,8 @@ def without_citations(sentence: str) -> str:
     read = sentence
     if ("(" in read or "[" in read or "【" in read) and _ANY_INLINE.search(read):
         read = _INLINE.sub("", read)
+    if read.count(":") > 1:  # of a pictograph, as in ":warning:"
+        read = _SHORT_CODE.sub("", read)
     return _PICTOGRAPH.sub("", read) if read[:1] >= _FIRST_PICTOGRAPH else read
 
 
@@ -183,8 +186,12 @@ def _outside_code(text: str) -> str:
 
 def _without_tags(text: str) -> str:
     for pattern, fill in _MARKUP:
-        text = pattern.sub(lambda match, fill=fill: _blank(match.group(), fill), text)
+        text = pattern.sub(partial(_blanked, fill), text)
     return text
+
+
+def _blanked(fill: str, match: re.Match[str]) -> str:
+    return _blank(match.group(), fill)
 
 
 def _blank(text: str, fill: str = " ") -> str:

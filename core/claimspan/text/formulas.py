@@ -14,7 +14,7 @@ _FORMULA: Final = re.compile(
 )
 # "\(see below\)" and "\[1\]" are brackets that were escaped.
 _OF_FORMULAS: Final = re.compile(r"[\\=^_<>]")
-_NUMBER: Final = re.compile(r"[\d.,]+\s*\\?%?")
+_NUMBER: Final = re.compile(r"[\d.,{}]+\s*\\?%?")
 _SIGNS: Final = {
     "times": "×", "cdot": "·", "div": "÷", "pm": "±", "approx": "≈", "sim": "~", "neq": "≠",
     "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "circ": "°", "degree": "°", "to": "→",

@@ -73,9 +73,14 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 # What models write in a paragraph of CommonMark: bullets of their own, rows without a rule, notes.
 _LINE_KIND: Final = re.compile(
     r"(?P<blank>[\s\-=*_]*$|\s*\[![A-Za-z]+\]\s*$)"
-    r"|(?P<note>\s*\[\^[\w-]{1,30}\]:)"
+    r"|(?P<note>\s*(?:\[\^[\w-]{1,30}\]:|[¹²³⁴-⁹]\s))"
+    r"|(?P<heading>\s*(?:[Tt]able|[Ff]igure|Tabelle|[Tt]abela|Tableau|Tabla)\s\d{1,3}[.:]\s[^.!?]{1,80}$)"
     r"|(?P<table>\s*\||[^|]+\|[^|]+\|)"
     r"|(?P<item>\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S))"
+)
+# `__init__` in a line of its own is a name.
+_BOLD: Final = re.compile(
+    r"(?:\*{2,3}(?P<stars>[^*]+)\*{2,3}|__(?=[^\W\d_]*[A-Z ])(?P<lines>[^_]+)__):?"
 )
 _DEFINITION: Final = re.compile(r"\s*:\s+\S")
 _TASK: Final = re.compile(r"\[[ xX]\]\s+")
@@ -100,8 +105,8 @@ _WITHIN_WORD: Final = re.compile(r"(?<=[0-9A-Za-z])\*+(?=[0-9A-Za-z])")
 _HIDDEN: Final = "\ue000"
 # A sentence beyond this is a dump, whose marks are not worth the time.
 _LONGEST_MARKED: Final = 5_000
-_REFERENCE: Final = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
-_CITED: Final = re.compile(r"\^?\d{1,3}(?:,\s*\d{1,3})*")
+_REFERENCE: Final = re.compile(r"\s*\[{1,2}\d+(?:,\s*\d+)*\]{1,2}")
+_CITED: Final = re.compile(r"\^?\d{1,3}(?:,\s*\d{1,3})*|[¹²³⁴-⁹]+")
 _BLANK_BEFORE_STOP: Final = re.compile(r" (?=[.,:;!?](?:\s|$))")
 _BLANKS_BEFORE_STOPS: Final = (" .", " ,", " :", " ;", " !", " ?")
 _MAY_END: Final = re.compile(r"[^A-Za-z0-9 ,]")
@@ -287,7 +292,7 @@ def _kinds(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Block]:
         line = text[start:end]
         match = _LINE_KIND.match(line)
         if match is None:
-            yield _Block("heading" if "**" in line and _is_bold(line) else "prose", start, end)
+            yield _Block("heading" if _is_bold(line) else "prose", start, end)
         elif match["item"]:
             yield _Block("item", start + match.end(), end)
         else:
@@ -296,9 +301,8 @@ def _kinds(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Block]:
 
 def _is_bold(line: str) -> bool:
     """Tells whether a line is a heading in bold, and not a sentence: ``**The fee is 3 %.**``."""
-    inner = line.strip().removesuffix(":")
-    is_bold = len(inner) > 4 and inner[:2] == inner[-2:] == "**" and "*" not in inner[2:-2]
-    return is_bold and not _is_said([inner[2:-2]])
+    bold = _BOLD.fullmatch(line.strip())
+    return bold is not None and not _is_said([bold["stars"] or bold["lines"]])
 
 
 def _is_said(lines: Sequence[str]) -> bool:
@@ -313,6 +317,8 @@ def _continues(block: _BlockKind, last_line: str, kind: _BlockKind, line: str) -
     if kind != "prose" or block not in ("prose", "item", "note"):
         return False
     ended = bool(_LINE_END.search(last_line))
+    if block == "note" and last_line.rstrip().endswith("]:"):
+        return True
     is_label = _LABEL_LINE.match(line) and _LABEL_LINE.match(last_line)
     starts_low = line.lstrip()[:1].islower() and not is_label
     return starts_low or (block == "prose" and (ended or len(last_line) >= _WRAPPED_LENGTH))
@@ -379,7 +385,7 @@ def _marked(closing: Token, inner: str) -> str:
     if closing.type == "s_close":
         return ""
     if closing.type == "link_close" and _CITED.fullmatch(inner):
-        return f"[{inner}]"
+        return "[0]"
     # `__init__` and `_name` are names.
     is_name = "_" in closing.markup and " " not in inner
     return f"{closing.markup}{inner}{closing.markup}" if is_name else inner
