@@ -94,8 +94,8 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
         (re.compile(rf"<{name}\b[^<>\n]{{0,200}}>{behind}", re.IGNORECASE), fill)
         for name, behind, fill in (
             ("/th", r"\s*</tr>\s*", "\n|-|\n"),
-            ("/tr", r"\s*", "\n"),
             (r"(?:/t[dh]|/?t(?:head|body|foot)|tr)", r"\s*", ""),
+            ("/tr", r"\s*", "\n"),
             (r"t[dh]", "", "|"),
             ("li", "", "\n- "),
             (r"(?:h[1-6]|summary)", "", "\n# "),

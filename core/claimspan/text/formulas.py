@@ -22,7 +22,7 @@ _SIGNS: Final = {
     "text": "", "mathrm": "", "mathbf": "", "mathit": "", "textbf": "", "operatorname": "",
 }  # fmt: skip
 _FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,100})\}\s*\{([^{}]{1,100})\}")
-_COMMAND: Final = re.compile(r"\\([A-Za-z]+) ?")
+_COMMAND: Final = re.compile(r"\\([A-Za-z]+)")
 _SPACE: Final = re.compile(r"\\[,;:! ]|~")
 _POWER: Final = re.compile(r"\^\{?([0-9]{1,2}|°)\}?")
 _POWERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

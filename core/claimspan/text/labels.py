@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from claimspan.text.inflections import base_form
 from claimspan.text.words import FUNCTION_WORDS, stem
 
 __all__ = ["Labelled", "label_of", "names_attribute", "names_what_is_asked"]
@@ -70,6 +71,7 @@ _ATTRIBUTES: Final = tuple(
 )
 """How questions ask for what labels name: ``how long`` asks for a ``length``."""
 
+_MIN_ROOT: Final = 4
 _ALL: Final = _OF_ANSWERS.union(*(labels for _, labels in _ATTRIBUTES))
 
 
@@ -113,6 +115,9 @@ def names_what_is_asked(label: str, question: str) -> bool:
 
 def _own_words(label: str, question: str) -> set[str]:
     """Returns the words of a label in lower case that the question has in no form."""
-    given = set(map(stem, re.findall(r"\w+", question)))
+    asked = {base_form(word) for word in re.findall(r"\w+", question.casefold())}
+    given = asked | set(map(stem, asked))
     words = set(re.findall(r"\w+", label.casefold())) - FUNCTION_WORDS
-    return {word for word in words if stem(word) not in given}
+    # The "builder" is who "built" it.
+    roots = tuple(word for word in asked if len(word) >= _MIN_ROOT)
+    return {word for word in words if stem(word) not in given and not word.startswith(roots)}
