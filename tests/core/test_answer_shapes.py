@@ -21,7 +21,7 @@ both_judges = pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.n
 
 
 def faithfulness(judge: Judge, question: str, answer: str, chunk: str = FERRY) -> float | None:
-    record = RagRecord(query=question, chunks=[Chunk(id="c", text=chunk)], response=answer)
+    record = RagRecord(query=question, chunks=(Chunk(id="c", text=chunk),), response=answer)
     return evaluate(record, judge=judge).metrics.get("faithfulness")
 
 
@@ -79,7 +79,7 @@ def test_a_structured_response_supports_a_ground_truth_by_what_it_says() -> None
     found = evaluate(
         RagRecord(
             query="Where does the ferry leave?",
-            chunks=[Chunk(id="c", text=FERRY)],
+            chunks=(Chunk(id="c", text=FERRY),),
             response='{"answer": "From Brestova", "sources": ["Porozina"]}',
             ground_truth="The ferry leaves from Brestova.",
         ),

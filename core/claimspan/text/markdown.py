@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from claimspan.text.citations import masked, without_citations
 from claimspan.text.formulas import without_formulas
@@ -56,7 +56,7 @@ class _Block(NamedTuple):
     end: int
 
 
-_Addresses = dict[str, Any]
+_Links = dict[str, object]
 """What the links of a text refer to by a label, as markdown-it keeps it."""
 
 # Without any of these a text has no block but paragraphs, and need not be parsed.
@@ -148,8 +148,8 @@ def _remembered(text: str, language: str) -> Sequence[Sentence]:
 def _content(text: str, language: str) -> Iterator[Sentence]:
     before_list = ""
     asserted = masked(text)
-    addresses: _Addresses = {}
-    blocks = list(_blocks(asserted, addresses))
+    links: _Links = {}
+    blocks = list(_blocks(asserted, links))
     if all(block.kind == "heading" for block in blocks):
         blocks = [block._replace(kind="prose") for block in blocks]
     for kind, start, end in blocks:
@@ -157,9 +157,9 @@ def _content(text: str, language: str) -> Iterator[Sentence]:
             code = text[start:end].strip()
             yield Sentence(code, code, is_code=True)
         elif kind == "table":
-            yield from _table_rows(text, asserted, start, end, addresses)
+            yield from _table_rows(text, asserted, start, end, links)
         elif kind in ("item", "prose"):
-            found = _sentences(text, asserted, start, end, language, addresses)
+            found = _sentences(text, asserted, start, end, language, links)
             introduction = _list_introduction(before_list) if kind == "item" else ""
             yield from (_introduced(s, introduction) if introduction else s for s in found)
         if kind in ("heading", "prose"):
@@ -204,18 +204,18 @@ def most_sentences(text: str) -> int:
 # --- blocks ---
 
 
-def _blocks(text: str, addresses: _Addresses) -> Iterator[_Block]:
+def _blocks(text: str, links: _Links) -> Iterator[_Block]:
     """Yields the blocks of a text in order, without blank lines and code fences.
 
     Args:
         text: The text.
-        addresses: Gets what its links refer to.
+        links: Gets what its links refer to.
     """
     lines = [match.span() for match in _LINE.finditer(text)]
     is_marked = "|" in text or _MARKED.search(f"\n{text}") is not None
     open_block: _Block | None = None
     last_line = ""
-    for line in _parsed(text, lines, addresses) if is_marked else _kinds(text, lines):
+    for line in _parsed(text, lines, links) if is_marked else _kinds(text, lines):
         written = text[line.start : line.end]
         if open_block and _DEFINITION.match(written):  # "**Fee**\n: 3 %" says what the fee is
             open_block = _Block("prose", open_block.start, line.end)
@@ -230,15 +230,13 @@ def _blocks(text: str, addresses: _Addresses) -> Iterator[_Block]:
         yield open_block
 
 
-def _parsed(text: str, lines: Sequence[tuple[int, int]], addresses: _Addresses) -> Iterator[_Block]:
+def _parsed(text: str, lines: Sequence[tuple[int, int]], links: _Links) -> Iterator[_Block]:
     """Yields the lines of a text by the blocks that they are in; a block of code in one piece."""
     tokens: list[Token] = []
-    environment: dict[str, Any] = {}
     # Other characters, but no other places: it is the lines of the text that are yielded.
     shown = text.replace("\r", " ")
     shown = _NO_ADDRESS.sub(r"\1(", shown) if "]:" in shown else shown
-    _parser().block.parse(shown, _parser(), environment, tokens)
-    addresses |= environment.get("references", {})
+    _parser().block.parse(shown, _parser(), links, tokens)
     for at, token in enumerate(tokens):
         if token.map is None:
             continue
@@ -340,7 +338,7 @@ def _parser(*, reads_emphasis_alone: bool = False) -> MarkdownIt:
 
 
 def _sentences(
-    text: str, asserted: str, start: int, end: int, language: str, addresses: _Addresses
+    text: str, asserted: str, start: int, end: int, language: str, links: _Links
 ) -> Iterator[Sentence]:
     """Yields the sentences of a block of prose, each as it is written in the text."""
     cursor = 0
@@ -348,7 +346,7 @@ def _sentences(
     for piece in split_prose(block, language):
         at = block.index(piece, cursor)
         cursor = at + len(piece)
-        if standalone := _without_markup(piece, addresses):
+        if standalone := _without_markup(piece, links):
             yield Sentence(text[start + at : start + cursor], standalone)
 
 
@@ -364,11 +362,11 @@ def without_emphasis(text: str) -> str:
     return _read(text, _parser(reads_emphasis_alone=True), {}) if is_marked else text
 
 
-def _read(sentence: str, parser: MarkdownIt, addresses: _Addresses) -> str:
+def _read(sentence: str, parser: MarkdownIt, links: _Links) -> str:
     """Returns the text of what is marked up within a sentence."""
     tokens: list[Token] = []
     shown = _WITHIN_WORD.sub(lambda m: _HIDDEN * len(m[0]), _LABEL.sub(r"\1 ", sentence))
-    parser.inline.parse(shown, parser, {"references": addresses}, tokens)
+    parser.inline.parse(shown, parser, links, tokens)
     open_texts: list[list[str]] = [[]]
     for token in tokens:
         if token.nesting == 1:
@@ -391,11 +389,11 @@ def _marked(closing: Token, inner: str) -> str:
     return f"{closing.markup}{inner}{closing.markup}" if is_name else inner
 
 
-def _without_markup(sentence: str, addresses: _Addresses) -> str:
+def _without_markup(sentence: str, links: _Links) -> str:
     # Most sentences have none of the signs, and looking for a sign is fast.
     read = without_formulas(sentence)
     if len(read) <= _LONGEST_MARKED and _MARKS.search(read):
-        read = _read(read, _parser(), addresses)
+        read = _read(read, _parser(), links)
     read = without_citations(read)
     if "[" in read:
         read = _REFERENCE.sub("", read)
@@ -422,7 +420,7 @@ def _introduced(sentence: Sentence, introduction: str) -> Sentence:
 
 
 def _table_rows(
-    text: str, asserted: str, start: int, end: int, addresses: _Addresses
+    text: str, asserted: str, start: int, end: int, links: _Links
 ) -> Iterator[Sentence]:
     rows = [
         (row, text[start + at : start + at + len(row)])
@@ -435,13 +433,13 @@ def _table_rows(
         if _TABLE_RULE.fullmatch(row):
             continue
         if _TABLE_RULE.fullmatch(below):
-            headers = _cells(row, addresses)
-        elif told := _with_headers(_cells(row, addresses), headers):
+            headers = _cells(row, links)
+        elif told := _with_headers(_cells(row, links), headers):
             yield Sentence(written, told)
 
 
-def _cells(row: str, addresses: _Addresses) -> list[str]:
-    cells = [_without_markup(cell, addresses) for cell in _PIPE.split(row)]
+def _cells(row: str, links: _Links) -> list[str]:
+    cells = [_without_markup(cell, links) for cell in _PIPE.split(row)]
     return cells[row.startswith("|") : len(cells) - (len(cells) > 1 and not cells[-1])]
 
 
