@@ -38,6 +38,7 @@ from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
+from claimspan.text.shown import without_shown
 from claimspan.verdicts import Claim
 
 __all__ = ["aevaluate", "aevaluate_many", "evaluate", "evaluate_many", "run_to_end"]
@@ -116,7 +117,7 @@ async def aevaluate(
     (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = judge_of(judge), record.encodable
+    judge, record = judge_of(judge), _answer_alone(record.encodable)
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
@@ -313,6 +314,13 @@ async def _deadline(seconds: float) -> AsyncGenerator[None]:
         raise JudgeError(f"no verdicts within {seconds:g} s") from None
     finally:
         record_clock.reset(token)
+
+
+def _answer_alone(record: RagRecord) -> RagRecord:
+    """The record with its answer, and without the evidence that is shown beside it."""
+    answer = without_shown(record.response, [chunk.text for chunk in record.chunks])
+    is_whole = answer == record.response
+    return record if is_whole else record.model_copy(update={"response": answer})
 
 
 def _suspected_texts(record: RagRecord) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from claimspan.text.citations import is_footer
+from claimspan.text.footers import is_footer
 from claimspan.text.openers import is_courtesy, without_attribution
 from claimspan.text.phrases import (
     is_apology,
