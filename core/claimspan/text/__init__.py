@@ -9,6 +9,8 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them.
 - ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
 - ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
+- ``footers``: recognises what stands beside an answer: sources, pointers to more, disclaimers.
+- ``shown``: takes off the passages and sources that are shown above or below an answer.
 - ``answers``: reads a short answer as the statement that it makes, given its question.
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
 - ``abstention``: detects responses that decline to answer, and how strongly they do.

@@ -52,7 +52,7 @@ _SOURCE_HEADINGS: Final = (
 )
 _SOURCE_HEADING: Final = re.compile(
     rf"[\s>#*_\-]*(?:\d{{1,2}}[.)] )?(?:{'|'.join(_SOURCE_HEADINGS)})"
-    r"(?: \([^()\n]{1,40}\))?[\s*_]*[:：]?[\s*_]*",
+    r"[\s*_]*(?:\([^()\n]{1,40}\))?[\s*_]*[:：]?[\s*_]*",
     re.IGNORECASE,
 )
 _POINTERS: Final = (

@@ -21,7 +21,7 @@ from claimspan.text.phrases import is_referral, normalise, starts_with_abstentio
 
 __all__ = ["without_shown"]
 
-_Kind = Literal["blank", "sources", "heading", "pointer", "passage", "item", "said"]
+_Kind = Literal["blank", "sources", "heading", "field", "pointer", "passage", "item", "said"]
 
 
 class _Line(NamedTuple):
@@ -30,7 +30,7 @@ class _Line(NamedTuple):
     kind: _Kind
     text: str
     is_set_apart: bool = False
-    """Whether it is quoted, or has a number in brackets, as the facts of an answer have not."""
+    """Whether it is quoted, cut off, or numbered in brackets, as no fact of an answer is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,6 @@ _SET_APART: Final = re.compile(
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$|.*[:：][*_]{0,2}\s*$)")
 _LABEL: Final = re.compile(r"[^:：–—\n]{1,80}(?:[:：]|\s[–—-])[*_]{0,2}\s+")
 _SOURCE_BEHIND: Final = re.compile(r"(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[.\s]*$")
-_CUT_OFF: Final = ("...", "…")
 _QUOTES: Final = " \t\r\n\"”’»*_])"
 _FIELD: Final = re.compile(
     r"[*_]{0,2}(?:title|file(?:name)?|page|score|id|url|section|chapter|author|date|similarity|"
@@ -77,8 +76,8 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
     """Returns an answer without the evidence that is shown above or below it.
 
     Shown is a block of lines at either end, each of them a piece of a chunk or a pointer (a link, a
-    file, a title), that is set apart: its heading names sources, or each passage is quoted or has a
-    number in brackets. Below an answer a block is shown under any heading or none, too, if it has a
+    file, a title), that is set apart: its heading names sources, or each passage is quoted, cut
+    off or numbered in brackets. Below an answer a block is shown under any heading or none, too, if it has a
     chunk of several sentences as a whole, or all of several chunks, or nothing but pointers. A list
     of single facts is the answer itself, also where each is copied.
 
@@ -115,10 +114,10 @@ def _blocks(lines: Sequence[_Line]) -> list[_Block]:
         kind = line.kind
         if kind == "item":  # a title, or a fact of the answer
             kind = "pointer" if blocks[-1].head == "sources" else "said"
-        if kind in ("pointer", "passage"):
+        if kind in ("field", "pointer", "passage"):
             if blocks[-1].head == "said":
                 blocks.append(_Block(at, None, []))
-            blocks[-1].shown.append(line)
+            blocks[-1].shown.extend([line] if kind != "field" else [])
         elif kind != "blank":
             blocks.append(_Block(at, kind, []))
     return blocks if blocks[0].shown else blocks[1:]
@@ -166,13 +165,11 @@ class _Passages:
 
     def has(self, line: str) -> bool:
         """Whether a line is a piece of a chunk, with its source before or behind it, or cut off."""
-        if (quoted := line.rstrip(_QUOTES)).endswith(_CUT_OFF):  # perhaps within a word
-            line = quoted.rpartition(" ")[0]
         behind = _SOURCE_BEHIND.sub("", line)
         label = _LABEL.match(behind)
         is_label = label is not None and len(_words(label.group())) <= _MAX_LABEL
         read = {line, behind, behind[label.end() :] if label and is_label else line}
-        return any(map(self._is_piece, map(_words, read)))
+        return any(self._is_piece(_words(_uncut(each))) for each in read)
 
     def _is_piece(self, words: Sequence[str]) -> bool:
         if len(words) < _SHINGLE:
@@ -187,6 +184,15 @@ class _Passages:
         return every or any(is_whole and several for is_whole, several in whole)
 
 
+def _uncut(line: str) -> str:
+    """A line without its last word, if it is cut off there: perhaps within the word."""
+    return line.rstrip().rpartition(" ")[0] if _is_cut_off(line) else line
+
+
+def _is_cut_off(line: str) -> bool:
+    return line.rstrip(_QUOTES).endswith(("...", "…"))
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
@@ -196,16 +202,17 @@ def _shingles(words: Sequence[str]) -> Iterable[tuple[str, ...]]:
 
 
 def _read(written: str, passages: _Passages) -> _Line:
-    line = _TAG.sub(" ", written) if "<" in written else written
+    line = (_TAG.sub(" ", written) if "<" in written else written).strip()
     if is_source_heading(line):
         return _Line("sources", line)
     bare = line[end.end() :] if (end := _MARK.match(line)) else line
     if passages.has(bare):
-        return _Line("passage", bare, bool(_SET_APART.match(line)))
+        is_set_apart = bool(_SET_APART.match(line)) or _is_cut_off(_SOURCE_BEHIND.sub("", bare))
+        return _Line("passage", bare, is_set_apart)
     if is_footer(bare):
         return _Line("pointer", bare)
     if _FIELD.match(bare):
-        return _Line("blank", bare)
+        return _Line("field", bare)
     if _HEADING.match(line):
         return _Line("heading", line)
     if not _says(without_citations(bare)):
