@@ -6,8 +6,8 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``sentences``: splits prose into sentences, in any language.
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
 - ``phrases``: recognises fixed phrases: filler, abstentions, apologies, referrals; and questions.
-- ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them.
-- ``refusals_by_language``: the same in other languages than English, by words in any order.
+- ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them, in English.
+- ``refusals_by_language``: the same in other languages, by words in any order.
 - ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
 - ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
 - ``footers``: recognises what stands beside an answer: sources, pointers to more, disclaimers.

@@ -8,6 +8,7 @@ they do not do.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = ["HINTS", "REFERRALS", "declined"]
@@ -45,7 +46,7 @@ _WORDS: Final = {
     "de": _Words(
         ("nicht", "kein"),
         r"leider|bedaure\w*|(?:es )?tut mir (?:sehr )?leid|entschuldigung|verzeihung",
-        r"nicht(?! nur| mehr als| länger)s?|kein\w*",
+        r"nicht(?! nur| mehr als| länger)s?|(?<!darf )(?<!dürfen )kein\w*",
         r"erwähn\w+|nenn(?:t|en)|nichts (?:über|zu|dazu|darüber)|nicht im|sag(?:t|en)|"
         r"angegeben|genannt|beschrieben|aufgeführt|(?:geht|gehen) (?:\w+ ){0,8}hervor|"
         r"informationen?|angaben?|hinweise?|antwort(?:en)?|details|aussagen?|auskunft",
@@ -275,7 +276,7 @@ _WORDS: Final = {
     ),
     "da": _Words(
         ("ikke", "ingen", "intet", "umulig"),
-        r"beklager|desværre|dessverre|undskyld|unnskyld|det gør mig ondt|jeg er ked af det|"
+        r"(?:jeg )?beklager|desværre|dessverre|undskyld|unnskyld|det gør mig ondt|jeg er ked af det|"
         r"jeg er lei meg|lei for det",
         r"\bikke(?! kun| bare| være| længere| lenger)|ingen|intet|umulig\w*",
         r"angiv\w*|oppgi\w*|oplys\w*|opplys\w*|nævn\w+|nevn\w+|fremgår|framgår|står|si(?:g|"
@@ -444,7 +445,7 @@ _WORDS: Final = {
         ("ません", "ない", "なかった", "なし", "かね", "ありませ"),
         r"申し訳(?:ありません|ございません|ない)(?:が|けど)?|すみません(?:が)?|残念ながら|恐れ入りますが|ごめんなさい",
         r"ません|ない(?!と)|なかった|なし|かねます|不明",
-        r"記載|記述|言及|説明|述べ|書かれ|示され|情報|触れ|回答|答え|明記|載って",
+        r"わかり|分かり|記載|記述|言及|説明|述べ|書かれ|示され|情報|触れ|回答|答え|明記|載って",
         r"文書|文脈|コンテキスト|本文|テキスト|資料|ドキュメント|出典|ソース|文章|抜粋|情報源",
         r"私",
         r"答え|回答|情報|わかり|分かり|見つ|お手伝い|知り",
@@ -469,12 +470,12 @@ _WORDS: Final = {
     ),
     "vi": _Words(
         ("không", "chưa"),
-        r"xin lỗi|rất tiếc|đáng tiếc|tiếc là|tôi rất tiếc|thành thật xin lỗi",
+        r"(?:tôi )?(?:rất |thành thật )?xin lỗi|rất tiếc|đáng tiếc|tiếc là|tôi rất tiếc|thành thật xin lỗi",
         r"không(?! chỉ| được dài| được quá)|chưa",
         r"nêu|đề cập|chứa (?:\w+ ){0,2}thông tin|nói|cung cấp|chỉ ra|thông tin|câu trả lời|"
         r"nhắc|xuất hiện|ghi|mô tả|có trong",
         r"ngữ cảnh|văn bản|tài liệu|nguồn|đoạn trích|đoạn văn|bối cảnh",
-        r"tôi",
+        r"(?<!chúng )tôi",
         r"biết|trả lời|thông tin|giúp|tìm thấy|xác định|rõ",
         r"tôi không (?:biết|rõ|chắc)|không có (?:\w+ )?thông tin|không thể (?:trả lời|"
         r"xác định)",
@@ -517,7 +518,6 @@ _DIGIT: Final = re.compile(r"\d")
 class _Row(NamedTuple):
     """The patterns of one language."""
 
-    hints: tuple[str, ...]
     sorry: re.Pattern[str]
     denies: re.Pattern[str]
     says: re.Pattern[str]
@@ -528,15 +528,15 @@ class _Row(NamedTuple):
     but: re.Pattern[str]
 
 
-def _row(language: str, words: _Words) -> _Row:
+# Compiled when a text has a hint of the language: all of them would take longer than the import.
+@lru_cache(maxsize=None)
+def _row(language: str) -> _Row:
     before, behind = ("", "") if language in _OPEN_ENDED else (r"\b", r"(?!\w)")
-    patterns = (rf"{before}(?:{each}){behind}" for each in words[1:-1])
-    return _Row(words.hints, *(re.compile(each, re.IGNORECASE) for each in patterns))
+    words = _WORDS[language][1:-1]
+    return _Row(*(re.compile(rf"{before}(?:{each}){behind}", re.IGNORECASE) for each in words))
 
 
-_ROWS: Final = tuple(_row(language, words) for language, words in _WORDS.items())
-
-HINTS: Final = tuple({hint for row in _ROWS for hint in row.hints})
+HINTS: Final = tuple({hint for words in _WORDS.values() for hint in words.hints})
 """Each refusal has one of these in lower case."""
 
 REFERRALS: Final = "|".join(f"(?:{words.refers})" for words in _WORDS.values())
@@ -553,8 +553,12 @@ def declined(sentence: str) -> str | None:
         What follows "but", empty if nothing does; None if the sentence does not decline.
     """
     lowered = sentence.lower()
-    rows = (row for row in _ROWS if any(map(lowered.__contains__, row.hints)))
-    return next((rest for row in rows if (rest := _declined(sentence, row)) is not None), None)
+    for language, words in _WORDS.items():
+        if any(map(lowered.__contains__, words.hints)):
+            rest = _declined(sentence, _row(language))
+            if rest is not None:
+                return rest
+    return None
 
 
 def _declined(sentence: str, row: _Row) -> str | None:
