@@ -19,7 +19,7 @@ from claimspan.text.phrases import (
     starts_with_abstention,
 )
 from claimspan.text.refusals import DENIALS
-from claimspan.text.refusals_by_language import HINTS, declined
+from claimspan.text.refusals_by_language import declined, may_decline
 
 __all__ = ["MAX_ABSTENTION_CHARACTERS", "abstains", "abstention_strength"]
 
@@ -110,7 +110,7 @@ def _may_abstain(text: str) -> bool:
     lowered = text.lower()
     if any(map(lowered.__contains__, _APOLOGIES)):
         return True
-    if any(map(lowered.__contains__, HINTS)) and any(
+    if may_decline(text) and any(
         declined(each) is not None for each in _ENDS.split(normalise(text))
     ):
         return True

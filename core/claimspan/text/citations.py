@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from claimspan.text.footers import (
-    FILE, PLACE, SOURCE_WORD, URL, is_footer, is_source_heading
-)
+from claimspan.text.footers import FILE, PLACE, SOURCE_WORD, URL, is_footer, is_source_heading
 
 __all__ = ["masked", "without_citations"]
 

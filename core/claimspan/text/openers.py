@@ -31,7 +31,8 @@ _THE_SOURCE: Final = (
     rf"(?: {_GIVEN}| you (?:provided|gave|shared)| I (?:have|was given))?"
 )
 _SAYS: Final = (
-    r"(?:says?|states?|stated|mentions?|notes?|indicates?|explains?|specif(?:y|ies)|confirms?|shows?|"
+    r"(?:says?|states?|stated|mentions?|notes?|indicates?|explains?|specif(?:y|ies)|confirms?|"
+    r"shows?|"
     r"suggests?|reports?|describes?)"
 )
 _COURTESY: Final = (
@@ -53,6 +54,36 @@ _FOREIGN_SOURCES: Final = (
     r"documentos?|textos?|besedil\w*|kontekst\w*|podatk\w*|vir\w*|bronnen|contesto|documento)"
 )
 
+_HEDGES: Final = (
+    r"(?:I (?:think|believe|assume|guess|suppose)|if I(?:'m| am) not mistaken|I(?:'m|"
+    r" am) (?:fairly|quite|"
+    r"pretty) (?:sure|certain|confident)(?: that)?),?\s+(?=\S+ \S+ \S)",
+    r"(?:probably|perhaps|presumably|apparently|most likely|very likely|it may be that|possibly|"
+    r"as it seems),\s+",
+    r"(?:wahrscheinlich|vermutlich|anscheinend|offenbar|möglicherweise|soweit ich (?:sehe|weiß|"
+    r"sehen kann)|"
+    r"es (?:scheint|sieht so aus)|ich (?:glaube|denke|vermute)),?\s+(?:dass |als ob )?",
+    r"(?:il (?:semble|semblerait|paraît) que |je (?:crois|pense|suppose) que |probablement,\s+|"
+    r"apparemment,\s+|d'après ce que j'ai (?:trouvé|lu),?\s+|à ma connaissance,?\s+|"
+    r"sans doute,\s+)",
+    r"(?:parece que |creo que |pienso que |supongo que |probablemente,\s+|al parecer,\s+|"
+    r"por lo que (?:sé|veo|he encontrado),?\s+|aparentemente,\s+)",
+    r"(?:sembra che |pare che |credo che |penso che |probabilmente,\s+|a quanto pare,?\s+|"
+    r"per quanto ne so,?\s+|acho que |creio que |penso que |provavelmente,\s+|ao que parece,?\s+|"
+    r"que eu saiba,?\s+)",
+    r"(?:het lijkt erop dat |ik denk dat |ik geloof dat |waarschijnlijk,\s+|"
+    r"voor zover ik weet,?\s+|"
+    r"blijkbaar,\s+|zdi se,? da |mislim,? da |verjetno,\s+|kolikor vem,?\s+|čini se da |mislim da |"
+    r"vjerojatno,\s+|koliko znam,?\s+|wydaje się,? że |myślę,? że |sądzę,? że |prawdopodobnie,\s+|"
+    r"o ile wiem,?\s+|zdá se,? že |myslím,? že |pravděpodobně,\s+|pokud vím,?\s+)",
+    r"(?:кажется,\s+(?:что )?|похоже,\s+(?:что )?|вероятно,\s+|думаю,\s+(?:что )?|я (?:думаю|"
+    r"полагаю),\s+что |"
+    r"насколько (?:я знаю|мне известно),\s+|здається,\s+(?:що )?|ймовірно,\s+|думаю,\s+що |"
+    r"det verkar som att |jag tror att |troligen,\s+|det ser ud til,? at |jeg tror,? at |"
+    r"sannsynligvis,\s+)",
+)
+"""How a speaker says that he is not sure; what follows is asserted all the same."""
+
 _OPENERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -68,8 +99,14 @@ _OPENERS: Final = tuple(
         rf"{_THE_SOURCE} (?:also |clearly |explicitly )?{_SAYS} that (?=\S)",
         rf"{_THE_SOURCE} (?:also )?(?:says|states|notes|mentions),? "
         r"(?=(?:the|a|an|that|this|it)\b)",
-        r"(?:from what I (?:can (?:see|tell|find)|found)|as far as I can (?:see|tell)),?\s+",
-        r"(?:it (?:appears|seems|looks like)|I (?:found|see|understand|can confirm)) that (?=\S)",
+        r"(?:(?:from|based on|going by) what I (?:can (?:see|tell|find)|(?:have )?(?:found|read|"
+        r"know))|"
+        rf"as far as (?:I|{_THE_SOURCE}) (?:can )?(?:see|tells?|know|says?|goes|shows?)|"
+        r"to (?:the best of )?my knowledge),?\s+",
+        r"(?:it (?:appears|seems|looks like|is likely)|I (?:found|see|understand|can confirm|"
+        r"(?:would )?"
+        r"(?:think|believe|assume|say|guess))) that (?=\S)",
+        *_HEDGES,
         r"(?:in (?:summary|short|brief|conclusion|other words)|to (?:summari[sz]e|sum up|conclude)|"
         r"overall|to answer your question|therefore|thus|so|long story short)\s*[,:]\s*",
         r"(?:(?:the )?(?:final |short |direct |long )?answer|response|a|tl;dr|antwort|réponse|"

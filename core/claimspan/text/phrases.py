@@ -45,9 +45,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(ABSTENTIONS, re.IGNORECASE)
-_REFERRAL: Final = re.compile(
-    rf"{REFERRALS}|{refusals_by_language.REFERRALS}", re.IGNORECASE
-)
+_REFERRAL: Final = re.compile(rf"{REFERRALS}|{refusals_by_language.REFERRALS}", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
     r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",

@@ -122,9 +122,7 @@ _OPENERS: Final = (
     r"i apologi[sz]e(?: for [^,.]{1,60})?)[,.]*\s*(?:but |that )?){0,3}"
     r"(?:(?:based on|according to|as of (?:my|the) last) [^,.]{1,120}[,.]?\s*)?"
 )
-ABSTENTIONS: Final = _OPENERS + (
-    "(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")"
-)
+ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
 """A pattern that matches the beginning of an abstention, in lower or upper case."""
 
 DENIALS: Final = (

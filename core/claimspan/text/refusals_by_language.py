@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = ["HINTS", "REFERRALS", "declined"]
+__all__ = ["REFERRALS", "declined", "may_decline"]
 
 
 class _Words(NamedTuple):
@@ -47,7 +47,8 @@ _WORDS: Final = {
         ("nicht", "kein"),
         r"leider|bedaure\w*|(?:es )?tut mir (?:sehr )?leid|entschuldigung|verzeihung",
         r"nicht(?! nur| mehr als| länger)s?|(?<!darf )(?<!dürfen )kein\w*",
-        r"erwähn\w+|nenn(?:t|en)|nichts (?:über|zu|dazu|darüber)|nicht im|sag(?:t|en)|"
+        r"erwähn\w+|nenn(?:t|en)|nichts (?:über|zu|dazu|darüber)|steht (?:\w+ ){0,2}nicht in?m?|"
+        r"sag(?:t|en)|"
         r"angegeben|genannt|beschrieben|aufgeführt|(?:geht|gehen) (?:\w+ ){0,8}hervor|"
         r"informationen?|angaben?|hinweise?|antwort(?:en)?|details|aussagen?|auskunft",
         r"kontexte?s?|texte?n?s?|dokumente?n?s?|unterlagen|quellen?|passagen?|abschnitte?n?|"
@@ -186,7 +187,7 @@ _WORDS: Final = {
         r"podaj\w+|podan\w*|wspomin\w+|wspomnian\w*|określ\w+|mowy|mówi\w*|"
         r"zawiera\w* (?:\w+ ){0,2}(?:informacji|danych|odpowiedzi)|wynika|znajduj\w+|"
         r"informacj\w+|odpowiedzi|wskazuj\w+|opisan\w*|precyzuj\w+",
-        r"kontekst\w*|tekst\w*|dokument\w*|źród\w+|fragment\w*|materiał\w*",
+        r"kontekst\w*|tekst\w*|tekście|dokument\w*|źród\w+|fragment\w*|materiał\w*",
         r"nie mogę|nie wiem|nie mam|nie znalazł[ae]?m|nie jestem w stanie|nie potrafię|"
         r"nie udało mi się|nie dysponuję",
         r"odpowied\w*|odpowiad\w*|informacj\w+|pomóc|znaleźć|powiedzieć|znalazł\w+|danych",
@@ -252,9 +253,9 @@ _WORDS: Final = {
         r"precizea\w+|menționea\w+|menționat\w*|specifi\w+|indic\w+|apare|apar\b|spun\w*|"
         r"oferă|găs\w+|informați\w+|răspuns\w*|rezultă|figurea\w+|abordea\w+",
         r"context\w*|text(?:ul|ului|ele|e)?|document\w*|surs\w+|pasaj\w*|fragment\w*",
-        r"pot|știu|am|găsesc|dispun|cunosc|reușesc",
+        r"pot|am|găsesc|dispun|cunosc|reușesc",
         r"răspun\w+|informați\w+|ajut\w*|găsi\w*|spune|date\b",
-        r"nu știu|habar n-am|nu (?:există|sunt) (?:\w+ )?informații|nu (?:se poate|"
+        r"^nu știu|eu nu știu|habar n-am|nu (?:există|sunt) (?:\w+ )?informații|nu (?:se poate|"
         r"este posibil să se|poate fi) (?:răspun\w+|determina\w*|stabili\w*)",
         r"dar|însă|totuși",
         r"vă rog|vă rugăm|te rog|vă recomand|îți recomand|consultați|contactați",
@@ -276,7 +277,8 @@ _WORDS: Final = {
     ),
     "da": _Words(
         ("ikke", "ingen", "intet", "umulig"),
-        r"(?:jeg )?beklager|desværre|dessverre|undskyld|unnskyld|det gør mig ondt|jeg er ked af det|"
+        r"(?:jeg )?beklager|desværre|dessverre|undskyld|unnskyld|det gør mig ondt|"
+        r"jeg er ked af det|"
         r"jeg er lei meg|lei for det",
         r"\bikke(?! kun| bare| være| længere| lenger)|ingen|intet|umulig\w*",
         r"angiv\w*|oppgi\w*|oplys\w*|opplys\w*|nævn\w+|nevn\w+|fremgår|framgår|står|si(?:g|"
@@ -326,7 +328,28 @@ _WORDS: Final = {
         r"παρακαλώ|συμβουλευτείτε|επικοινωνήστε|προτείνω",
     ),
     "tr": _Words(
-        ("bilmiyorum", "yok", "değil", "medi", "madı", "miyor", "mıyor", "muyor", "müyor", "memiş", "mamış", "emem", "amam", "maz", "mez", "mamak", "memek", "amıyor", "emiyor", "ulunam"),
+        (
+            "bilmiyorum",
+            "yok",
+            "değil",
+            "medi",
+            "madı",
+            "miyor",
+            "mıyor",
+            "muyor",
+            "müyor",
+            "memiş",
+            "mamış",
+            "emem",
+            "amam",
+            "maz",
+            "mez",
+            "mamak",
+            "memek",
+            "amıyor",
+            "emiyor",
+            "ulunam",
+        ),
         r"üzgünüm|maalesef|ne yazık ki|özür dilerim|kusura bakmayın",
         r"\w+m[ıiuü]yor\w*|\w+m[ae]m[ıi]ş\w*|\w+m[ae]d[ıi]\w*|\w+m[ae]m[ae]kt\w+|"
         r"\w+[ae]m[ae]z|yok(?:tur)?|değil\w*|\w+[ae]mam",
@@ -470,7 +493,8 @@ _WORDS: Final = {
     ),
     "vi": _Words(
         ("không", "chưa"),
-        r"(?:tôi )?(?:rất |thành thật )?xin lỗi|rất tiếc|đáng tiếc|tiếc là|tôi rất tiếc|thành thật xin lỗi",
+        r"(?:tôi )?(?:rất |thành thật )?xin lỗi|rất tiếc|đáng tiếc|tiếc là|tôi rất tiếc|"
+        r"thành thật xin lỗi",
         r"không(?! chỉ| được dài| được quá)|chưa",
         r"nêu|đề cập|chứa (?:\w+ ){0,2}thông tin|nói|cung cấp|chỉ ra|thông tin|câu trả lời|"
         r"nhắc|xuất hiện|ghi|mô tả|có trong",
@@ -536,11 +560,19 @@ def _row(language: str) -> _Row:
     return _Row(*(re.compile(rf"{before}(?:{each}){behind}", re.IGNORECASE) for each in words))
 
 
-HINTS: Final = tuple({hint for words in _WORDS.values() for hint in words.hints})
-"""Each refusal has one of these in lower case."""
-
+_HINTS: Final = tuple({hint for words in _WORDS.values() for hint in words.hints})
 REFERRALS: Final = "|".join(f"(?:{words.refers})" for words in _WORDS.values())
 """A pattern that matches the beginning of a sentence that sends the reader elsewhere."""
+
+
+def may_decline(text: str) -> bool:
+    """Tells at little cost whether a text has a word by which sentences decline.
+
+    Args:
+        text: Any text.
+    """
+    lowered = _spaced(text)
+    return any(map(lowered.__contains__, _HINTS))
 
 
 def declined(sentence: str) -> str | None:
@@ -552,13 +584,18 @@ def declined(sentence: str) -> str | None:
     Returns:
         What follows "but", empty if nothing does; None if the sentence does not decline.
     """
-    lowered = sentence.lower()
+    lowered = _spaced(sentence)
     for language, words in _WORDS.items():
         if any(map(lowered.__contains__, words.hints)):
             rest = _declined(sentence, _row(language))
             if rest is not None:
                 return rest
     return None
+
+
+def _spaced(text: str) -> str:
+    # A hint may be the last word of its sentence.
+    return f"{text.lower()} ".replace(".", " ")
 
 
 def _declined(sentence: str, row: _Row) -> str | None:

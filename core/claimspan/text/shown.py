@@ -61,7 +61,7 @@ _SET_APART: Final = re.compile(
 _HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$|.*[:：][*_]{0,2}\s*$)")
 _LABEL: Final = re.compile(r"[^:：–—\n]{1,80}(?:[:：]|\s[–—-])[*_]{0,2}\s+")
 _SOURCE_BEHIND: Final = re.compile(r"(?:\([^()]{1,120}\)|\[[^\[\]]{1,120}\])[.\s]*$")
-_QUOTES: Final = " \t\r\n\"”’»*_])"
+_QUOTES: Final = ' \t\r\n"”’»*_])'
 _FIELD: Final = re.compile(
     r"[*_]{0,2}(?:title|file(?:name)?|page|score|id|url|section|chapter|author|date|similarity|"
     r"relevance|distance|rank|titel|seite|datei|page_label|file_path|content|text)\s*[*_]{0,2}[:：=]"
@@ -158,7 +158,9 @@ class _Passages:
     """The words in a row that chunks have."""
 
     def __init__(self, chunks: Sequence[str]) -> None:
-        self._chunks = [({*_shingles(_words(text))}, bool(_SEVERAL.search(text))) for text in chunks]
+        self._chunks = [
+            ({*_shingles(_words(text))}, bool(_SEVERAL.search(text))) for text in chunks
+        ]
         self._known = {each for shingles, _ in self._chunks for each in shingles}
         # A line that is too short to tell is a piece of a chunk if the chunk has it as a line.
         self._lines = {tuple(_words(line)) for text in chunks for line in text.splitlines()}
