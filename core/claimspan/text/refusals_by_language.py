@@ -8,7 +8,7 @@ they do not do.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 __all__ = ["REFERRALS", "declined", "may_decline"]
@@ -47,7 +47,7 @@ _WORDS: Final = {
         ("nicht", "kein"),
         r"leider|bedaure\w*|(?:es )?tut mir (?:sehr )?leid|entschuldigung|verzeihung",
         r"nicht(?! nur| mehr als| länger)s?|(?<!darf )(?<!dürfen )kein\w*",
-        r"erwähn\w+|nenn(?:t|en)|nichts (?:über|zu|dazu|darüber)|steht (?:\w+ ){0,2}nicht in?m?|"
+        r"erwähn\w+|nenn(?:t|en)|nichts (?:über|zu|zum|zur|von|dazu|darüber)|steht (?:\w+ ){0,2}nicht in?m?|"
         r"sag(?:t|en)|"
         r"angegeben|genannt|beschrieben|aufgeführt|(?:geht|gehen) (?:\w+ ){0,8}hervor|"
         r"informationen?|angaben?|hinweise?|antwort(?:en)?|details|aussagen?|auskunft",
@@ -68,7 +68,7 @@ _WORDS: Final = {
         r"auskünfte)",
     ),
     "fr": _Words(
-        ("n'", " ne ", "ne ", "aucun", "impossible"),
+        ("n'", " ne ", "aucun", "impossible"),
         r"(?:je suis )?(?:vraiment )?(?:désolée?|malheureusement|hélas|je regrette|excusez-moi)",
         r"ne|n'\w+|aucune?|impossible",
         r"mentionn\w+|précis\w+|indiqu\w+|figur\w+|spécifi\w+|abord\w+|trouv\w+|parl\w+|dit|"
@@ -85,7 +85,7 @@ _WORDS: Final = {
         r"veuillez|je (?:vous|te) (?:recommande|conseille|suggère|invite)|n'hésitez pas",
     ),
     "es": _Words(
-        ("no ", "ningun", "imposible"),
+        (" no ", "ningun", "imposible"),
         r"lo siento|lamentablemente|desafortunadamente|perdón|disculp\w+|desgraciadamente",
         r"\bno(?! solo| sólo| debe| puede super)|ningun\w*",
         r"mencion\w+|indic\w+|especific\w+|figura\w*|aparec\w+|precis\w+|dice\w*|"
@@ -101,7 +101,7 @@ _WORDS: Final = {
         r"contact[ea])",
     ),
     "it": _Words(
-        ("non ", "nessun", "impossibile"),
+        (" non ", "nessun", "impossibile"),
         r"mi dispiace|purtroppo|sono spiacente|scusa\w*|spiacente",
         r"\bnon(?! solo| deve| può superare)|nessun\w*|impossibile",
         r"menzion\w+|indic\w+|specific\w+|precis\w+|compar\w+|dic(?:e|ono)|fornisc\w+|"
@@ -116,7 +116,7 @@ _WORDS: Final = {
         r"(?:per favore|si prega di|ti consiglio|le consiglio|consult[ai]|contatt[ai])",
     ),
     "pt": _Words(
-        ("não ", "nenhum", "impossível"),
+        (" não ", "nenhum", "impossível"),
         r"desculpe|infelizmente|lamento|sinto muito|peço desculpas?",
         r"\bnão(?! só| apenas| deve)|nenhum\w*|impossível",
         r"mencion\w+|indic\w+|especific\w+|consta\w*|precis\w+|diz\w*|fornec\w+|aparec\w+|"
@@ -146,7 +146,7 @@ _WORDS: Final = {
         r"(?:raadpleeg|neem contact|gelieve|ik raad)",
     ),
     "sl": _Words(
-        ("ne ", "ni ", "nisem", "nimam", "niso", "nič"),
+        (" ne ", " ni ", " nisem", " nimam", " niso", "nič"),
         r"žal(?: mi je)?|oprostite|se opravičujem|opravičujem se",
         r"\bne(?! le| samo| sme)|\bni(?! le)|niso|nisem|nimam\w*|nič|noben\w*",
         r"naveden\w*|navaja\w*|omenj\w+|pove\w*|piše\w*|opisan\w*|informacij\w*|podatk\w*|"
@@ -161,7 +161,7 @@ _WORDS: Final = {
         r"prosim\w* (?:preverite|obrnite|glejte|poglejte)|obrnite se|priporočam",
     ),
     "hr": _Words(
-        ("ne ", "nije", "nisu", "nisam", "nema", "не ", "није", "нису", "нисам", "нема"),
+        (" ne ", " nije", " nisu", " nisam", " nema", " не ", "није", "нису", "нисам", "нема"),
         r"žao mi je|nažalost|oprostite|ispričavam se|izvinite|izvinjavam se|жао ми је|"
         r"нажалост|извините|опростите",
         r"\bne(?! samo| sm)|nij[eе]|nisu|nisam|nemam|nema(?:ju)?|ništa|\bне(?! само| см)|није|"
@@ -181,7 +181,7 @@ _WORDS: Final = {
         r"molim\w* (?:provjerite|obratite|pogledajte)|obratite se|preporučujem",
     ),
     "pl": _Words(
-        ("nie ", "brak", "żadn"),
+        (" nie ", "brak", "żadn"),
         r"przepraszam|niestety|przykro mi|wybacz\w*",
         r"\bnie(?! tylko| może być)|brak(?:uje)?|żadn\w*",
         r"podaj\w+|podan\w*|wspomin\w+|wspomnian\w*|określ\w+|mowy|mówi\w*|"
@@ -198,7 +198,7 @@ _WORDS: Final = {
         r"skontaktuj",
     ),
     "cs": _Words(
-        ("ne", "není", "žádn"),
+        (" ne", "není", "žádn"),
         r"omlouvám se|bohužel|promiňte|je mi líto|lituji",
         r"\bne(?!jen|smí|bo|ž|dávn|jv|jd)\w+|není|nejsou|žádn\w*|nic",
         r"uved\w+|uvád\w+|zmiň\w+|zmín\w+|neuvád\w+|neobsahuj\w+ (?:\w+ ){0,2}(?:informac|"
@@ -215,7 +215,7 @@ _WORDS: Final = {
         r"prosím\w* (?:kontakt|podív|ověř|obrať)\w*|doporučuji|obraťte se|kontaktujte",
     ),
     "sk": _Words(
-        ("ne", "nie ", "žiadn"),
+        (" ne", " nie ", "žiadn"),
         r"ospravedlňujem sa|žiaľ|bohužiaľ|prepáčte|je mi ľúto|ľutujem",
         r"\bne(?!len|smie|bo|dávn)\w+|\bnie(?! len)|žiadn\w*|nič",
         r"uveden\w*|uvádz\w+|neuvádz\w+|spomín\w+|nespomín\w+|"
@@ -231,7 +231,7 @@ _WORDS: Final = {
         r"prosím\w* (?:kontakt|pozri|over|obráť)\w*|odporúčam|obráťte sa|kontaktujte",
     ),
     "hu": _Words(
-        ("nem ", "nincs", "sem "),
+        (" nem ", "nincs", " sem "),
         r"sajnálom|sajnos|elnézést|bocsánat|sajnálattal",
         r"\bnem(?! csak| lehet hosszabb)|nincs(?:enek)?|\bsem\b|semmi\w*",
         r"tartalmaz\w* (?:\w+ ){0,3}(?:információ|adat|válasz)\w*|tartalmazzák|említ\w*|"
@@ -247,7 +247,7 @@ _WORDS: Final = {
         r"kérem,? (?:forduljon|ellenőrizze|nézze)|javaslom|forduljon",
     ),
     "ro": _Words(
-        ("nu ", "nicio", "niciun", "imposibil"),
+        (" nu ", "nicio", "niciun", "imposibil"),
         r"îmi pare rău|din păcate|scuze|îmi cer scuze|regret",
         r"\bnu(?! doar| numai| trebuie)|nicio\b|niciun\b|imposibil",
         r"precizea\w+|menționea\w+|menționat\w*|specifi\w+|indic\w+|apare|apar\b|spun\w*|"
@@ -297,7 +297,7 @@ _WORDS: Final = {
         r"finne)",
     ),
     "fi": _Words(
-        ("en ", "ei ", "eivät", "eikä", "mahdotonta"),
+        (" en ", " ei ", "eivät", "eikä", "mahdotonta"),
         r"valitettavasti|pahoittelen|anteeksi|olen pahoillani",
         r"\ben\b|\bei(?! saa| vain| ainoastaan)\b|eivät|mahdotonta",
         r"kerro\w*|mainit\w+|mainin\w+|sisällä\w* (?:\w+ ){0,2}(?:tieto|vastaus)\w*|sano\w*|"
@@ -311,7 +311,7 @@ _WORDS: Final = {
         r"ota yhteyttä|suosittelen|katso|tarkista|ole hyvä ja",
     ),
     "el": _Words(
-        ("δεν ", "δε ", "καμία", "αδύνατ"),
+        (" δεν ", " δε ", "καμία", "αδύνατ"),
         r"λυπάμαι|δυστυχώς|συγγνώμη|με συγχωρείτε|ζητώ συγγνώμη",
         r"δεν?(?! μόνο| πρέπει)\b|καμία|αδύνατ\w+",
         r"αναφέρ\w+|περιέχ\w+ (?:\w+ ){0,2}(?:πληροφορί|απάντησ|στοιχεί)\w*|αναφορά|υπάρχ\w+|"
@@ -365,7 +365,7 @@ _WORDS: Final = {
         r"lütfen|öneririm|tavsiye ederim",
     ),
     "ru": _Words(
-        ("не ", "нет", "недостаточно", "невозможно", "ничего", "неизвестно", "отсутств"),
+        (" не ", "нет", "недостаточно", "невозможно", "ничего", "неизвестно", "отсутств"),
         r"извините|к сожалению|простите|прошу прощения|сожалею",
         r"\bне(?! только| должен)\b|\bнет\b|недостаточно|невозможно|ничего|неизвестно|"
         r"отсутств\w+|нельзя",
@@ -382,7 +382,7 @@ _WORDS: Final = {
         r"пожалуйста|рекомендую|советую|обратитесь|уточните",
     ),
     "uk": _Words(
-        ("не ", "немає", "нема ", "недостатньо", "неможливо", "нічого", "невідомо", "відсутн"),
+        (" не ", "немає", " нема ", "недостатньо", "неможливо", "нічого", "невідомо", "відсутн"),
         r"вибачте|на жаль|перепрошую|пробачте|шкода",
         r"\bне(?! лише| тільки| повинен)\b|немає|нема\b|недостатньо|неможливо|нічого|невідомо|"
         r"відсутн\w+",
@@ -397,7 +397,7 @@ _WORDS: Final = {
         r"будь ласка|рекомендую|раджу|зверніться",
     ),
     "bg": _Words(
-        ("не ", "няма", "нямам", "невъзможно", "нищо", "липсва"),
+        (" не ", "няма", "нямам", "невъзможно", "нищо", "липсва"),
         r"съжалявам|за съжаление|извинете|извинявам се",
         r"\bне(?! само| трябва)\b|няма\w*|невъзможно|нищо|липсва\w*",
         r"посоч\w+|съдърж\w+ (?:\w+ ){0,2}(?:информаци|отговор|данн)\w*|споменав\w+|"
@@ -411,7 +411,7 @@ _WORDS: Final = {
         r"моля|препоръчвам|обърнете се|проверете",
     ),
     "ar": _Words(
-        ("لا ", "لم ", "ليس", "غير ", "لن "),
+        (" لا ", " لم ", "ليس", " غير ", " لن "),
         r"عذر[ًا]*ا?|آسف|أعتذر|للأسف|معذرة|نأسف",
         r"\bلا\b|\bلم\b|\bليست?\b|\bغير\b|\bلن\b",
         r"تذكر|يذكر|مذكورة?|موجودة?|متوفرة?|متاحة?|(?:ي|ت)حتوي (?:\w+ ){0,2}معلومات|يشير|تشير|"
@@ -426,7 +426,7 @@ _WORDS: Final = {
         r"يرجى|أنصح|يُرجى",
     ),
     "he": _Words(
-        ("לא ", "אין ", "אינ", "איננ"),
+        (" לא ", " אין ", "אינ", "איננ"),
         r"מצטערת?|לצערי|לצערנו|סליחה|מתנצלת?|אני מצטערת?",
         r"\bלא\b|\bאין\b|\bאינ\w+",
         r"מציינ\w+|מציין|מזכיר\w*|מוזכר\w*|מופיע\w*|מכיל\w* (?:\w+ ){0,2}(?:מידע|תשובה)|"
@@ -507,7 +507,7 @@ _WORDS: Final = {
         r"vui lòng|xin hãy|hãy|tôi khuyên",
     ),
     "id": _Words(
-        ("tidak", "belum", "tak "),
+        ("tidak", "belum", " tak "),
         r"maaf|mohon maaf|sayangnya|saya menyesal",
         r"\btidak(?! hanya| boleh)|belum|\btak\b",
         r"(?:menyebut|disebut|menjelas|dijelas|mencantum|dicantum|memberi|menyata|dinyata|"
@@ -536,6 +536,7 @@ _MAX_BASIS: Final = 60
 
 _MAX_SORRY: Final = 30
 
+_STOPS: Final = re.compile(r"[.!?,;:\"“”()\n*_]")
 _DIGIT: Final = re.compile(r"\d")
 
 
@@ -553,7 +554,7 @@ class _Row(NamedTuple):
 
 
 # Compiled when a text has a hint of the language: all of them would take longer than the import.
-@lru_cache(maxsize=None)
+@cache
 def _row(language: str) -> _Row:
     before, behind = ("", "") if language in _OPEN_ENDED else (r"\b", r"(?!\w)")
     words = _WORDS[language][1:-1]
@@ -584,6 +585,19 @@ def declined(sentence: str) -> str | None:
     Returns:
         What follows "but", empty if nothing does; None if the sentence does not decline.
     """
+    return _remembered(sentence) if len(sentence) <= _LONGEST_REMEMBERED else _found(sentence)
+
+
+# Whether a sentence declines is asked by each step that reads it.
+_LONGEST_REMEMBERED: Final = 500
+
+
+@lru_cache(maxsize=256)
+def _remembered(sentence: str) -> str | None:
+    return _found(sentence)
+
+
+def _found(sentence: str) -> str | None:
     lowered = _spaced(sentence)
     for language, words in _WORDS.items():
         if any(map(lowered.__contains__, words.hints)):
@@ -594,11 +608,13 @@ def declined(sentence: str) -> str | None:
 
 
 def _spaced(text: str) -> str:
-    # A hint may be the last word of its sentence.
-    return f"{text.lower()} ".replace(".", " ")
+    # A hint may be the first or the last word of its sentence.
+    return _STOPS.sub(" ", f" {text.lower()} ")
 
 
 def _declined(sentence: str, row: _Row) -> str | None:
+    if not row.denies.search(sentence):
+        return None
     names_sources = False
     for _, clause in zip(range(_MAX_CLAUSES), _CLAUSE.finditer(sentence), strict=False):
         text = clause.group()

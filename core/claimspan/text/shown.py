@@ -205,6 +205,8 @@ def _shingles(words: Sequence[str]) -> Iterable[tuple[str, ...]]:
 
 def _read(written: str, passages: _Passages) -> _Line:
     line = (_TAG.sub(" ", written) if "<" in written else written).strip()
+    if not any(map(str.isalnum, line)):
+        return _Line("blank", line)
     if is_source_heading(line):
         return _Line("sources", line)
     bare = line[end.end() :] if (end := _MARK.match(line)) else line
