@@ -48,9 +48,9 @@ def test_an_assertion_that_resembles_a_refusal_abstains_from_nothing(
 @pytest.mark.parametrize(
     ("text", "asserted"),
     [
-        ("Im Text steht nichts zum Datum, aber die Miete beträgt 900 Euro.", "die Miete beträgt 900 Euro."),
+        ("Im Text steht nichts zum Datum, aber die Miete ist hoch.", "die Miete ist hoch."),
         ("Je ne sais pas quand, mais le loyer est de 900 euros.", "le loyer est de 900 euros."),
-        ("El texto no indica la fecha pero el alquiler es de 900 euros.", "el alquiler es de 900 euros."),
+        ("El texto no indica la fecha pero el alquiler es alto.", "el alquiler es alto."),
         ("Dokument ne navaja datuma, vendar je najemnina 900 evrov.", "je najemnina 900 evrov."),
         ("В тексте не указана дата, однако аренда стоит 900 евро.", "аренда стоит 900 евро."),
         ("文中未提及日期，但租金为900欧元。", "租金为900欧元。"),

@@ -8,6 +8,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``phrases``: recognises fixed phrases: filler, abstentions, apologies, referrals; and questions.
 - ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them, in English.
 - ``refusals_by_language``: the same in other languages, by words in any order.
+- ``beside_answers``: the table of refusals, pointers, disclaimers and hedges in other languages.
 - ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
 - ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
 - ``footers``: recognises what stands beside an answer: sources, pointers to more, disclaimers.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from claimspan.text.beside_answers import alternatives
+
 __all__ = ["SOURCES", "is_courtesy", "without_attribution"]
 
 SOURCES: Final = (
@@ -60,27 +62,7 @@ _HEDGES: Final = (
     r"pretty) (?:sure|certain|confident)(?: that)?),?\s+(?=\S+ \S+ \S)",
     r"(?:probably|perhaps|presumably|apparently|most likely|very likely|it may be that|possibly|"
     r"as it seems),\s+",
-    r"(?:wahrscheinlich|vermutlich|anscheinend|offenbar|möglicherweise|soweit ich (?:sehe|weiß|"
-    r"sehen kann)|"
-    r"es (?:scheint|sieht so aus)|ich (?:glaube|denke|vermute)),?\s+(?:dass |als ob )?",
-    r"(?:il (?:semble|semblerait|paraît) que |je (?:crois|pense|suppose) que |probablement,\s+|"
-    r"apparemment,\s+|d'après ce que j'ai (?:trouvé|lu),?\s+|à ma connaissance,?\s+|"
-    r"sans doute,\s+)",
-    r"(?:parece que |creo que |pienso que |supongo que |probablemente,\s+|al parecer,\s+|"
-    r"por lo que (?:sé|veo|he encontrado),?\s+|aparentemente,\s+)",
-    r"(?:sembra che |pare che |credo che |penso che |probabilmente,\s+|a quanto pare,?\s+|"
-    r"per quanto ne so,?\s+|acho que |creio que |penso que |provavelmente,\s+|ao que parece,?\s+|"
-    r"que eu saiba,?\s+)",
-    r"(?:het lijkt erop dat |ik denk dat |ik geloof dat |waarschijnlijk,\s+|"
-    r"voor zover ik weet,?\s+|"
-    r"blijkbaar,\s+|zdi se,? da |mislim,? da |verjetno,\s+|kolikor vem,?\s+|čini se da |mislim da |"
-    r"vjerojatno,\s+|koliko znam,?\s+|wydaje się,? że |myślę,? że |sądzę,? że |prawdopodobnie,\s+|"
-    r"o ile wiem,?\s+|zdá se,? že |myslím,? že |pravděpodobně,\s+|pokud vím,?\s+)",
-    r"(?:кажется,\s+(?:что )?|похоже,\s+(?:что )?|вероятно,\s+|думаю,\s+(?:что )?|я (?:думаю|"
-    r"полагаю),\s+что |"
-    r"насколько (?:я знаю|мне известно),\s+|здається,\s+(?:що )?|ймовірно,\s+|думаю,\s+що |"
-    r"det verkar som att |jag tror att |troligen,\s+|det ser ud til,? at |jeg tror,? at |"
-    r"sannsynligvis,\s+)",
+    alternatives("hedges"),
 )
 """How a speaker says that he is not sure; what follows is asserted all the same."""
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from claimspan.text import refusals_by_language
+from claimspan.text.beside_answers import alternatives
 from claimspan.text.refusals import ABSTENTIONS, REFERRALS
+from claimspan.text.refusals_by_language import declined
 
 __all__ = [
     "is_apology",
@@ -45,7 +46,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(ABSTENTIONS, re.IGNORECASE)
-_REFERRAL: Final = re.compile(rf"{REFERRALS}|{refusals_by_language.REFERRALS}", re.IGNORECASE)
+_REFERRAL: Final = re.compile(rf"{REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
     r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",
@@ -82,7 +83,7 @@ def is_filler(sentence: str) -> bool:
 
 def starts_with_abstention(sentence: str) -> bool:
     """Tells whether a sentence opens like ``I don't know`` or ``The context does not say``."""
-    return bool(_ABSTENTION.match(sentence)) or refusals_by_language.declined(sentence) is not None
+    return bool(_ABSTENTION.match(sentence)) or declined(sentence) is not None
 
 
 def is_apology(sentence: str) -> bool:

@@ -35,7 +35,7 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A line that is said, or a heading and what is shown below it; blank lines belong to either."""
+    """A line that is said, or a heading with what is shown below it; the blank lines as well."""
 
     start: int
     head: _Kind | None
@@ -77,9 +77,9 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
 
     Shown is a block of lines at either end, each of them a piece of a chunk or a pointer (a link, a
     file, a title), that is set apart: its heading names sources, or each passage is quoted, cut
-    off or numbered in brackets. Below an answer a block is shown under any heading or none, too, if it has a
-    chunk of several sentences as a whole, or all of several chunks, or nothing but pointers. A list
-    of single facts is the answer itself, also where each is copied.
+    off or numbered in brackets. Below an answer a block is shown under any heading or none, too, if
+    it has a chunk of several sentences as a whole, or all of several chunks, or nothing but
+    pointers. A list of single facts is the answer itself, even if each is copied.
 
     Args:
         response: What the pipeline returned.
