@@ -48,6 +48,12 @@ _SHINGLE: Final = 4
 _MAX_LABEL: Final = 6
 """Words of what may stand before a passage: ``Handbook, page 3:``."""
 
+_PROBE: Final = 20
+"""Characters in the middle of a line that a chunk has if the line is a piece of it."""
+
+_PROBED: Final = 50
+"""Lines at either end that are looked at before all words of the chunks are."""
+
 # Scripts without blanks are read letter by letter.
 _UNSPACED: Final = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
@@ -92,7 +98,7 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
     written = response.splitlines(keepends=True)
     if len(written) < 2:
         return response
-    passages = _Passages(chunks)
+    passages = _Passages(chunks if _may_show(written, chunks) else ())
     blocks = _blocks([_read(line, passages) for line in written])
     starts = [*(block.start for block in blocks), len(written)]
     end = len(blocks)
@@ -106,6 +112,16 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
         if last - first < len(blocks) and _says_something(rest):
             return rest.strip()
     return response
+
+
+def _may_show(written: Sequence[str], chunks: Sequence[str]) -> bool:
+    """Tells at little cost whether a line near one of the ends may be a piece of a chunk."""
+    lines = [stripped for line in written if (stripped := line.strip())]
+    middles = {
+        line[max(len(line) - _PROBE, 0) // 2 :][:_PROBE]
+        for line in lines[:_PROBED] + lines[-_PROBED:]
+    }
+    return any(middle in text for text in chunks for middle in middles)
 
 
 def _blocks(lines: Sequence[_Line]) -> list[_Block]:
