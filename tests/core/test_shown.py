@@ -123,3 +123,11 @@ def test_a_refusal_above_the_nearest_passages_abstains() -> None:
 
     assert found.abstained
     assert not found.response_claims
+
+
+@pytest.mark.parametrize("heading", ["Evidence:", "Based on:", "Grundlage:", "根拠：", "근거:"])
+def test_reasons_of_its_own_below_such_a_heading_are_part_of_an_answer(heading: str) -> None:
+    reasons = f"{SAID}\n\n{heading}\n- The landlord keeps it on an account.\n- It bears interest."
+
+    assert without_shown(reasons, PASSAGES) == reasons
+    assert without_shown(f"{SAID}\n\n{heading}\n- {FACTS[0]}", PASSAGES) == SAID

@@ -11,7 +11,15 @@ from typing import Final
 
 from claimspan.text.beside_answers import alternatives
 
-__all__ = ["FILE", "PLACE", "SOURCE_WORD", "URL", "is_footer", "is_source_heading"]
+__all__ = [
+    "FILE",
+    "PLACE",
+    "SOURCE_WORD",
+    "URL",
+    "is_excerpt_heading",
+    "is_footer",
+    "is_source_heading",
+]
 
 FILE: Final = r"[\w%./ -]{1,80}\.(?:pdf|html?|docx?|md|txt|csv|xlsx?|pptx?|json|xml|rst)\b"
 URL: Final = r"(?:https?://|www\.)[^\s<>\])]+"
@@ -24,19 +32,32 @@ SOURCE_WORD: Final = (
     r"(?:sources?|documents?|docs?|passages?|chunks?|refs?\.?|references?|contexts?|citations?|"
     r"articles?|quellen?|viri?|bron|fuente|fonte)"
 )
-_ENGLISH_HEADING: Final = (
+_QUALIFIED: Final = (
     r"(?:(?:my|the|all|retrieved|relevant|supporting|cited|consulted|used|original|quoted|matching|"
     r"source|context|text) ){0,3}"
-    rf"(?:{SOURCE_WORD}|excerpts?|snippets?|quotes?|quotations?|(?:supporting )?evidence|footnotes|"
-    r"bibliography|further reading|see also|search results|retrieved context|based on|taken from)"
+)
+_SOURCES: Final = (
+    rf"{_QUALIFIED}(?:{SOURCE_WORD}|footnotes|bibliography|further reading|see also|search results)"
+)
+_EXCERPTS: Final = (
+    rf"{_QUALIFIED}(?:excerpts?|snippets?|quotes?|quotations?|evidence|based on|taken from)"
+)
+_USED: Final = (
     r"(?: (?:used|consulted|cited|retrieved|found|for (?:this|the) answer|from the \w+))?"
     r"(?: [#№]?\d{1,3})?"
 )
-_SOURCE_HEADING: Final = re.compile(
-    rf"[\s>#*_\-]*(?:\d{{1,2}}[.)] )?(?:{_ENGLISH_HEADING}|{alternatives('headings')})"
-    r"[\s*_]*(?:\([^()\n]{1,40}\))?[\s*_]*[:：]?[\s*_]*",
-    re.IGNORECASE,
-)
+
+
+def _heading(name: str, english: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"[\s>#*_\-]*(?:\d{{1,2}}[.)] )?(?:{english}{_USED}|{alternatives(name)})"
+        r"[\s*_]*(?:\([^()\n]{1,40}\))?[\s*_]*[:：]?[\s*_]*",
+        re.IGNORECASE,
+    )
+
+
+_SOURCE_HEADING: Final = _heading("headings", _SOURCES)
+_EXCERPT_HEADING: Final = _heading("excerpts", _EXCERPTS)
 _POINTERS: Final = (
     rf"(?:{SOURCE_WORD}|further reading|(?:read|learn|find out) more(?: about [^:\n]{{1,80}})?|"
     rf"see also|"
@@ -114,5 +135,10 @@ def is_footer(sentence: str) -> bool:
 
 
 def is_source_heading(line: str) -> bool:
-    """Tells whether a line is the heading of a list of sources or passages, as ``**Quellen:**``."""
+    """Tells whether a line is the heading of a list of sources, as ``**Quellen:**``."""
     return bool(_SOURCE_HEADING.fullmatch(line))
+
+
+def is_excerpt_heading(line: str) -> bool:
+    """Tells whether a line is the heading of passages, or of reasons: ``Based on:``."""
+    return bool(_EXCERPT_HEADING.fullmatch(line))

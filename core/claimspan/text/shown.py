@@ -14,14 +14,16 @@ from typing import Final, Literal, NamedTuple
 from claimspan.text.answers import polarity
 from claimspan.text.citations import without_citations
 from claimspan.text.clauses import asserts_something
-from claimspan.text.footers import is_footer, is_source_heading
+from claimspan.text.footers import is_excerpt_heading, is_footer, is_source_heading
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
 from claimspan.text.phrases import is_referral, normalise, starts_with_abstention
 
 __all__ = ["without_shown"]
 
-_Kind = Literal["blank", "sources", "heading", "field", "pointer", "passage", "item", "said"]
+_Kind = Literal[
+    "blank", "sources", "excerpts", "heading", "field", "pointer", "passage", "item", "said"
+]
 
 
 class _Line(NamedTuple):
@@ -41,6 +43,9 @@ class _Block:
     head: _Kind | None
     shown: list[_Line]
 
+
+_HEADS: Final = frozenset({"sources", "excerpts"})
+"""Headings of what is shown; a list below the second may be the answer's own reasons."""
 
 _SHINGLE: Final = 4
 """Words in a row that a line must share with the chunks, wherever it is cut into as many."""
@@ -144,7 +149,7 @@ def _is_shown_below(block: _Block, passages: _Passages, *, is_last: bool) -> boo
     if block.head == "said":
         return False
     if not block.shown:
-        return block.head == "sources" and not is_last
+        return block.head in _HEADS and not is_last
     shown = [line for line in block.shown if line.kind == "passage"]
     return not shown or _is_marked(block) or passages.are_shown_whole(shown)
 
@@ -152,7 +157,7 @@ def _is_shown_below(block: _Block, passages: _Passages, *, is_last: bool) -> boo
 def _is_marked(block: _Block) -> bool:
     """Whether a block says that it shows sources: by its heading, or by each of its passages."""
     shown = [line for line in block.shown if line.kind == "passage"]
-    is_named = block.head == "sources" and bool(block.shown)
+    is_named = block.head in _HEADS and bool(block.shown)
     return is_named or (bool(shown) and all(line.is_set_apart for line in shown))
 
 
@@ -225,6 +230,8 @@ def _read(written: str, passages: _Passages) -> _Line:
         return _Line("blank", line)
     if is_source_heading(line):
         return _Line("sources", line)
+    if is_excerpt_heading(line):
+        return _Line("excerpts", line)
     bare = line[end.end() :] if (end := _MARK.match(line)) else line
     if passages.has(bare):
         is_set_apart = bool(_SET_APART.match(line)) or _is_cut_off(_SOURCE_BEHIND.sub("", bare))
