@@ -80,7 +80,7 @@ def abstains(text: str) -> bool:
     Where it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
 
     Args:
-        text: A response, in English or one of the languages of ``refusals``. One of more than
+        text: A response, in English or a language of ``beside_answers.toml``. One of more than
             ``MAX_ABSTENTION_CHARACTERS`` does not abstain.
 
     Returns:
