@@ -46,6 +46,7 @@ from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
+from claimspan.text.shown import without_shown
 from claimspan.text.structured import answer_text
 from claimspan.verdicts import Claim, VerdictMatrices
 
@@ -142,7 +143,7 @@ async def aevaluate(
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge, whole = judge_for(selection, judge), record.encodable
-    record = _as_read(whole)
+    record = _answer_alone(whole)
     names = selection.of_record(has_ground_truth=ground_truth_of(record) is not None)
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
@@ -178,7 +179,7 @@ async def aevaluate(
             claims_dropped=claims.dropped,
             undecided=dict(meter.undecided),
             notes=dict(meter.notes) | ({MADE_TO_AGREE: n_changed} if n_changed else {}),
-            injection_suspected=_suspected_texts(record),
+            injection_suspected=_suspected_texts(whole),
             judge_name=judge.name,
             judge_version=_version(judge),
             usage=meter.usage + Usage(seconds=time.perf_counter() - started),
@@ -383,12 +384,6 @@ async def _evaluation_or_error(
     return found if why is None else found.model_copy(update={"error": why, "metrics": {}})
 
 
-def _as_read(record: RagRecord) -> RagRecord:
-    """The record with the text of its answer, if that is a structure."""
-    said = answer_text(record.response)
-    return record if said == record.response else record.model_copy(update={"response": said})
-
-
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
     """Calls and tokens of a record: what a budget says of them, else the default."""
     calls = None if budget is None else budget.calls_per_record
@@ -426,6 +421,14 @@ async def _deadline(seconds: float) -> AsyncGenerator[None]:
         raise JudgeError(f"no verdicts within {seconds:g} s") from None
     finally:
         record_clock.reset(token)
+
+
+def _answer_alone(record: RagRecord) -> RagRecord:
+    """The record with what its answer says: of a structure its text, and no evidence beside it."""
+    chunks = [chunk.text for chunk in record.chunks]
+    answer = without_shown(answer_text(record.response), chunks)
+    is_whole = answer == record.response
+    return record if is_whole else record.model_copy(update={"response": answer})
 
 
 def _suspected_texts(record: RagRecord) -> tuple[str, ...]:

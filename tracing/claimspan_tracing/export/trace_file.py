@@ -33,6 +33,7 @@ from claimspan.metrics import METRICS
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.text.abstention import abstains
+from claimspan.text.shown import without_shown
 from claimspan.verdicts import Label
 from claimspan_tracing import semconv
 from claimspan_tracing.export.otlp_json import (
@@ -151,11 +152,12 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
     # Generator spans have documents only where the model read others than were retrieved.
     chunks = _chunks(family, semconv.KIND_LLM, skipped)
     chunks = chunks or _chunks(family, semconv.KIND_RETRIEVER, skipped)
+    response = _text(root.attributes, semconv.OUTPUT_VALUE)
     return ReportEntry(
         trace_id=root.key[0],
         span_id=root.key[1],
         query=_text(root.attributes, semconv.INPUT_VALUE),
-        response=_text(root.attributes, semconv.OUTPUT_VALUE),
+        response=response,
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
         chunks=chunks,
         chunks_left_out=_chunks_left_out(root, len(chunks)),
@@ -168,7 +170,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         judgement=_judgement(facts, scores),
         metadata=_metadata(root.attributes),
         abstained=semconv.JUDGE_NAME in facts
-        and abstains(_text(root.attributes, semconv.OUTPUT_VALUE)),
+        and abstains(without_shown(response, [chunk.text for chunk in chunks])),
         status=_text(root.attributes, semconv.EVALUATION_STATUS),
         reason=_text(facts, semconv.EVALUATION_REASON) or None,
         late=bool(scores) and not _scores(root.attributes),

@@ -26,6 +26,7 @@ from claimspan.judges.llm.replies import (
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.text.abstention import abstains
 from claimspan.text.encodable import encodable
+from claimspan.text.footers import is_footer
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound
@@ -75,7 +76,7 @@ class Extractor:
         sentences = [
             each.strip()
             for each in every_sentence(text_of_language, detect_language(text_of_language) or "en")
-            if each.strip()
+            if each.strip() and not is_footer(each)
         ]
         starts = range(0, len(sentences), _MAX_SENTENCES)
         batches = [sentences[start : start + _MAX_SENTENCES] for start in starts]
