@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -74,9 +74,9 @@ def demo(
 
     The pipeline answers questions about the handbook of a company. It retrieves sections by BM25
     and generates with SmolLM2-135M, or with --model on the endpoint of OPENAI_BASE_URL and
-    OPENAI_API_KEY. Every answer is evaluated against its chunks and its
-    ground truth, and its scores are printed as soon as they are there. The command writes a trace
-    file and a report, and also sends the traces to OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
+    OPENAI_API_KEY. Every answer is evaluated against its chunks and its ground truth, and its
+    scores are printed as soon as they are there. The command writes a trace file and a report, and
+    also sends the traces to OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
     With --phoenix it also starts Phoenix on this machine, and shows traces and scores there.
     """
     from claimspan_demo.questions import load_questions

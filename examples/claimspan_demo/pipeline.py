@@ -29,14 +29,16 @@ _PROMPT: Final = ChatPromptTemplate.from_messages(
         ("system", "Answer the question in one sentence from the text."),
         (
             "human",
-            "Library\nBooks may be borrowed for four weeks. The library opens at 9:00 and is closed "
-            "on Sundays. Its head is Karin Olsen.\n\nQuestion: For how long may books be borrowed?",
+            "Library\nBooks may be borrowed for four weeks. The library opens at 9:00 and is "
+            "closed on Sundays. Its head is Karin Olsen.\n\n"
+            "Question: For how long may books be borrowed?",
         ),
         ("ai", "Books may be borrowed for four weeks."),
         (
             "human",
-            "Garden\nThe garden has 60 plots. A plot costs 35 euros a year.\n\nWorkshop\nThe "
-            "workshop is in the old barn. Anna Berg leads it.\n\nQuestion: Who leads the workshop?",
+            "Garden\nThe garden has 60 plots. A plot costs 35 euros a year.\n\n"
+            "Workshop\nThe workshop is in the old barn. Anna Berg leads it.\n\n"
+            "Question: Who leads the workshop?",
         ),
         ("ai", "Anna Berg leads the workshop."),
         ("human", "{context}\n\nQuestion: {question}"),

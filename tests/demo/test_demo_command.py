@@ -111,9 +111,7 @@ def test_the_table_and_the_worst_claims_are_shown_to_a_person(
     show(entries, model="the model")
 
     shown = capsys.readouterr().out
-    assert f"{QUESTIONS} answers of the model, judged by local" in " ".join(
-        shown.split()
-    )
+    assert f"{QUESTIONS} answers of the model, judged by local" in " ".join(shown.split())
     assert "mean" in shown
 
 
