@@ -460,7 +460,7 @@ async def _graded_as_well(
         if not isinstance(found, list | tuple) or len(found) != len(criteria):  # pyright: ignore[reportUnknownArgumentType] - the items are checked below
             raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
         for criterion, each in zip(criteria, found, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked in the next line
-            if not isinstance(each, Grade):
+            if not isinstance(each, Grade) or not (each.score is None or 0 <= each.score <= 1):
                 raise JudgeError(f"judge {judge.name!r} returned something else than grades")
             grades[criterion.name] = each
 
