@@ -20,6 +20,7 @@ from claimspan.judges.calibrated import CalibratedJudge
 from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form
 from claimspan.judges.llm.judge import ModelJudge
+from claimspan.judges.llm.prompts import CANNOT_TELL
 from claimspan.judges.local.judge import LocalJudge
 from claimspan.judges.protocol import Judge
 from claimspan.metrics.selection import MetricsLike, Selection
@@ -213,4 +214,6 @@ def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, J
 
 
 def _grades(criteria: Iterable[str]) -> dict[str, JsonValue]:
-    return {"grades": [{"criterion": each, "reason": REASON, "grade": "yes"} for each in criteria]}
+    # Of any scale; a grade has a token or two.
+    grade: dict[str, JsonValue] = {"reason": REASON, "grade": CANNOT_TELL}
+    return {"grades": [{"criterion": each, **grade} for each in criteria]}

@@ -456,7 +456,7 @@ async def _graded_as_well(
     async def grade() -> None:
         if not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
             return
-        found = await guarded(judge, lambda: judge.grade(criteria, record))
+        found = await guarded(judge, partial(judge.grade, criteria, record))
         if not isinstance(found, list | tuple) or len(found) != len(criteria):  # pyright: ignore[reportUnknownArgumentType] - the items are checked below
             raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
         for criterion, each in zip(criteria, found, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked in the next line

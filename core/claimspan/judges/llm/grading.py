@@ -189,7 +189,9 @@ class Grader:
     ) -> dict[str, Grade]:
         """The grades of one reply by key, without those that leave doubt."""
         # A reply that could not be used must not come again by the same prompt.
-        call = Ids(self._seed, str(attempt), *wanted, record.query, record.response, *chunks).call()
+        statements = [each.statement for each in wanted.values()]
+        texts = (str(attempt), *statements, record.query, record.response, *chunks)
+        call = Ids(self._seed, *texts).call()
         keys = {str(number): key for number, key in enumerate(wanted, start=1)}
         criteria = {number: wanted[key] for number, key in keys.items()}
         material: dict[str, JsonValue] = {
