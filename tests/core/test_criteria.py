@@ -30,7 +30,8 @@ from claimspan.judges import (
 from claimspan.judges.calibrated import JudgeCalibration
 from claimspan.judges.protocol import ContextJudge, CriteriaJudge, Grade, SparseJudge
 from claimspan.judges.verdict_cache import VerdictCache
-from claimspan.metrics.selection import ANSWER_RELEVANCE, Criterion
+from claimspan.metrics.selection import ANSWER_RELEVANCE, Criterion, MetricsLike
+from claimspan.testing import ScriptedJudge
 
 from graders import GradingModel, rows
 from judge_server import JudgeServer, judge_server
@@ -265,12 +266,12 @@ def test_a_grade_is_cached_and_a_new_criterion_is_asked_alone(tmp_path: Path) ->
         evaluate(RECORD, judge=judge, metrics=[POLITE])
         found = evaluate(RECORD, judge=judge, metrics=[POLITE, BLAMING])
         cache.close()
+        assert found.explanations == {"polite": "Reason 1.", "blaming": "Reason 1."}
 
     assert len(model.requests) == 2
     assert model.asked[1]["criteria"] == {
         "1": {"statement": BLAMING.statement, "grades": "yes, no"}
     }
-    assert found.explanations == {"polite": "Reason 1.", "blaming": "Reason 1."}
 
 
 @pytest.mark.parametrize(
@@ -341,33 +342,23 @@ LEXICAL = JudgeCalibration(judge="lexical", threshold=0.5)
 )
 def test_a_judge_without_a_model_refuses_criteria_before_anything_is_judged(judge: Judge) -> None:
     assert not isinstance(judge, CriteriaJudge)
-    for call in (evaluate, evaluate_many):
+    for call in (
+        lambda: evaluate(RECORD, judge=judge, metrics=[POLITE]),
+        lambda: evaluate_many([RECORD], judge=judge, metrics=[POLITE]),
+    ):
         with pytest.raises(ConfigError, match=r"criterion 'polite' needs a language model"):
-            call(RECORD if call is evaluate else [RECORD], judge=judge, metrics=[POLITE])
+            call()
 
 
 def test_a_calibrated_judge_has_the_calls_of_the_judge_behind_it_and_no_other() -> None:
-    plain = CalibratedJudge(_Plain(), JudgeCalibration(judge="plain", threshold=0.5))
+    simple = ScriptedJudge({})
+    plain = CalibratedJudge(simple, JudgeCalibration(judge=simple.name, threshold=0.5))
     model = graded().judge
     whole = CalibratedJudge(model, JudgeCalibration(judge=model.name, threshold=0.5))
 
     kinds = (SparseJudge, ContextJudge, CriteriaJudge)
     assert [isinstance(plain, each) for each in kinds] == [False, False, False]
     assert [isinstance(whole, each) for each in kinds] == [True, True, True]
-
-
-class _Plain:
-    """A judge with the two calls that every judge has."""
-
-    name = "plain"
-
-    async def extract_claims(self, text: str, *, question: str | None = None) -> list[object]:
-        return []
-
-    async def check(
-        self, claims: object, references: object, *, question: str | None = None
-    ) -> None:
-        return None
 
 
 class _OwnGrader(LexicalJudge):
@@ -405,7 +396,8 @@ def test_what_a_judge_of_the_users_returns_is_checked(grades: object) -> None:
 async def test_the_estimate_counts_gradings_and_what_is_not_chosen_does_not_count(
     server: JudgeServer,
 ) -> None:
-    for metrics in (None, "all", ["faithfulness"], [POLITE], ["default", POLITE, CITED]):
+    choices: list[MetricsLike | None] = [None, "all", [POLITE], ["default", POLITE, CITED]]
+    for metrics in choices:
         server.reset()
         judge = OpenAIJudge("stub", base_url=server.url)
         expected = await aestimate([RECORD], judge, metrics)
@@ -446,7 +438,7 @@ def test_name_and_statement_are_enough_and_the_others_go_by_name() -> None:
     assert (POLITE.scale, POLITE.threshold, POLITE.with_chunks) == (None, 0.75, False)
     assert BLAMING.threshold == 0.25
     with pytest.raises(TypeError):
-        Criterion("polite", "The answer is polite.", True)  # type: ignore[misc]  # pyright: ignore[reportCallIssue] - the mistake
+        Criterion("polite", "The answer is polite.", True)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue] - the mistake
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,8 @@ def rows(asked: Asked, *grades: str) -> Rows:
 class GradingModel:
     """Replies to gradings in turn as it is told, the last way for good; judges claims as usual."""
 
-    model: Final = "stub"
-
     def __init__(self, *grading: Callable[[Asked], Rows | str]) -> None:
+        self.model: Final = "stub"
         self.requests: list[ChatRequest] = []
         """Requests of gradings."""
         self._grading = [*grading]

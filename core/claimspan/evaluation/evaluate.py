@@ -437,6 +437,8 @@ async def _judged(
 ) -> tuple[_Claims, VerdictMatrices]:
     """The claims that some metrics are made of, and the verdicts on them."""
     wanted = matrices_for(names)
+    if ground_truth_of(record) is None:  # nothing is paid for what cannot be measured
+        wanted = frozenset(each for each in wanted if "ground_truth" not in each)
     claims = await _extract(judge, record, max_claims, wanted)
     matrices = await judge_matrices(
         judge, record, claims.response, claims.ground_truth, wanted=wanted
