@@ -22,7 +22,7 @@ from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.prompts import CANNOT_TELL, GRADE, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
-    MAX_REASON_LENGTH,
+    MAX_EXACT_REASON_LENGTH,
     GradeRow,
     GradesReply,
     exact_grades_schema,
@@ -41,6 +41,9 @@ from claimspan.text.tokens import token_upper_bound
 __all__ = ["Grader"]
 
 REASON_SENTENCES: Final = 2
+
+MAX_REASON_LENGTH: Final = 500
+"""Characters that are kept of a reason."""
 
 CHUNKS_CUT: Final = "criteria graded on the first chunks alone, as the model has room for"
 """The note of an evaluation that says of how many criteria not all chunks were read."""
@@ -209,9 +212,8 @@ class Grader:
             schema_name="grades",
             schema=exact if self._exact_schema else grades_schema(),
             plain_schema=grades_schema(),
-            # With an exact schema a token for each character of it, so that it is never cut.
-            max_tokens=100
-            + len(wanted) * (60 + MAX_REASON_LENGTH // (1 if self._exact_schema else 2)),
+            # A token for each character that an exact schema allows, so that it is never cut.
+            max_tokens=100 + len(wanted) * (60 + MAX_EXACT_REASON_LENGTH),
         )
 
         def read(reply: ChatReply) -> dict[str, Grade]:

@@ -21,8 +21,8 @@ from claimspan.text.encodable import encodable_json
 
 __all__ = [
     "MAX_CLAIMS_PER_SENTENCE",
+    "MAX_EXACT_REASON_LENGTH",
     "MAX_NOTES_LENGTH",
-    "MAX_REASON_LENGTH",
     "ClaimsReply",
     "GradesReply",
     "Reply",
@@ -48,8 +48,8 @@ MAX_CLAIMS_PER_SENTENCE: Final = 4
 MAX_NOTES_LENGTH: Final = 300
 """Limit on the characters of a chain of thought under an exact schema."""
 
-MAX_REASON_LENGTH: Final = 500
-"""Limit on the characters of the reason of a grade."""
+MAX_EXACT_REASON_LENGTH: Final = 250
+"""Limit on the characters of the reason of a grade under an exact schema."""
 
 
 def _as_text(value: object) -> object:
@@ -353,7 +353,7 @@ def exact_verdicts_schema(call: str, claims: Sequence[str], references: Sequence
 
 def exact_grades_schema(call: str, grades: Mapping[str, Sequence[str]]) -> Schema:
     """The schema of one grading, with the grades that each of its criteria takes."""
-    reason: Schema = {"type": "string", "maxLength": MAX_REASON_LENGTH}
+    reason: Schema = {"type": "string", "maxLength": MAX_EXACT_REASON_LENGTH}
     rows = _tuple(
         [
             _object({"criterion": {"const": each}, "reason": reason, "grade": {"enum": [*some]}})
