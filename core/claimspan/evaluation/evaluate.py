@@ -448,6 +448,8 @@ async def _judged(
 ) -> tuple[_Claims, VerdictMatrices]:
     """The claims that some metrics are made of, and the verdicts on them."""
     wanted = matrices_for(names)
+    if ground_truth_of(record) is None:  # nothing is paid for what cannot be measured
+        wanted = frozenset(each for each in wanted if "ground_truth" not in each)
     claims = await _extract(judge, record, max_claims, wanted)
     matrices = await judge_matrices(
         judge, record, claims.response, claims.ground_truth, wanted=wanted
@@ -467,11 +469,11 @@ async def _graded_as_well(
     async def grade() -> None:
         if not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
             return
-        found = await guarded(judge, lambda: judge.grade(criteria, record))
+        found = await guarded(judge, partial(judge.grade, criteria, record))
         if not isinstance(found, list | tuple) or len(found) != len(criteria):  # pyright: ignore[reportUnknownArgumentType] - the items are checked below
             raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
         for criterion, each in zip(criteria, found, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked in the next line
-            if not isinstance(each, Grade):
+            if not isinstance(each, Grade) or not (each.score is None or 0 <= each.score <= 1):
                 raise JudgeError(f"judge {judge.name!r} returned something else than grades")
             grades[criterion.name] = each
 

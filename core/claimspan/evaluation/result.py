@@ -55,7 +55,8 @@ class Evaluation(BaseModel):
     """Claims beyond the cap, of both texts together, that were not judged."""
 
     undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
-    """Reason to number of verdicts that the judge left undecided; empty where it gave no reason."""
+    """Reason to number of verdicts and grades that the judge left undecided; empty where it gave no
+    reason."""
 
     notes: Mapping[str, int] = Field(default_factory=dict[str, int])
     """How the judge deviated from its usual method, to the number of verdicts concerned."""
@@ -85,11 +86,13 @@ class Evaluation(BaseModel):
 
     @property
     def why_undecided(self) -> str | None:
-        """Why no verdict at all is decided, by the most frequent reason; None if one is.
+        """Why no verdict or grade at all is decided, by the most frequent reason; None if one is.
 
         Such an evaluation is a failure of the judge, whether it raised an error or not.
         """
-        if self.matrices.score_mode is not None or not self.matrices.undecided_claims:
+        if self.matrices.score_mode is not None or self.explanations:
+            return None
+        if not self.matrices.undecided_claims and not self.undecided:
             return None
         if not self.undecided:
             return "the judge decided no verdict"

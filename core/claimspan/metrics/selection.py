@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, JsonValue
@@ -81,6 +81,8 @@ class Criterion:
     statement: str
     """What holds of a good answer: ``The answer is polite and does not blame the user.``"""
 
+    _: KW_ONLY
+
     with_chunks: bool = False
     """Whether it is about the chunks as well: they are then a part of the call."""
 
@@ -88,8 +90,8 @@ class Criterion:
     """Number of grades, 2 to 10, of which the lowest makes a score of 0 and the highest of 1; None
     asks for yes or no."""
 
-    threshold: float = 0.75
-    """The worst score that is good."""
+    threshold: float | None = None
+    """The worst score that is good; None is 0.75, or 0.25 if lower is better."""
 
     lower_is_better: bool = False
     """Whether the statement says what is wrong: ``The answer blames the user.``"""
@@ -116,6 +118,8 @@ class Criterion:
                 f"the scale of criterion {self.name!r} is {scale!r}: give 2 to 10 grades, or None "
                 "for yes or no"
             )
+        if self.threshold is None:
+            object.__setattr__(self, "threshold", 0.25 if self.lower_is_better else 0.75)
         _check_threshold(self.name, self.threshold)
 
 

@@ -13,7 +13,7 @@ from claimspan.errors import ReplyError
 from claimspan.judges.llm.chat import ChatReply, Prompt
 from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
+from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_CLAIMS_PER_SENTENCE,
@@ -50,6 +50,7 @@ class Extractor:
         scope: str,
         *,
         reasoned: bool,
+        instructions: str,
         exact_schema: bool,
         seed: int | None,
     ) -> None:
@@ -57,6 +58,7 @@ class Extractor:
         self._cache = cache
         self._scope = scope
         self._reasoned = reasoned
+        self._system = informed(EXTRACT_REASONED if reasoned else EXTRACT, instructions)
         self._exact_schema = exact_schema
         self._seed = seed
         self._flights = SingleFlight[list[Claim]]()
@@ -147,7 +149,7 @@ class Extractor:
                 reasoned=self._reasoned,
             )
         prompt = Prompt(
-            system=EXTRACT_REASONED if self._reasoned else EXTRACT,
+            system=self._system,
             user=encode(
                 {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
             ),
