@@ -14,7 +14,7 @@ from scipy import stats
 from claimspan.comparison import Comparison, Difference
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, PAPER_METRICS
-from claimspan.comparison.direction import lower_is_better
+from claimspan.metrics.catalogue import lower_is_better
 from claimspan.errors import ConfigError, FileError
 from claimspan.metrics.compute import METRICS
 from claimspan.report.glossary import GLOSSARY

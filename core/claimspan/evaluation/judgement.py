@@ -6,7 +6,7 @@ says, and none of them has a threshold of its own. The cases are a table in ``do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -16,12 +16,26 @@ from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
 
-__all__ = ["GOOD", "LOW", "NEUTRAL", "UNKNOWN", "Assessment", "Judgement", "judgement_of"]
+__all__ = [
+    "GOOD",
+    "LOW",
+    "LOW_SCORE",
+    "NEUTRAL",
+    "UNKNOWN",
+    "Assessment",
+    "Judgement",
+    "RecordLabel",
+    "judgement_of",
+]
 
 GOOD: Final = "good"
 LOW: Final = "low"
 NEUTRAL: Final = "neutral"
 UNKNOWN: Final = "unknown"
+
+LOW_SCORE: Final[Mapping[str, float]] = {LOW: 1.0, GOOD: 0.0}
+"""Label of a record to its score ``low``, whose mean is the share of low records; an unknown one
+has none."""
 
 RecordLabel = Literal["good", "low", "unknown"]
 """What a whole record is. It is unknown if no score that could call it low has a value."""

@@ -54,7 +54,7 @@ def _check_name(what: str, name: object) -> None:
             f"{what} got the name {name!r}: give small letters, digits and underscores, such as "
             "'polite'"
         )
-    if name in CATALOGUE or name in ("all", "default", LOW_RECORDS):
+    if name in CATALOGUE or name in ("all", "default", "paper", LOW_RECORDS):
         raise ConfigError(f"{what} got the name {name!r}, which claimspan uses: give another one")
 
 
