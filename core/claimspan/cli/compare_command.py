@@ -25,7 +25,9 @@ def compare_command(
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Metrics with commas between them, or all; the paper's by default."),
+        typer.Option(
+            help="Metrics with commas between them; default, paper (RAGChecker's) or all."
+        ),
     ] = None,
     slice_by: Annotated[
         str | None, typer.Option("--slice", help="Metadata key: the same for each of its values.")

@@ -206,9 +206,7 @@ def _found(
     if adjusted_p_value < SIGNIFICANCE and change:
         finding = "better" if (change < 0) is lower_is_better else "worse"
         finding = "different" if lower_is_better is None else finding
-    return difference.model_copy(
-        update={"adjusted_p_value": adjusted_p_value, "finding": finding}
-    )
+    return difference.model_copy(update={"adjusted_p_value": adjusted_p_value, "finding": finding})
 
 
 def _baseline(systems: Sequence[System], name: str | None) -> System:

@@ -97,7 +97,7 @@ class _Line(BaseModel):
     def scored(self) -> ScoredRow:
         """The scores, with the label and the number of claims as two of them."""
         scores = dict(self.metrics)
-        if self.label in LOW_SCORE:
+        if self.label is not None and self.label in LOW_SCORE:
             scores[LOW_RECORDS] = LOW_SCORE[self.label]
         if self.error is None:
             scores[CLAIMS_PER_RESPONSE] = float(len(self.evaluation.response_claims))

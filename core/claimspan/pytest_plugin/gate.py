@@ -31,9 +31,6 @@ from claimspan.text.visible import visible
 
 __all__ = ["GateOptions", "PytestGate"]
 
-_RULES: Final = ("min", "max", "confident", "tolerance", "min_records", "max_failed")
-"""The options that are rules, by their names in ``Gate``."""
-
 _LONGEST_NAME: Final = 100
 """Characters of a file's name that are those of the test."""
 
@@ -56,6 +53,12 @@ class GateOptions(TypedDict, total=False):
 
     baseline: str | Path
     """File of results to compare with: no metric may get worse."""
+
+    metrics: Sequence[str]
+    """What may not get worse than the baseline's: names, ``default``, ``paper`` or ``all``."""
+
+    primary: str
+    """The metric that matters most: tested as if it were the only one."""
 
     confident: bool
     """Whether the whole 95 % interval has to hold a threshold."""
@@ -201,7 +204,7 @@ def _file_name(node_id: str, call: int) -> str:
 
 
 def _gate(chosen: GateOptions) -> Gate:
-    return Gate.of({name: value for name, value in chosen.items() if name in _RULES})
+    return Gate.of({name: value for name, value in chosen.items() if name in Gate.model_fields})
 
 
 def _judge(chosen: GateOptions) -> Judge:
