@@ -28,8 +28,10 @@ PACKAGES: Final = (
 FACADE: Final = {
     "Chunk",
     "Claim",
+    "Criterion",
     "Evaluation",
     "Evaluations",
+    "FunctionMetric",
     "GroundTruth",
     "Label",
     "RagRecord",

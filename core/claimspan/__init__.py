@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from claimspan.evaluation.evaluations import Evaluations
     from claimspan.evaluation.result import Evaluation
     from claimspan.files.ground_truth import GroundTruth
+    from claimspan.metrics.selection import Criterion, FunctionMetric
     from claimspan.records import Chunk, RagRecord
     from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
     "Chunk",
     "Claim",
+    "Criterion",
     "Evaluation",
     "Evaluations",
+    "FunctionMetric",
     "GroundTruth",
     "Label",
     "RagRecord",
@@ -45,8 +48,10 @@ __all__ = [
 _HOMES: Final = {
     "Chunk": "records",
     "Claim": "verdicts",
+    "Criterion": "metrics.selection",
     "Evaluation": "evaluation.result",
     "Evaluations": "evaluation.evaluations",
+    "FunctionMetric": "metrics.selection",
     "GroundTruth": "files.ground_truth",
     "Label": "verdicts",
     "RagRecord": "records",

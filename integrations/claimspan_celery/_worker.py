@@ -18,6 +18,7 @@ from claimspan import RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import Judge
+from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan_celery._limits import WorkerLimits
 from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
 from claimspan_celery._processing import Disposal, Processing, Result
@@ -50,6 +51,10 @@ class WorkerOptions:
 
     judge: JUDGES
     """Who decides."""
+    metrics: MetricsLike | Selection | None
+    """What is measured."""
+    thresholds: Thresholds | None
+    """Where it begins to be low."""
     ground_truth: GroundTruthLike | None
     """Responses known to be right."""
     tracer_provider: TracerProvider | None
@@ -71,6 +76,8 @@ class WorkerOptions:
 def make_worker_app(
     *,
     judge: JUDGES = None,
+    metrics: MetricsLike | Selection | None = None,
+    thresholds: Thresholds | None = None,
     ground_truth: GroundTruthLike | None = None,
     tracer_provider: TracerProvider | None = None,
     sinks: Sequence[Sink] = (),
@@ -91,6 +98,8 @@ def make_worker_app(
         judge: As for ``Monitor``, or a function that makes one, which each process calls; a judge
             that holds connections or a model does not survive a fork. None takes the judge that
             ``CLAIMSPAN_JUDGE`` names.
+        metrics: As for ``Monitor``.
+        thresholds: As for ``Monitor``.
         ground_truth: As for ``Monitor``.
         tracer_provider: Where carriers go. None sends them where ``configure`` would: to
             ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
@@ -111,6 +120,8 @@ def make_worker_app(
     broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
     options = WorkerOptions(
         judge=judge,
+        metrics=metrics,
+        thresholds=thresholds,
         ground_truth=ground_truth,
         tracer_provider=tracer_provider,
         sinks=sinks,
@@ -215,6 +226,8 @@ class _Tasks:
             options = self._options
             remote = RemoteEvaluation(
                 _judge_of(options.judge),
+                metrics=options.metrics,
+                thresholds=options.thresholds,
                 ground_truth=options.ground_truth,
                 tracer_provider=options.tracer_provider,
                 sinks=options.sinks,

@@ -10,7 +10,9 @@ import typer
 
 from claimspan import GroundTruth
 from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
 from claimspan.errors import ConfigError
+from claimspan.evaluation.evaluate import judge_for
 from claimspan.text.visible import visible
 from claimspan_celery._broker import check_broker, place_of
 from claimspan_celery._limits import DAY_SECONDS
@@ -31,6 +33,9 @@ def worker(
     ] = None,
     judge: JudgeName = None,
     judge_options: JudgeOptions = None,
+    metrics: Metrics = None,
+    criteria: Criteria = None,
+    thresholds: ThresholdOptions = None,
     ground_truth: Annotated[
         Path | None, typer.Option(help="Responses known to be right, JSON lines or CSV.")
     ] = None,
@@ -51,12 +56,18 @@ def worker(
     """
     # Each process makes its own; a wrong name or option ends the command now.
     make_judge = partial(judge_from, judge, judge_options)
-    make_judge()
+    selection = selection_from(metrics, thresholds, criteria)
+    judge_for(selection, make_judge())
     if ground_truth is not None:
         GroundTruth.of(ground_truth)
     _check_broker(broker)
     app = make_worker_app(
-        judge=make_judge, ground_truth=ground_truth, broker=broker, queue=queue, redis_url=redis
+        judge=make_judge,
+        metrics=selection,
+        ground_truth=ground_truth,
+        broker=broker,
+        queue=queue,
+        redis_url=redis,
     )
     _tell_who_is_away(app, redis)
     options = ["--pool", pool, "--queues", queue, "--loglevel", log_level]

@@ -51,6 +51,7 @@ class LangfuseWriter(BackendWriter):
         public_key: str | None = None,
         secret_key: str | None = None,
         environment: str | None = None,
+        metrics: Sequence[str] | None = None,
     ) -> None:
         """Set where Langfuse is; what is not given is looked up as Langfuse's own client does.
 
@@ -61,6 +62,7 @@ class LangfuseWriter(BackendWriter):
             public_key: Otherwise ``LANGFUSE_PUBLIC_KEY``.
             secret_key: Otherwise ``LANGFUSE_SECRET_KEY``.
             environment: That of the traces. Otherwise ``LANGFUSE_TRACING_ENVIRONMENT``.
+            metrics: The scores to write, of those that are measured; None writes all.
 
         Raises:
             ConfigError: Address or keys are missing, or the address cannot be read.
@@ -82,7 +84,8 @@ class LangfuseWriter(BackendWriter):
                 extra="langfuse",
                 settings=f"{HOST}, and {KEYS}",
                 user=user,
-            )
+            ),
+            metrics,
         )
         self._environment = _given(environment, "LANGFUSE_TRACING_ENVIRONMENT")
 

@@ -84,6 +84,7 @@ class MLflowWriter(BackendWriter):
         username: str | None = None,
         password: str | None = None,
         documents: bool = True,
+        metrics: Sequence[str] | None = None,
     ) -> None:
         """Set where MLflow is; what is not given is looked up as MLflow's own client does.
 
@@ -94,6 +95,7 @@ class MLflowWriter(BackendWriter):
             password: Otherwise ``MLFLOW_TRACKING_PASSWORD``.
             documents: Whether to say of each chunk whether it is relevant, where there is a
                 ground truth. MLflow takes one request for each.
+            metrics: The scores to write, of those that are measured; None writes all.
 
         Raises:
             ConfigError: There is no address of a server, or only half of name and password.
@@ -109,7 +111,8 @@ class MLflowWriter(BackendWriter):
                 settings=f"{URI}, and {CREDENTIALS}",
                 headers={"Authorization": f"Bearer {token}"} if token and user is None else None,
                 user=user,
-            )
+            ),
+            metrics,
         )
         self._documents = documents
 

@@ -47,6 +47,7 @@ class PhoenixWriter(BackendWriter):
         headers: Mapping[str, str] | None = None,
         documents: bool = True,
         trace: bool = True,
+        metrics: Sequence[str] | None = None,
     ) -> None:
         """Set where Phoenix is; what is not given is looked up as Phoenix's own client does.
 
@@ -59,6 +60,7 @@ class PhoenixWriter(BackendWriter):
             documents: Whether to say of each chunk whether it is relevant, where there is a
                 ground truth.
             trace: Whether to say of each trace whether any of its scores is low.
+            metrics: The scores to write, of those that are measured; None writes all.
 
         Raises:
             ConfigError: The address or the headers cannot be read.
@@ -71,7 +73,8 @@ class PhoenixWriter(BackendWriter):
                 extra="phoenix",
                 settings=f"{ENDPOINT}, and PHOENIX_API_KEY",
                 headers=headers_of(api_key, headers),
-            )
+            ),
+            metrics,
         )
         self._documents = documents
         self._trace = trace

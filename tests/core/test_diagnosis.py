@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Final
 
 import pytest
 
-from claimspan import Chunk, Label
-from claimspan.evaluation.diagnosis import Diagnosis, Fact, Findings, Part, Statement, diagnose
-from claimspan.metrics.truths import Truth
-from claimspan.report import ReportClaim, ReportEntry
-from claimspan.report.diagnosed import diagnosis_of
+from claimspan import Claim, Evaluation, Label, Verdict, VerdictMatrix
+from claimspan.evaluation.diagnosis import (
+    Diagnosis,
+    Fact,
+    Findings,
+    Part,
+    Statement,
+    diagnose,
+    findings_of,
+)
+from claimspan.metrics.compute import matrices_of_labels
+from claimspan.metrics.truths import Truth, Truths
+from claimspan.verdicts import VerdictMatrices
 
 TRUTHS: Final = (True, False, None)
 LABELS: Final = (*Label, None)
@@ -30,8 +39,9 @@ def told(findings: Findings) -> str:
 # --- over all combinations ---
 
 
-def may_blame_retriever(fact: Fact) -> bool:
-    return fact.retrieved is False and fact.answered is False
+def may_blame_retriever(statement: Statement, fact: Fact, *, abstained: bool) -> bool:
+    known = statement.label is Label.NEUTRAL and statement.correct is True
+    return known or fact.retrieved is False
 
 
 def may_blame_generator(statement: Statement, fact: Fact, *, abstained: bool) -> bool:
@@ -50,7 +60,7 @@ def test_a_part_is_blamed_where_and_only_where_a_decided_verdict_shows_it(abstai
         fact = Fact(retrieved, answered)
         found = diagnose(Findings([statement], [fact], abstained=abstained))
         blamed = (
-            may_blame_retriever(fact),
+            may_blame_retriever(statement, fact, abstained=abstained),
             may_blame_generator(statement, fact, abstained=abstained),
         )
         wanted = {(True, True): Part.BOTH, (True, False): Part.RETRIEVER}
@@ -96,7 +106,10 @@ def test_facts_that_were_not_retrieved_are_the_retrievers() -> None:
     ("findings", "part"),
     [
         (Findings([Statement(Label.NEUTRAL, is_close=True)]), Part.GENERATOR),
-        (Findings([SUPPORTED], [Fact(False, False, is_close=True)]), Part.RETRIEVER),
+        (
+            Findings([SUPPORTED], [Fact(False, False, is_close=True, is_retrieval_close=True)]),
+            Part.RETRIEVER,
+        ),
     ],
 )
 def test_a_part_that_only_close_calls_blame_is_not_asserted(findings: Findings, part: Part) -> None:
@@ -129,18 +142,10 @@ def test_verdicts_that_contradict_each_other_are_told_and_nothing_is_asserted() 
     assert diagnose(Findings([in_no_chunk], [UNUSED, MISSED])).is_sure
 
 
-def test_the_judges_probabilities_decide_what_is_a_close_call() -> None:
-    def told(confidence: float | None) -> Diagnosis:
-        claim = ReportClaim(text="c", label=Label.NEUTRAL, confidence=confidence)
-        return diagnosis_of(entry(response_claims=(claim,), scores={"faithfulness": 0.0}))
-
-    assert [told(each).is_sure for each in (0.59, 0.6, None)] == [False, True, True]
-
-
-def test_a_missed_fact_that_the_answer_states_blames_nobody() -> None:
+def test_a_missed_fact_is_the_retrievers_although_the_answer_states_it() -> None:
     findings = Findings([SUPPORTED], [FOUND, Fact(retrieved=False, answered=True)])
 
-    assert diagnose(findings).part is Part.NONE
+    assert diagnose(findings).part is Part.RETRIEVER
     assert "finds 1 of 2 facts of the ground truth in no chunk, but the answer states it" in told(
         findings
     )
@@ -216,13 +221,6 @@ def test_what_a_short_ground_truth_does_not_mention_blames_nobody() -> None:
     )
 
 
-def test_claims_that_were_cut_off_leave_the_question_open() -> None:
-    found = diagnose(Findings([SUPPORTED], [FOUND], complete=False))
-
-    assert found.part is Part.UNKNOWN
-    assert found.sentences[-1] == "Only the claims that the trace has room for are counted."
-
-
 def test_used_facts_are_counted_only_where_all_are_decided() -> None:
     findings = Findings([SUPPORTED], [FOUND, UNUSED, Fact(retrieved=True, answered=None)])
 
@@ -258,9 +256,8 @@ def test_chunks_are_not_named_where_those_of_another_claim_are_unknown() -> None
 @pytest.mark.parametrize(
     ("findings", "part"),
     [
-        (Findings([Statement(Label.NEUTRAL, correct=True)]), Part.NONE),  # no facts to state
-        (Findings([SUPPORTED], [FOUND], complete=False), Part.UNKNOWN),
-        (Findings([], [Fact(retrieved=False, answered=True)], abstained=True), Part.UNKNOWN),
+        (Findings([Statement(Label.NEUTRAL, correct=True)]), Part.RETRIEVER),
+        (Findings([], [Fact(retrieved=False, answered=True)], abstained=True), Part.RETRIEVER),
     ],
 )
 def test_where_every_verdict_is_decided_none_is_called_undecided(
@@ -277,84 +274,56 @@ def test_a_supported_claim_that_may_be_wrong_leaves_the_question_open() -> None:
     assert found.sentences == ("Some verdicts are undecided, and the others show no shortcoming.",)
 
 
-# --- of an entry, which has lost what a trace does not hold ---
+# --- of the verdicts of an evaluation ---
 
 
-def entry(*facts: ReportClaim, **fields: object) -> ReportEntry:
-    defaults: dict[str, object] = {
-        "query": "q",
-        "response": "r",
-        "chunks": (Chunk(id="a", text="a"), Chunk(id="b", text="b")),
-        "ground_truth_claims": facts,
-        "status": "evaluated",
-        "claims_undecided": 0,
-    }
-    return ReportEntry.model_validate(defaults | fields)
+def of_labels(**labels: Sequence[Sequence[Label]] | Sequence[Label]) -> Findings:
+    matrices = matrices_of_labels(**labels)  # type: ignore[arg-type] - tables and columns by name
+    claim = (Claim(text="c"),)
+    evaluation = Evaluation(
+        matrices=matrices,
+        response_claims=claim * len(matrices.response_vs_chunks or ()),
+        ground_truth_claims=claim * len(matrices.ground_truth_vs_response or ()),
+    )
+    return findings_of(evaluation, Truths(matrices))
 
 
-HELD: Final = ReportClaim(text="held", label=Label.ENTAILED, supported_by=("a",))
-LACKING: Final = ReportClaim(text="lacking", label=Label.NEUTRAL)
+def test_the_judges_probabilities_decide_what_is_a_close_call() -> None:
+    def told(confidence: float) -> Diagnosis:
+        rest = 1 - confidence
+        unsure = Verdict(
+            label=Label.NEUTRAL, neutral=confidence, entailed=rest / 2, contradicted=rest / 2
+        )
+        matrices = VerdictMatrices(response_vs_chunks=VerdictMatrix.of([[unsure]]))
+        return diagnose(findings_of(Evaluation(matrices=matrices), Truths(matrices)))
 
-
-def test_a_fact_without_a_chunk_was_missed_where_the_score_says_the_same() -> None:
-    assert diagnosis_of(entry(HELD, LACKING, scores={"claim_recall": 0.5})).part is Part.RETRIEVER
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"scores": {"claim_recall": 1.0}},  # the other fact is undecided, and left out
-        {"scores": {"recall": 0.5}},  # no fact is decided
-        {"scores": {"claim_recall": 0.5}, "claims_left_out": 1},
-    ],
-)
-def test_a_fact_without_a_chunk_may_be_undecided_or_cut_off(fields: dict[str, object]) -> None:
-    assert diagnosis_of(entry(HELD, LACKING, **fields)).part is Part.UNKNOWN
-
-
-@pytest.mark.parametrize(("undecided", "part"), [(0, Part.RETRIEVER), (1, Part.UNKNOWN)])
-def test_where_nothing_was_retrieved_undecided_facts_count(undecided: int, part: Part) -> None:
-    found = entry(LACKING, LACKING, scores={"claim_recall": 0.0}, claims_undecided=undecided)
-
-    assert diagnosis_of(found).part is part
+    assert [told(each).is_sure for each in (0.59, 0.6)] == [False, True]
 
 
 def test_a_contradicting_chunk_is_named_by_its_place() -> None:
-    claim = ReportClaim(text="c", label=Label.CONTRADICTED, contradicted_by=("b", "gone"))
-    found = entry(response_claims=(claim,), scores={"faithfulness": 0.0})
+    found = of_labels(response_vs_chunks=[[Label.NEUTRAL, Label.CONTRADICTED]])
 
-    assert diagnosis_of(found).sentences == ("1 claim is contradicted by chunk 2.",)
-
-
-def test_of_two_chunks_with_one_id_none_is_named() -> None:
-    claim = ReportClaim(text="c", label=Label.CONTRADICTED, contradicted_by=("a",))
-    twins = (Chunk(id="a", text="first"), Chunk(id="a", text="second"))
-    found = entry(response_claims=(claim,), chunks=twins, scores={"faithfulness": 0.0})
-
-    assert diagnosis_of(found).sentences == ("1 claim is contradicted by a chunk.",)
+    assert told(found) == "1 claim is contradicted by chunk 2."
 
 
-@pytest.mark.parametrize(("undecided", "source"), [(0, "irrelevant chunks"), (1, "the chunks")])
-def test_a_chunk_is_irrelevant_only_where_all_its_verdicts_are_decided(
-    undecided: int, source: str
-) -> None:
-    wrong = ReportClaim(
-        text="w", label=Label.ENTAILED, ground_truth_label=Label.CONTRADICTED, supported_by=("b",)
-    )
-    found = entry(
-        HELD,
-        response_claims=(wrong,),
-        scores={"claim_recall": 1.0},
-        claims_undecided=undecided,  # such as HELD against chunk b
+def test_noise_is_traced_to_the_chunks_that_hold_no_fact() -> None:
+    found = of_labels(
+        response_vs_chunks=[[Label.NEUTRAL, Label.ENTAILED]],
+        response_vs_ground_truth=[Label.CONTRADICTED],
+        ground_truth_vs_response=[Label.ENTAILED],
+        ground_truth_vs_chunks=[[Label.ENTAILED, Label.NEUTRAL]],
     )
 
-    assert diagnosis_of(found).sentences == (
-        f"Noise: 1 claim that the ground truth contradicts comes from {source}.",
+    assert told(found) == (
+        "Noise: 1 claim that the ground truth contradicts comes from irrelevant chunks."
     )
 
 
-def test_an_entry_without_an_evaluation_is_unknown() -> None:
-    assert diagnosis_of(entry(status="timeout")) == Diagnosis(Part.UNKNOWN)
+def test_verdicts_that_were_not_asked_for_are_open() -> None:
+    found = of_labels(ground_truth_vs_response=[Label.NEUTRAL])
+
+    assert found.facts == [Fact(retrieved=None, answered=False)]
+    assert found.statements == []
 
 
 def test_a_statement_without_a_known_ground_truth_is_no_noise() -> None:

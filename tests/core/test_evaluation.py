@@ -14,7 +14,7 @@ from claimspan.cost.usage import add_usage
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, evaluate, evaluate_many
 from claimspan.judges import Judge
-from claimspan.metrics import METRICS
+from claimspan.metrics import DEFAULT_METRICS, METRICS
 from claimspan.metrics.truths import NO_CONTEXT_VERDICTS
 
 from scripted import (
@@ -97,7 +97,7 @@ def test_claims_metrics_and_judge_stand_in_the_evaluation() -> None:
     assert evaluation.metrics["faithfulness"] == 1 / 2  # alpha
     assert evaluation.metrics["contradicted_by_chunks"] == 1 / 2  # beta
     assert evaluation.undefined["claim_recall"] == "every verdict is undecided"
-    assert set(evaluation.metrics) | set(evaluation.undefined) == set(METRICS)
+    assert set(evaluation.metrics) | set(evaluation.undefined) == set(DEFAULT_METRICS)
 
 
 def test_a_claim_with_an_undecided_verdict_is_counted_once() -> None:
@@ -122,7 +122,7 @@ def test_a_judge_without_version_has_an_empty_one() -> None:
 def test_without_ground_truth_only_the_two_metrics_of_chunks_are_defined() -> None:
     judge = ScriptedJudge()
 
-    evaluation = evaluate(make_record(ground_truth=None), judge=judge)
+    evaluation = evaluate(make_record(ground_truth=None), judge=judge, metrics="all")
 
     assert evaluation.metrics == {"faithfulness": 1 / 2, "contradicted_by_chunks": 1 / 2}
     assert evaluation.undefined == {
@@ -161,7 +161,9 @@ def test_without_chunks_the_judge_is_not_asked_about_them() -> None:
 
 
 def test_undefined_zero_reaches_the_metrics() -> None:
-    evaluation = evaluate(make_record(chunks=()), judge=ScriptedJudge(), undefined="zero")
+    evaluation = evaluate(
+        make_record(chunks=()), judge=ScriptedJudge(), metrics="all", undefined="zero"
+    )
 
     assert evaluation.metrics["faithfulness"] == 0.0
     assert evaluation.undefined == {
@@ -235,7 +237,7 @@ def test_what_is_no_judge_or_no_record_is_refused_without_the_frames_of_a_loop(
     with pytest.raises(ConfigError, match=message) as caught:
         evaluate(**given)
 
-    assert len(traceback.extract_tb(caught.value.__traceback__)) <= 5
+    assert len(traceback.extract_tb(caught.value.__traceback__)) <= 6
     assert caught.value.__context__ is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from claimspan import Claim
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
-from claimspan.metrics import METRICS
+from claimspan.metrics import DEFAULT_METRICS
 
 from scripted import PRIVATE, RaisingJudge, ScriptedJudge, make_record
 
@@ -143,7 +143,7 @@ def test_a_record_that_fails_does_not_stop_the_others() -> None:
     assert (first.metrics["precision"], third.metrics["precision"]) == (1.0, 0.0)
     assert second.error == "judge 'scripted' raised ValueError"
     assert second.metrics == {}
-    assert second.undefined == dict.fromkeys(METRICS, "the judge failed")
+    assert second.undefined == dict.fromkeys(DEFAULT_METRICS, "the judge failed")
     assert second.judge_name == "scripted"
 
 

@@ -66,7 +66,7 @@ async def test_all_eleven_metrics_stay_within_their_calls_and_tokens(
             await judge.extract_claims(str(record.ground_truth), question=record.query)
     server.reset()
 
-    evaluations = await aevaluate_many(samples, judge=judge, concurrency=20)
+    evaluations = await aevaluate_many(samples, judge=judge, metrics="all", concurrency=20)
 
     assert [e.error for e in evaluations] == [None] * 20
     assert all(len(e.metrics) >= 11 for e in evaluations)

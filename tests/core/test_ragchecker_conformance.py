@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
-from claimspan.metrics import METRICS, compute_metrics
+from claimspan.metrics import compute_metrics
+from claimspan.results.rag_result import RAGCHECKER_METRICS
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ragchecker"
-RAGCHECKER = METRICS[:11]
+RAGCHECKER = RAGCHECKER_METRICS
 TOLERANCE = 1e-12
 
 

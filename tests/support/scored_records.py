@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from claimspan import evaluate
-from claimspan.evaluation.assessment import Assessment
+from claimspan.evaluation.judgement import Assessment, Judgement
 from claimspan_tracing import Job, Outcome, Status
 from claimspan_tracing.job import RetrieverRun
 from claimspan_tracing.write.sinks import Finished
@@ -30,8 +30,9 @@ class Assessed(Finished):
     given: tuple[Assessment, ...] = field(default=())
 
     @cached_property
-    def assessments(self) -> tuple[Assessment, ...]:
-        return self.given
+    def judgement(self) -> Judgement:
+        is_low = any(each.label == "low" for each in self.given)
+        return Judgement(label="low" if is_low else "good", scores=self.given)
 
 
 def finished(number: int = 1, *, trace: int | None = None, judge_version: str = "") -> Finished:

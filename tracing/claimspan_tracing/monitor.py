@@ -15,6 +15,7 @@ from claimspan.cost.budget import Budget
 from claimspan.daemon_threads import refuse_eventlet
 from claimspan.errors import ClaimspanError
 from claimspan.judges.choice import JudgeLike
+from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.capture.hooks import Capture
@@ -49,6 +50,7 @@ from claimspan_tracing.options import (
     checked_dispatch,
     checked_ground_truth,
     checked_judge,
+    checked_metrics,
     checked_on_alert,
     checked_on_result,
     checked_positive,
@@ -77,6 +79,13 @@ class Monitor:
         judge: Who decides: a judge, the name of one as ``CLAIMSPAN_JUDGE`` takes it (``"local"``,
             ``"openai:gpt-4o-mini"``), or a model object of a framework, see ``judge_of``; None
             takes ``default_judge()``.
+        metrics: What to measure: names, as a list or separated by commas, ``"all"``,
+            ``Criterion(...)`` of your own that a language model judges, functions from an
+            evaluation to a number. None measures ``faithfulness``, ``groundedness`` and
+            ``contradicted_by_chunks``, and with a ground truth ``precision``, ``recall``, ``f1``,
+            ``claim_recall`` and ``context_precision`` as well. What is not chosen is not judged.
+        thresholds: Metric to its worst value that is good, for others than the usual ones:
+            ``{"faithfulness": 0.9}``. Label, summary and blame of a record follow from them.
         ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
             ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
             evaluates only what needs none.
@@ -143,6 +152,8 @@ class Monitor:
         self,
         judge: JudgeLike | None = None,
         *,
+        metrics: MetricsLike | Selection | None = None,
+        thresholds: Thresholds | None = None,
         ground_truth: GroundTruthLike | None = None,
         sample: float | Sampler | None = None,
         hold_seconds: float = 30.0,
@@ -167,7 +178,8 @@ class Monitor:
         try:
             refuse_eventlet()
             self._settings = Settings(
-                judge=(checked := checked_judge(judge, dispatch)),
+                selection=(selection := checked_metrics(metrics, thresholds, dispatch)),
+                judge=(checked := checked_judge(judge, selection, dispatch)),
                 ground_truth=checked_ground_truth(ground_truth),
                 sampler=(sampler := checked_sampler(sample)),
                 tells_cost=sample is None and budget is None,

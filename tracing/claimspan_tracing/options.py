@@ -15,10 +15,12 @@ from opentelemetry.trace import TracerProvider
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError
+from claimspan.evaluation.evaluate import judge_for
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge
-from claimspan.judges.choice import JudgeLike, judge_of
+from claimspan.judges.choice import JudgeLike
 from claimspan.judges.protocol import BudgetedJudge
+from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
@@ -45,6 +47,7 @@ __all__ = [
     "checked_dispatch",
     "checked_ground_truth",
     "checked_judge",
+    "checked_metrics",
     "checked_on_alert",
     "checked_on_result",
     "checked_path",
@@ -65,6 +68,8 @@ class MonitorOptions(TypedDict, total=False):
     """The keyword options of ``Monitor``, as an integration takes them."""
 
     judge: JudgeLike | None
+    metrics: MetricsLike | Selection | None
+    thresholds: Thresholds | None
     ground_truth: GroundTruthLike | None
     sample: float | Sampler | None
     hold_seconds: float
@@ -238,15 +243,37 @@ def checked_spool(value: str | Path | None) -> Path | None:
 
 
 @may_block()
-def checked_judge(judge: JudgeLike | None, dispatch: Dispatcher | None = None) -> Judge:
+def checked_judge(
+    judge: JudgeLike | None, selection: Selection, dispatch: Dispatcher | None = None
+) -> Judge:
     """Return the judge that the option ``judge`` stands for.
 
-    Where a dispatcher takes the records, none is needed here: None is then one that needs nothing.
+    If a dispatcher takes the records, none is needed here: None is then one that needs nothing.
 
     Raises:
-        ConfigError: It is no judge, or the name of none.
+        ConfigError: It is no judge, or the name of none, or it cannot judge what is chosen.
     """
-    return LexicalJudge() if judge is None and dispatch is not None else judge_of(judge)
+    if judge is None and dispatch is not None:
+        return LexicalJudge()
+    return judge_for(selection, judge)
+
+
+def checked_metrics(
+    metrics: MetricsLike | Selection | None,
+    thresholds: Thresholds | None,
+    dispatch: Dispatcher | None,
+) -> Selection:
+    """Return what the options ``metrics`` and ``thresholds`` stand for.
+
+    Raises:
+        ConfigError: One of them cannot work, or the scores are made elsewhere.
+    """
+    if dispatch is not None and (metrics is not None or thresholds is not None):
+        raise ConfigError(
+            "metrics and thresholds cannot go with dispatch: the scores are made by the workers; "
+            "give them to these"
+        )
+    return Selection.of(metrics, thresholds)
 
 
 def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | None:

@@ -21,6 +21,7 @@ from claimspan.cost.budget import Budget
 from claimspan.errors import DeliveryError
 from claimspan.judges import Judge
 from claimspan.judges.choice import JudgeLike
+from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan_tracing import semconv
 from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
@@ -36,6 +37,7 @@ from claimspan_tracing.options import (
     checked_capture,
     checked_ground_truth,
     checked_judge,
+    checked_metrics,
     checked_provider,
     checked_redaction,
     checked_sinks,
@@ -78,6 +80,8 @@ class RemoteEvaluation:
         self,
         judge: JudgeLike | None = None,
         *,
+        metrics: MetricsLike | Selection | None = None,
+        thresholds: Thresholds | None = None,
         ground_truth: GroundTruthLike | None = None,
         tracer_provider: TracerProvider | None = None,
         sinks: Sequence[Sink] = (),
@@ -88,6 +92,8 @@ class RemoteEvaluation:
 
         Args:
             judge: As for ``Monitor``.
+            metrics: As for ``Monitor``.
+            thresholds: As for ``Monitor``.
             ground_truth: As for ``Monitor``.
             tracer_provider: Where carriers go. None makes a provider that exports where that of
                 ``configure`` would, confirms each export, and gives the carriers of a job the same
@@ -103,7 +109,8 @@ class RemoteEvaluation:
             ConfigError: An argument cannot work.
             GroundTruthError: The ground-truth file cannot be read.
         """
-        self._judge = checked_judge(judge)
+        selection = checked_metrics(metrics, thresholds, None)
+        self._judge = checked_judge(judge, selection)
         self.guard: Final = Guard()
         """Swallows and counts errors of ours and of the sinks."""
         self._evaluator = Evaluator(
@@ -112,6 +119,7 @@ class RemoteEvaluation:
             self.guard,
             redaction=checked_redaction(redact, AUDIENCES, None),
             budget=checked_budget(budget, self._judge),
+            selection=selection,
         )
         self._evaluator.prepare()
         self._provider, self._carriers = _destination(checked_provider(tracer_provider))

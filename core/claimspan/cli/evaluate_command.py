@@ -21,12 +21,13 @@ from claimspan.cli.evaluate_account import (
 from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
 from claimspan.cli.evaluate_views import Views
 from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
 from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.evaluation.evaluate import CONCURRENCY
+from claimspan.evaluation.evaluate import CONCURRENCY, judge_for
 from claimspan.files.names import Columns
 from claimspan.files.private import is_same_file
 from claimspan.files.record_files import RecordFile
@@ -157,6 +158,9 @@ def evaluate_command(
     file: _File,
     judge: JudgeName = None,
     judge_options: JudgeOptions = None,
+    metrics: Metrics = None,
+    criteria: Criteria = None,
+    thresholds: ThresholdOptions = None,
     columns: ColumnMap = None,
     output: _Output = None,
     result_format: _Format = None,
@@ -183,6 +187,11 @@ def evaluate_command(
     if celery and (judge is not None or judge_options):
         given = "--judge" if judge is not None else "--judge-option"
         raise ConfigError(f"{given} and --celery do not go together: the workers have their judge")
+    if celery and (metrics is not None or criteria or thresholds):
+        raise ConfigError(
+            "--metrics, --criterion and --threshold do not go together with --celery: the workers "
+            "have theirs"
+        )
     before_and_after = _files_to_compare(compare, output)
     _keep_from_skipped(skipped, file, output, compare)
     views = Views(csv, parquet, report)
@@ -190,14 +199,18 @@ def evaluate_command(
     with views.results(output) as results, views.opened() as write_views:
         records = RecordFile(file, Columns.of_options(columns or []))
         to = _output(results, result_format, records)
-        run = EvaluationRun(records, to, undefined.value)
+        # RAGChecker's results have a place for eleven metrics.
+        selection = selection_from(
+            metrics, thresholds, criteria, default="default" if to.rag is None else "all"
+        )
+        run = EvaluationRun(records, to, undefined.value, selection)
         _check(run, results, strict=strict, skipped=skipped)
         views.results_of(run)
         # Not where every claim and label is recorded: a judge may need a key.
         # The judge is made after the file was checked: a model may take a minute to load, and a
         # mistake in the file is to be said at once.
         to_judge = run.left_to_judge and not celery
-        chosen = judge_from(judge, judge_options) if to_judge else None
+        chosen = judge_for(selection, judge_from(judge, judge_options)) if to_judge else None
         on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
         with _told_where_it_stops(run, output):
             run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)

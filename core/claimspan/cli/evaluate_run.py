@@ -25,6 +25,7 @@ from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
 from claimspan.judges.protocol import Judge
 from claimspan.metrics.compute import Undefined
+from claimspan.metrics.selection import Selection
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.results.rag_results import RagResultsFile
@@ -111,6 +112,7 @@ class EvaluationRun:
     file: RecordFile
     output: Output
     undefined: Undefined
+    selection: Selection = field(default_factory=Selection)
     account: Account = field(default_factory=Account)
     summary: Summary = field(default_factory=Summary)
     left: int = 0
@@ -244,7 +246,9 @@ class EvaluationRun:
             for row, recorded in rows:
                 done(
                     row.index,
-                    await evaluate_recorded(row.record, recorded, judge, self.undefined),
+                    await evaluate_recorded(
+                        row.record, recorded, judge, self.undefined, self.selection
+                    ),
                 )
 
         await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))

@@ -27,6 +27,7 @@ from claimspan.cli.judge_tables import (
     comparison_table,
     estimate_table,
 )
+from claimspan.cli.metric_options import Criteria, Metrics, selection_from
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, aestimate
 from claimspan.files.names import Columns
@@ -86,6 +87,8 @@ def estimate_command(
     judge: _EstimatedJudge = None,
     judge_options: JudgeOptions = None,
     model: _Model = None,
+    metrics: Metrics = None,
+    criteria: Criteria = None,
     columns: ColumnMap = None,
     chunks_per_call: _ChunksPerCall = None,
     reasoned: _Reasoned = False,
@@ -119,7 +122,13 @@ def estimate_command(
     options = _with(parse_options(judge_options or ()), set_by)
     estimated = default_judge(name, options=options, offline=True)
     estimate = asyncio.run(
-        aestimate(records, estimated, claims_per_sentence=claims_per_sentence, progress=progress)
+        aestimate(
+            records,
+            estimated,
+            selection_from(metrics, criteria=criteria),
+            claims_per_sentence=claims_per_sentence,
+            progress=progress,
+        )
     )
     if as_json:
         typer.echo(estimate.model_dump_json())

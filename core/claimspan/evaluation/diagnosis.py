@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
-from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.truths import Truth, Truths, any_of, both, is_label
-from claimspan.verdicts import Label
+from claimspan.verdicts import Claim, Label, VerdictMatrices
 
 __all__ = [
     "CLOSE_CALL",
     "Diagnosis",
+    "Evaluated",
     "Fact",
     "Findings",
     "Part",
@@ -27,6 +27,30 @@ __all__ = [
     "diagnose",
     "findings_of",
 ]
+
+
+class Evaluated(Protocol):
+    """What a diagnosis and reasons read of an ``Evaluation``."""
+
+    @property
+    def response_claims(self) -> Sequence[Claim]:
+        """The claims of the response."""
+        ...
+
+    @property
+    def ground_truth_claims(self) -> Sequence[Claim]:
+        """The claims of the ground truth."""
+        ...
+
+    @property
+    def matrices(self) -> VerdictMatrices:
+        """The verdicts on them."""
+        ...
+
+    @property
+    def abstained(self) -> bool:
+        """Whether the response declines to answer."""
+        ...
 
 
 class Part(StrEnum):
@@ -64,7 +88,10 @@ class Fact:
     """Whether the response entails it."""
 
     is_close: bool = False
-    """Whether that verdict is a close call."""
+    """Whether the verdict by the response is a close call."""
+
+    is_retrieval_close: bool = False
+    """Whether the verdict by the chunks is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +173,16 @@ def diagnose(findings: Findings) -> Diagnosis:
     return Diagnosis(part, (*told, *_nothing_found(findings, part)))
 
 
-def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
+def findings_of(evaluation: Evaluated, truths: Truths) -> Findings:
     """Return what the verdicts of an evaluation say of its claims.
 
     Args:
         evaluation: The evaluation.
         truths: The truth values of its verdicts.
     """
-    chunks, answer = evaluation.response_vs_chunks, evaluation.ground_truth_vs_response
-    held, by_truth = evaluation.ground_truth_vs_chunks, evaluation.response_vs_ground_truth
+    verdicts = evaluation.matrices
+    chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
+    answer, held = verdicts.ground_truth_vs_response, verdicts.ground_truth_vs_chunks
     n_claims = len(chunks or by_truth or ())
     # Without chunks no claim has a verdict by them, and no fact was looked for.
     labels = chunks.labels if chunks else [[] for _ in range(n_claims)]
@@ -169,7 +197,7 @@ def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
                 is_denied=by is Label.CONTRADICTED,
                 contradicted_by=[n for n, cell in enumerate(row, 1) if cell is Label.CONTRADICTED],
                 in_relevant=_in_relevant(row, relevant),
-                is_close=confidence is not None and confidence < CLOSE_CALL,
+                is_close=_is_close(confidence),
             )
             for label, confidence, by, row in zip(
                 chunks.merged if chunks and chunks.n_references else [None] * n_claims,
@@ -183,10 +211,12 @@ def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
             Fact(
                 retrieved=is_retrieved,
                 answered=is_label(label, Label.ENTAILED),
-                is_close=confidence is not None and confidence < CLOSE_CALL,
+                is_close=_is_close(confidence),
+                is_retrieval_close=_is_close(by_chunks),
             )
-            for is_retrieved, label, confidence in zip(
+            for is_retrieved, by_chunks, label, confidence in zip(
                 truths.retrieved if relevant else [None] * n_facts,
+                held.confidences if held and relevant else [None] * n_facts,
                 answer.merged if answer else [None] * n_facts,
                 answer.confidences if answer else [None] * n_facts,
                 strict=True,
@@ -198,6 +228,10 @@ def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
 
 CLOSE_CALL: Final = 0.6
 """A label that is less probable than this is a close call: the next one is nearly as probable."""
+
+
+def _is_close(confidence: float | None) -> bool:
+    return confidence is not None and confidence < CLOSE_CALL
 
 
 def _in_relevant(row: Sequence[Label | None], relevant: Sequence[Truth]) -> Truth:
@@ -224,7 +258,14 @@ def _doubts(findings: Findings, part: Part) -> Iterator[str]:
     firm = replace(
         findings,
         statements=[each for each in findings.statements if not each.is_close],
-        facts=[replace(f, answered=None) if f.is_close else f for f in findings.facts],
+        facts=[
+            replace(
+                fact,
+                answered=None if fact.is_close else fact.answered,
+                retrieved=None if fact.is_retrieval_close else fact.retrieved,
+            )
+            for fact in findings.facts
+        ],
     )
     left = _blamed(_shortcomings(firm))
     if left is None:

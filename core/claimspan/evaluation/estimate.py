@@ -22,6 +22,7 @@ from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form
 from claimspan.judges.llm.judge import ModelJudge
 from claimspan.judges.local.judge import LocalJudge
 from claimspan.judges.protocol import Judge
+from claimspan.metrics.selection import MetricsLike, Selection
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.tokens import count_tokens
@@ -77,6 +78,7 @@ class Estimate(BaseModel):
 async def aestimate(
     records: Sequence[RagRecord],
     judge: Judge,
+    metrics: MetricsLike | Selection | None = None,
     *,
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
     progress: bool | None = None,
@@ -91,6 +93,7 @@ async def aestimate(
         records: The records to evaluate.
         judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
             ``LocalJudge`` make no call.
+        metrics: What to measure, as in ``aevaluate``: what is not chosen is not judged.
         claims_per_sentence: Claims that the model is expected to find in a sentence.
         progress: As in ``evaluate_many``.
 
@@ -104,6 +107,7 @@ async def aestimate(
     """
     if not claims_per_sentence > 0:
         raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
+    selection = Selection.of(metrics).in_judge
     judge = judge.judge if isinstance(judge, CalibratedJudge) else judge
     if isinstance(judge, LexicalJudge | LocalJudge):
         return _estimate(len(records), Usage(), Price(input=0.0, output=0.0), None)
@@ -117,7 +121,7 @@ async def aestimate(
     total = Usage()
     with progress_bar("estimating", total=len(records), show=progress) as advance:
         for record in records:
-            total += (await aevaluate(record, judge=rehearsed)).usage
+            total += (await aevaluate(record, judge=rehearsed, metrics=selection)).usage
             advance()
     return _estimate(len(records), total, judge.price, judge)
 

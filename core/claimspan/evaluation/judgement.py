@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
-from claimspan.evaluation.diagnosis import Part, diagnose, findings_of
+from claimspan.evaluation.diagnosis import Evaluated, Part, diagnose, findings_of
 from claimspan.evaluation.reasons import Evidence, reason_for
-from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
 
@@ -113,13 +112,42 @@ class Judgement:
         return not self.doubts
 
 
+class Scored(Evaluated, Protocol):
+    """What a judgement reads of an ``Evaluation``, whose module asks for one."""
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The scores."""
+        ...
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Those that differ from the catalogue's."""
+        ...
+
+    @property
+    def lower_is_better(self) -> Sequence[str]:
+        """Metrics of the user's own whose lower end is better."""
+        ...
+
+    @property
+    def explanations(self) -> Mapping[str, str]:
+        """What the judge of a criterion wrote."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """Why there are no verdicts."""
+        ...
+
+
 _REPEATING: Final = frozenset(
     {"completeness", "groundedness", *(m.name for m in CATALOGUE.values() if m.mean_of)}
 )
 
 
 def judgement_of(
-    evaluation: Evaluation, *, chunk_ids: Sequence[str] = (), quotes: bool = True
+    evaluation: Scored, *, chunk_ids: Sequence[str] = (), quotes: bool = True
 ) -> Judgement:
     """Return what an evaluation says of its record.
 
@@ -151,7 +179,7 @@ def judgement_of(
         found.append(Assessment(name=name, value=value, label=label, explanation=reason))
     is_low = any(each.label == LOW for each in found)
     of_record: RecordLabel = "low" if is_low else "good" if decides else "unknown"
-    judged = Judgement(label=of_record, scores=tuple(found), summary=_summary(found))
+    judged = Judgement(label=of_record, scores=tuple(found), summary=_summary(found, evaluation))
     if evaluation.error is not None or not (found or evaluation.abstained):
         return judged
     diagnosis = diagnose(findings_of(evaluation, truths))
@@ -163,21 +191,22 @@ def judgement_of(
     return replace(judged, part=part, findings=diagnosis.findings, doubts=diagnosis.doubts)
 
 
-def _summary(scores: Sequence[Assessment]) -> str:
+def _summary(scores: Sequence[Assessment], evaluation: Scored) -> str:
     low = [each for each in scores if each.label == LOW]
     if not low:
         return ""
     # What says again what another score says is not named beside it.
     others = ", ".join(each.named for each in low[1:] if each.name not in _REPEATING)
-    return f"{low[0]} (also low: {others})" if others else str(low[0])
+    declines = "the answer declines; " if evaluation.abstained else ""
+    return f"{declines}{low[0]}" + (f" (also low: {others})" if others else "")
 
 
-def _threshold(name: str, evaluation: Evaluation) -> float | None:
+def _threshold(name: str, evaluation: Scored) -> float | None:
     known = CATALOGUE.get(name)
     return evaluation.thresholds.get(name, None if known is None else known.threshold)
 
 
-def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> str:
+def _label(name: str, value: float, evaluation: Scored, truths: Truths) -> str:
     limit = _threshold(name, evaluation)
     if limit is None:
         return NEUTRAL
@@ -201,7 +230,7 @@ def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> s
     return LOW if _is_beyond(excused, limit, lower=lower) else NEUTRAL
 
 
-def _part_label(name: str, evaluation: Evaluation, truths: Truths) -> str:
+def _part_label(name: str, evaluation: Scored, truths: Truths) -> str:
     """The label of a metric that a mean is made of; empty if it has no value."""
     value = evaluation.metrics.get(name)
     if value is None:

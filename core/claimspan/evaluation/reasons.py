@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Final
 
-from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.diagnosis import Evaluated
 from claimspan.metrics import counted
 from claimspan.metrics.catalogue import CATALOGUE, ClaimMetric
 from claimspan.metrics.expected import expected_of
@@ -37,7 +37,7 @@ class Evidence:
     """Whether claims may be quoted."""
 
 
-def reason_for(metric: str, evaluation: Evaluation, truths: Truths, evidence: Evidence) -> str:
+def reason_for(metric: str, evaluation: Evaluated, truths: Truths, evidence: Evidence) -> str:
     """Tell what a score counts against the answer, in one line.
 
     Args:
@@ -133,7 +133,7 @@ def _chunk(place: int, evidence: Evidence) -> str:
 
 
 def _shown(
-    things: str, failed: Sequence[bool], evaluation: Evaluation, evidence: Evidence
+    things: str, failed: Sequence[bool], evaluation: Evaluated, evidence: Evidence
 ) -> list[str]:
     """The first of the claims or chunks that failed."""
     if things == "chunks":

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.cost.usage import Usage
+from claimspan.evaluation.judgement import Judgement, judgement_of
 from claimspan.metrics.coverage import ContextCoverage, coverage
 from claimspan.verdicts import Claim, ScoreMode, VerdictMatrices, VerdictMatrix
 
@@ -73,6 +74,14 @@ class Evaluation(BaseModel):
 
     error: str | None = None
     """Why there are no verdicts; None if there are."""
+
+    @property
+    def judgement(self) -> Judgement:
+        """What the scores say of the answer: its label, why, and the part to blame.
+
+        The same as on spans, in reports and in backends, with chunks named by their places.
+        """
+        return judgement_of(self)
 
     @property
     def why_undecided(self) -> str | None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, JsonValue
 
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import (
@@ -224,7 +226,12 @@ class Selection:
         if isinstance(metrics, Selection):
             given = _checked(thresholds or {}, metrics.all_names)
             return replace(metrics, thresholds={**metrics.thresholds, **given})
-        wanted = [_metric(each) for each in _given("default" if metrics is None else metrics)]
+        return cls.of_any(_given("default" if metrics is None else metrics), thresholds)
+
+    @classmethod
+    def of_any(cls, given: Sequence[object], thresholds: Thresholds | None = None) -> Selection:
+        """As ``of``, of a list whose items are checked one by one."""
+        wanted = [_metric(each) for each in given]
         names = {
             name for each in wanted if isinstance(each, str) for name in _SETS.get(each, [each])
         }
@@ -278,6 +285,20 @@ class Selection:
         """The user's own metrics of which the lower end is better."""
         return tuple(each.name for each in self.own if each.lower_is_better)
 
+    def data(self) -> dict[str, JsonValue]:
+        """Return what an equal selection in another process is made of, without functions."""
+        return {
+            "names": list(self.names),
+            "by_default": self.by_default,
+            "criteria": [asdict(each) for each in self.criteria],
+            "thresholds": dict(self.thresholds),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, JsonValue]) -> Selection:
+        """Return the selection that ``data`` was made of."""
+        return _Data.model_validate(data).selection()
+
     @property
     def in_judge(self) -> Selection:
         """What has to be done where the judge is; functions are called where the scores are."""
@@ -286,6 +307,23 @@ class Selection:
     def limits_of(self, names: Iterable[str]) -> dict[str, float]:
         """Return the thresholds that have to be kept with scores of these names."""
         return {name: self.thresholds[name] for name in names if name in self.thresholds}
+
+
+class _Data(BaseModel):
+    """A selection without functions, as JSON."""
+
+    names: tuple[str, ...]
+    by_default: bool
+    criteria: tuple[Criterion, ...]
+    thresholds: dict[str, float]
+
+    def selection(self) -> Selection:
+        return Selection(
+            names=self.names,
+            by_default=self.by_default,
+            criteria=self.criteria,
+            thresholds=self.thresholds,
+        )
 
 
 def matrices_for(names: Iterable[str]) -> frozenset[str]:

@@ -21,6 +21,7 @@ from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
+from claimspan.metrics.selection import Selection
 from claimspan.records import Chunk, RagRecord
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.results.recorded_judge import evaluate_recorded
@@ -161,7 +162,7 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         if row.recorded.is_empty:
             entries.append(_pending(row.record))
             continue
-        found = await evaluate_recorded(row.record, row.recorded, None, "omit")
+        found = await evaluate_recorded(row.record, row.recorded, None, "omit", Selection.of("all"))
         # What is recorded may be another version's figures: they are shown, not ours.
         known = row.recorded.metrics
         undefined = {name: why for name, why in found.undefined.items() if name not in known}

@@ -14,6 +14,7 @@ from claimspan.evaluation.result import Evaluation
 from claimspan.files.recorded import Recorded
 from claimspan.judges.protocol import Cell, Judge
 from claimspan.metrics.compute import Undefined
+from claimspan.metrics.selection import Selection
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
@@ -54,7 +55,11 @@ def is_complete(record: RagRecord, recorded: Recorded) -> bool:
 
 
 async def evaluate_recorded(
-    record: RagRecord, recorded: Recorded, judge: Judge | None, undefined: Undefined
+    record: RagRecord,
+    recorded: Recorded,
+    judge: Judge | None,
+    undefined: Undefined,
+    selection: Selection,
 ) -> Evaluation:
     """Evaluate a record, and take what is recorded of it as it is.
 
@@ -63,18 +68,22 @@ async def evaluate_recorded(
         recorded: Claims and labels that are known.
         judge: Asked for the rest; None only where nothing is left to ask for.
         undefined: As in ``aevaluate``.
+        selection: What is measured.
 
     Returns:
         The evaluation; where the judge failed, its ``error`` says why.
     """
     # Straight to the judge, so that its own name, batches and sparse checks stay as they are.
     if recorded.is_empty and judge is not None:
-        found = await aevaluate_many([record], judge=judge, undefined=undefined, progress=False)
+        found = await aevaluate_many(
+            [record], judge=judge, metrics=selection, undefined=undefined, progress=False
+        )
     else:
         sizes = (len(recorded.response_claims or ()), len(recorded.gt_answer_claims or ()))
         found = await aevaluate_many(
             [record],
             judge=RecordedJudge(record, recorded, judge),
+            metrics=selection,
             undefined=undefined,
             # Claims that are recorded have their labels, and cost nothing.
             max_claims=max(MAX_CLAIMS, *sizes),

@@ -29,6 +29,9 @@ class Status(StrEnum):
     NO_CONTEXT = "no_context"
     """Nothing was retrieved, so there is nothing to compare the response with."""
 
+    NO_GROUND_TRUTH = "no_ground_truth"
+    """No ground truth was found, and each of the chosen metrics needs one."""
+
     NO_ANSWER = "no_answer"
     """The pipeline ended without an error; there is no response, or it makes no claim."""
 

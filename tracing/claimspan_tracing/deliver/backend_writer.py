@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from claimspan.errors import DeliveryError
+from claimspan.errors import ConfigError, DeliveryError
 from claimspan_tracing import lifecycle
 from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.deliver.http import Backend, Connection, NotStoredError
@@ -38,8 +39,20 @@ class BackendWriter(ABC):
     may serve any number of monitors; a forked child goes on with a thread of its own.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        """Set the backend; no thread starts yet."""
+    def __init__(self, backend: Backend, metrics: Sequence[str] | None = None) -> None:
+        """Set the backend; no thread starts yet.
+
+        Args:
+            backend: Where scores go.
+            metrics: The scores that go there, of those that are measured; None for all. Label and
+                summary of a record are those of all its scores.
+
+        Raises:
+            ConfigError: ``metrics`` is no list of names.
+        """
+        if isinstance(metrics, str) or not all(isinstance(name, str) for name in metrics or ()):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(f"metrics is {metrics!r}: give a list of names")
+        self._metrics = None if metrics is None else frozenset(metrics)
         self._backend = backend
         self._delivery = Delivery(
             backend.name.lower(), self._send, batch_size=BATCH_SIZE, max_waiting=MAX_WAITING
@@ -63,6 +76,9 @@ class BackendWriter(ABC):
     def write(self, finished: Finished) -> None:
         """Take the scores of a record in; never waits for the backend."""
         record = scored(finished)
+        if record is not None and self._metrics is not None:
+            scores = tuple(e for e in record.assessments if e.name in self._metrics)
+            record = replace(record, judgement=replace(record.judgement, scores=scores))
         if record is not None:
             self._delivery.put(record)
 

@@ -14,8 +14,11 @@ from claimspan import Evaluation, GroundTruth, aevaluate
 from claimspan.concurrency import DaemonPool
 from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError, JudgeError, JudgeUnavailableError
+from claimspan.evaluation.evaluate import with_functions
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
+from claimspan.metrics.selection import Selection
+from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.first_look import FirstLook
 from claimspan_tracing.dispatch.judge_errors import is_raised_by_us
@@ -48,6 +51,7 @@ class Evaluator:
         redaction: Redaction | None = None,
         budget: Budget | None = None,
         judging: Judging | None = None,
+        selection: Selection | None = None,
     ) -> None:
         """Set who decides.
 
@@ -59,9 +63,13 @@ class Evaluator:
             redaction: What is taken out of ground truths and outcomes.
             budget: Bounds the judge, beside a budget of its own.
             judging: Has the judge evaluate a record under the budget; None does it here.
+            selection: What is measured; None measures the default.
         """
         self._first_look = first_look
-        self._judging = judging or partial(aevaluate, judge=judge, budget=budget)
+        self._selection = selection or Selection.of()
+        self._judging = judging or partial(
+            aevaluate, judge=judge, metrics=self._selection.in_judge, budget=budget
+        )
         self._ground_truth = ground_truth
         self._guard = guard
         self._redaction = redaction
@@ -151,7 +159,7 @@ class Evaluator:
             if text is None:
                 match, reason = None, "the redactor failed on the ground truth"
             record = record.model_copy(update={"ground_truth": text})
-        evaluation = await self._judging(record)
+        evaluation = with_functions(await self._judging(record), self._selection)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
@@ -229,6 +237,8 @@ def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
     """The state that an evaluation leads to: without a single score it is not ``evaluated``."""
     if evaluation.metrics:
         return Status.EVALUATED, ""
+    if evaluation.undefined and {*evaluation.undefined.values()} == {NO_GROUND_TRUTH}:
+        return Status.NO_GROUND_TRUTH, "each of the chosen metrics needs a ground truth"
     if evaluation.response_claims:
         return Status.JUDGE_ERROR, evaluation.why_undecided or "the judge decided no verdict"
     if evaluation.abstained:

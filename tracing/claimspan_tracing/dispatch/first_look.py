@@ -11,6 +11,7 @@ from typing import Final
 from claimspan import aevaluate
 from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError
+from claimspan.metrics.selection import Selection
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.dispatch.judge_process import Judging
@@ -22,6 +23,10 @@ __all__ = ["FirstLook", "first_look_of"]
 FIRST_SECONDS: Final = 30.0
 """How long the first judge may take. It is meant to be cheap; one that hangs must not take the
 time of the real judge, too."""
+
+
+FIRST_METRICS: Final = Selection.of("all")
+"""What the first judge measures: a rule may ask for any of them, and it has no ground truth."""
 
 
 class FirstLook:
@@ -84,4 +89,5 @@ def first_look_of(
     judge = decider.first_judge
     if judge is None:
         return None
-    return FirstLook(judging or partial(aevaluate, judge=judge, budget=budget), decider, guard)
+    judging = judging or partial(aevaluate, judge=judge, metrics=FIRST_METRICS, budget=budget)
+    return FirstLook(judging, decider, guard)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from claimspan import Evaluation, RagRecord
 from claimspan.cost.usage import Usage
@@ -50,6 +51,7 @@ class SetUp:
 
     __pydantic_config__ = _STRICT
     judges: tuple[JudgeSpec, ...]
+    metrics: tuple[Mapping[str, JsonValue], ...]
     max_cpu_share: float
     log_level: int
     kind: Literal["set_up"] = "set_up"

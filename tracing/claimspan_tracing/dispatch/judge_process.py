@@ -14,6 +14,7 @@ from claimspan import Evaluation, RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.cost.usage import metered
 from claimspan.errors import JudgeError
+from claimspan.metrics.selection import Selection
 from claimspan_tracing.dispatch.child_process import ChildProcess, ProcessEndedError
 from claimspan_tracing.dispatch.frames import SetUp
 from claimspan_tracing.dispatch.judge_errors import ChildJudgeError
@@ -43,14 +44,18 @@ class JudgeProcess:
     one of them may be what kills it. Runs on the judge's event loop, but for ``close``.
     """
 
-    def __init__(self, specs: Sequence[JudgeSpec], max_cpu_share: float) -> None:
+    def __init__(
+        self, specs: Sequence[JudgeSpec], selections: Sequence[Selection], max_cpu_share: float
+    ) -> None:
         """Prepare; nothing is started yet.
 
         Args:
             specs: What the judges are made from.
+            selections: What each of them measures.
             max_cpu_share: Share of a core that the process may take.
         """
         self._specs = tuple(specs)
+        self._metrics = tuple(each.data() for each in selections)
         self._max_cpu_share = max_cpu_share
         self._pace = CpuShare(max_cpu_share)
         self._child: ChildProcess | None = None
@@ -137,6 +142,7 @@ class JudgeProcess:
             raise ProcessEndedError("the monitor was shut down")
         set_up = SetUp(
             judges=self._specs,
+            metrics=self._metrics,
             max_cpu_share=1.0 if self._is_released else self._max_cpu_share,
             log_level=_logger.getEffectiveLevel(),
         )

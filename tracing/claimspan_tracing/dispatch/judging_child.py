@@ -27,6 +27,7 @@ from claimspan.errors import (
     JudgeUnavailableError,
 )
 from claimspan.judges import Judge
+from claimspan.metrics.selection import Selection
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.forwarded_budget import ForwardedBudget
 from claimspan_tracing.dispatch.frames import (
@@ -98,12 +99,14 @@ class Line:
 class Judging:
     """Judges what the application asks for, on the event loop of the main thread."""
 
-    def __init__(self, line: Line, judges: list[Judge], max_cpu_share: float) -> None:
+    def __init__(
+        self, line: Line, judges: list[tuple[Judge, Selection]], max_cpu_share: float
+    ) -> None:
         """Prepare the loop.
 
         Args:
             line: The socket to the application.
-            judges: The judges, by the number that questions name.
+            judges: The judges, by the number that questions name, each with what it measures.
             max_cpu_share: Share of a core that this process may take.
         """
         self._line = line
@@ -153,8 +156,8 @@ class Judging:
         if budget is not None:
             self._budgets[ask.number] = budget
         try:
-            judge = self._judges[ask.judge]
-            evaluation = await aevaluate(ask.record, judge=judge, budget=budget)
+            judge, selection = self._judges[ask.judge]
+            evaluation = await aevaluate(ask.record, judge=judge, metrics=selection, budget=budget)
         except BaseException as error:  # noqa: BLE001 - a judge may raise anything; the application is told
             self._line.send(self._failed(ask.number, error))
         else:
@@ -221,7 +224,10 @@ def main(descriptor: int) -> None:
         return
     logging.basicConfig(level=message.log_level, handlers=[LineHandler(line)])
     try:
-        judges = [spec.make() for spec in message.judges]
+        judges = [
+            (spec.make(), Selection.from_data(metrics))
+            for spec, metrics in zip(message.judges, message.metrics, strict=True)
+        ]
     except BaseException as error:  # noqa: BLE001 - the module of a judge may raise anything
         shown = str(error) if isinstance(error, ClaimspanError) else type(error).__name__
         line.send(NotReady(reason=shown))

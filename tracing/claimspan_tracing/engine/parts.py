@@ -15,7 +15,7 @@ from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.ledger import Ledger, Stats
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.first_look import first_look_of
+from claimspan_tracing.dispatch.first_look import FIRST_METRICS, first_look_of
 from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
@@ -187,7 +187,11 @@ class Parts:
         settings, budget = self._settings, self._settings.budget
         process, judging, first = None, None, None
         if settings.judge_specs:
-            process = JudgeProcess(settings.judge_specs, settings.max_cpu_share)
+            process = JudgeProcess(
+                settings.judge_specs,
+                [settings.selection.in_judge, FIRST_METRICS][: len(settings.judge_specs)],
+                settings.max_cpu_share,
+            )
             judging, first = process.judging(0, budget), process.judging(1, budget)
         evaluator = Evaluator(
             settings.judge,
@@ -197,6 +201,7 @@ class Parts:
             redaction=settings.redaction,
             budget=budget,
             judging=judging,
+            selection=settings.selection,
         )
         return LocalDispatcher(
             self.queue,

@@ -8,6 +8,7 @@ from pathlib import Path
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
+from claimspan.metrics.selection import Selection
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.sampling import Sampler
@@ -29,6 +30,9 @@ class Settings:
 
     judge: Judge
     """Gives claims and verdicts."""
+
+    selection: Selection = Selection()  # noqa: RUF009 - it is frozen
+    """What is measured, and where it begins to be low."""
 
     ground_truth: GroundTruth | None
     """Responses known to be right."""

@@ -14,6 +14,7 @@ import typer
 
 from claimspan.cli.judge_options import JudgeName, JudgeOptions
 from claimspan.cli.main import BAD_INPUT
+from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.private import refuse_input
 from claimspan.text.visible import visible
@@ -41,6 +42,9 @@ def run(
     ] = None,
     judge: JudgeName = None,
     judge_options: JudgeOptions = None,
+    metrics: Metrics = None,
+    criteria: Criteria = None,
+    thresholds: ThresholdOptions = None,
     evaluate: Annotated[
         bool, typer.Option("--evaluate/--no-evaluate", help="Evaluate the answers.")
     ] = True,
@@ -80,6 +84,7 @@ def run(
         inputs=_inputs(inputs or ()),
         judge=judge,
         judge_options=judge_options or (),
+        selection=selection_from(metrics, thresholds, criteria),
         evaluate=evaluate,
         output=output,
         traces=traces,

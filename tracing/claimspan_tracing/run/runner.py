@@ -12,6 +12,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.evaluation.result import Evaluation
 from claimspan.judges import Judge
+from claimspan.metrics.selection import Selection
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
 from claimspan_tracing.decide.status import Status
@@ -54,6 +55,9 @@ class Runner:
 
     judge: Judge | None
     """Evaluates what no trace is evaluated for; None evaluates nothing."""
+
+    selection: Selection
+    """What is measured."""
 
     timeout: float
     """Seconds that one question may take."""
@@ -116,7 +120,9 @@ class Runner:
         # Where texts are withheld from sinks, there is nothing left to judge here.
         has_texts = finished.job.capture_content
         if has_texts and outcome.status in (Status.NO_CONTEXT, Status.NO_ANSWER):
-            (found,) = await aevaluate_many([record], judge=self.judge, progress=False)
+            (found,) = await aevaluate_many(
+                [record], judge=self.judge, metrics=self.selection, progress=False
+            )
             return found
         return Evaluation(error=f"{outcome.status.value}: {outcome.reason or 'no scores'}")
 

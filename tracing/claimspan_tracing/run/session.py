@@ -13,9 +13,11 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from claimspan.cli.judge_options import judge_from
+from claimspan.evaluation.evaluate import judge_for
 from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.loading import load_object
+from claimspan.metrics.selection import Selection
 from claimspan.progress import progress_bar
 from claimspan.report import render_report
 from claimspan.results.rows import ResultRow
@@ -50,6 +52,7 @@ class RunSettings:
     inputs: Mapping[str, str]
     judge: str | None
     judge_options: Sequence[str]
+    selection: Selection
     evaluate: bool
     output: Path | None
     traces: Path | None
@@ -73,7 +76,9 @@ class Session:
         # Made here, so that a wrong name is noticed before the first question.
         self._judge: Judge = LexicalJudge()
         if settings.evaluate:
-            self._judge = judge_from(settings.judge, settings.judge_options)
+            self._judge = judge_for(
+                settings.selection, judge_from(settings.judge, settings.judge_options)
+            )
         if settings.report is not None:
             check_replaceable(settings.report, what="the report")
         self._provider = _provider(settings.traces)
@@ -86,6 +91,7 @@ class Session:
         self._collector = Collector(keyed, evaluate=settings.evaluate)
         self._monitor = Monitor(
             self._judge,
+            metrics=settings.selection,
             ground_truth=self._collector.ground_truth,
             sample=self._collector,
             hold_seconds=HOLD_SECONDS,
@@ -149,6 +155,7 @@ class Session:
             collector=self._collector,
             calls=calls,
             judge=self._judge if self._settings.evaluate else None,
+            selection=self._settings.selection,
             timeout=self._settings.timeout,
         )
         with progress_bar("asking", total=len(left), show=self._settings.progress) as advance:

@@ -79,7 +79,7 @@ async def ajudge_graded(
     """
 
     async def evaluate_one(record: RagRecord) -> Evaluation:
-        (evaluation,) = await aevaluate_many([record], judge=judge, progress=False)
+        (evaluation,) = await aevaluate_many([record], judge=judge, metrics="all", progress=False)
         return evaluation
 
     done = await evaluate_resumed(

@@ -63,7 +63,7 @@ async def judge_pairs(
     sharing = sharing_claims(judge)
 
     async def evaluate_one(record: RagRecord) -> Evaluation:
-        return await aevaluate(record, judge=sharing)
+        return await aevaluate(record, judge=sharing, metrics="all")
 
     evaluations = await evaluate_resumed(
         records_of(pairs),
