@@ -389,7 +389,7 @@ def test_markdown_of_two_systems_has_a_column_a_metric_and_what_differs() -> Non
 
     text = render_markdown(report)
 
-    assert "| system | faithfulness | groundedness | contradicted_by_chunks ↓ |" in text
+    assert "| system | faithfulness | contradicted_by_chunks ↓ | precision |" in text
     assert "- tuned, f1: better than plain: +" in text
     assert "## Where the answers differ most" in text
 
