@@ -56,24 +56,23 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""
 
-SHARED: Final = frozenset({"blocking", "guard", "semconv", "shapes", "suppression", "text"})
+SHARED: Final = frozenset({"blocking", "guard", "semconv", "suppression", "text"})
 """The modules of tracing that every room may use."""
 
 TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "guard": frozenset(),
     "semconv": frozenset(),
-    "shapes": frozenset(),
     "blocking": frozenset(),
     "suppression": frozenset({"blocking"}),
-    "text": frozenset({"shapes"}),
-    "structured": frozenset({"shapes", "text"}),
+    "text": frozenset(),
+    "grades": frozenset(),
     "lifecycle": SHARED,
     "sigterm": frozenset({"lifecycle"}),
     "decide": SHARED,
     "capture": SHARED,
     "observed": SHARED | {"capture"},
     "job": SHARED | {"decide"},
-    "read": SHARED | {"capture", "decide", "job", "structured"},
+    "read": SHARED | {"capture", "decide", "job", "grades"},
     "redact": SHARED | {"decide", "job"},
     "dispatch": SHARED | {"capture", "decide", "job", "redact"},
     "write": SHARED | {"decide", "job"},
@@ -125,7 +124,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "model_objects": SHARED,
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "export", "job", "lifecycle", "model_objects", "monitor"}
-    | {"options", "read", "redact", "remote", "run", "shared", "structured", "write"},
+    | {"options", "read", "redact", "remote", "run", "shared", "grades", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}

@@ -20,7 +20,7 @@ from opentelemetry.util.types import AttributeValue
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan.text.shapes import is_list, is_mapping
 
 ATTRIBUTES: dict[str, AttributeValue] = {
     "text": "Čoln, 船, \N{ROWBOAT}",

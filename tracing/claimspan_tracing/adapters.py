@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from opentelemetry.trace import TracerProvider
 
 from claimspan.errors import ConfigError
+from claimspan.text.shapes import is_list, is_mapping
+from claimspan.text.structured import ANSWER_FIELDS, fields_of, structured_text, texts_in
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
@@ -29,6 +31,12 @@ from claimspan_tracing.deliver.scored import ScoredChunk, ScoredRecord
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.export.exporting import exports, processors_of, warn_of_no_exporter
 from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of
+from claimspan_tracing.grades import (
+    begins_with_grade,
+    is_grade,
+    is_review,
+    says_grade,
+)
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.lifecycle import restart_in_child
@@ -42,16 +50,7 @@ from claimspan_tracing.read.named_evidence import names_evidence
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
-from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.shared import default_monitor, warn_of_several
-from claimspan_tracing.structured.answers import ANSWER_FIELDS, structured_text, texts_in
-from claimspan_tracing.structured.fields import fields_of
-from claimspan_tracing.structured.grades import (
-    begins_with_grade,
-    is_grade,
-    is_review,
-    says_grade,
-)
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from claimspan.concurrency import DaemonPool
 from claimspan.daemon_threads import start_daemon
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form, Message
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.suppression import run_suppressed
 
 __all__ = ["ModelObject", "named_text", "reply_of"]

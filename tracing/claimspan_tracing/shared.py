@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from claimspan.errors import ConfigError
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import Monitor, MonitorOptions
-from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["default_monitor", "warn_of_several"]
 

@@ -20,7 +20,8 @@ from typing import Final, TypeGuard, TypeVar
 import pydantic_core
 from pydantic import BaseModel, JsonValue
 
-from claimspan_tracing.shapes import is_mapping
+from claimspan.text.shapes import is_mapping
+from claimspan.text.structured import MAX_JOINED, join_bounded
 
 __all__ = [
     "MAX_JOINED",
@@ -87,9 +88,6 @@ MAX_KEY_BYTES: Final = 1024
 
 MAX_INTEGER_BITS: Final = 1024
 """Longer integers become texts: Python refuses to print those beyond 4,300 digits."""
-
-MAX_JOINED: Final = 256 * 1024
-"""Characters after which the parts of a prompt are joined no further: four times what is kept."""
 
 _T = TypeVar("_T")
 
@@ -199,18 +197,6 @@ def cut_sized(text: str, max_bytes: int) -> tuple[str, int]:
 def byte_length(text: str) -> int:
     """Return how many bytes a text takes in UTF-8; only texts beyond ASCII are encoded for it."""
     return len(text) if text.isascii() else len(text.encode("utf-8"))
-
-
-def join_bounded(texts: Iterable[str], separator: str = "") -> str:
-    """Join texts, such as the messages of a prompt, until ``MAX_JOINED`` characters are there."""
-    kept: list[str] = []
-    left = MAX_JOINED
-    for text in texts:
-        if left < 0:
-            break
-        kept.append(text[:MAX_JOINED])
-        left -= len(text) + len(separator)
-    return separator.join(kept)
 
 
 # --- JSON -----------------------------------------------------------------------------------------

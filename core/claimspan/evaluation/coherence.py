@@ -102,6 +102,7 @@ def _as(verdict: Verdict | None, label: Label) -> Verdict:
     if verdict is None or verdict.confidence is None:
         return Verdict(label=label)
     shares = {each: getattr(verdict, each.value) for each in Label}
-    shares[label] += shares[verdict.label]
+    # Three rounded shares may have a sum of a little more than 1.
+    shares[label] = min(1.0, shares[label] + shares[verdict.label])
     shares[verdict.label] = 0.0
     return Verdict(label=label, **{each.value: share for each, share in shares.items()})

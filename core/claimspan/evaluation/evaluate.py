@@ -46,6 +46,7 @@ from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
+from claimspan.text.structured import answer_text
 from claimspan.verdicts import Claim, VerdictMatrices
 
 __all__ = [
@@ -140,7 +141,8 @@ async def aevaluate(
     (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
-    judge, record = judge_for(selection, judge), record.encodable
+    judge, whole = judge_for(selection, judge), record.encodable
+    record = _as_read(whole)
     names = selection.of_record(has_ground_truth=ground_truth_of(record) is not None)
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
@@ -149,7 +151,7 @@ async def aevaluate(
             grades: dict[str, Grade] = {}
             judged = _judged(judge, record, names, max_claims)
             if selection.criteria:
-                judged = _graded_as_well(judge, record, selection.criteria, judged, grades)
+                judged = _graded_as_well(judge, whole, selection.criteria, judged, grades)
             claims, matrices = await judged
     n_changed = 0
     # Labels that others have recorded are theirs.
@@ -379,6 +381,12 @@ async def _evaluation_or_error(
     # Counted as done, it would not be asked again by a run that goes on.
     why = found.why_undecided
     return found if why is None else found.model_copy(update={"error": why, "metrics": {}})
+
+
+def _as_read(record: RagRecord) -> RagRecord:
+    """The record with the text of its answer, if that is a structure."""
+    said = answer_text(record.response)
+    return record if said == record.response else record.model_copy(update={"response": said})
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:

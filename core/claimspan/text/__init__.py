@@ -5,11 +5,15 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``languages``: detects the language of a text, also of one short sentence.
 - ``sentences``: splits prose into sentences, in any language.
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
+- ``formulas``: reads formulas in TeX as people say them.
 - ``phrases``: recognises fixed phrases: filler, abstentions, apologies, referrals; and questions.
 - ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them.
 - ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
 - ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
 - ``answers``: reads a short answer as the statement that it makes, given its question.
+- ``structured``: the text of an answer that is a structure, such as JSON.
+- ``shapes``: type guards for values of unknown shape.
+- ``labels``: reads the label before a short answer, as in "Length: 725 km".
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
 - ``abstention``: detects responses that decline to answer, and how strongly they do.
 - ``questions``: finds the sentence of a question that asks, without what is said around it.

@@ -11,13 +11,23 @@ from typing import Final
 
 from claimspan.text.declaratives import closed_statement, open_statement
 from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, third_person
+from claimspan.text.labels import label_of, names_attribute, names_what_is_asked
 from claimspan.text.markdown import without_emphasis
 from claimspan.text.phrases import is_apology, is_filler, normalise, starts_with_abstention
 from claimspan.text.questions import Posed, posed
 from claimspan.text.subjects import AUXILIARIES
 from claimspan.text.words import FUNCTION_WORDS
 
-__all__ = ["as_statement", "asks_yes_or_no", "is_short_answer", "polarity"]
+__all__ = [
+    "answer_value",
+    "as_statement",
+    "asks_for_truth",
+    "asks_yes_or_no",
+    "denied_statement",
+    "has_label",
+    "is_short_answer",
+    "polarity",
+]
 
 # A longer text says something by itself, with verbs or without.
 _MAX_WORDS: Final = 14
@@ -27,6 +37,15 @@ _MIN_SENTENCE_WORDS: Final = 5
 # A longer question is a prompt: its words stand before the answer, and are not put in order.
 _MAX_CLAUSE: Final = 300
 
+# Chinese and Japanese have no blanks between words, nor behind a full stop.
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_CHARACTERS_OF_WORD: Final = 2
+_GOES_ON: Final = re.compile(r"[^\W\d_]{3}[.!;]\s+\S|[。！？；]\s*\w")
+
+# "How long is it and where does it rise?" Which of the two an answer is to, no order tells.
+_SEVERAL: Final = re.compile(
+    r",?\s(?:and|or)\s(?:\w+\s)?(?:what|which|who|when|where|why|how)\b", re.I
+)
 _YES: Final = (
     r"yes|yep|yeah|correct|true|right|indeed|definitely|certainly|absolutely|affirmative|of course"
 )
@@ -34,11 +53,16 @@ _NO: Final = (
     r"no|nope|nay|incorrect|false|wrong|negative|not at all|definitely not|absolutely not|"
     r"certainly not|of course not|not really|never"
 )
-_YES_ELSEWHERE: Final = r"ja|jawohl|da|oui|sí|si|sim|sì|tak|ano|igen"
-_NO_ELSEWHERE: Final = r"nein|ne|non|nee|não|nie|nem"
+_YES_ELSEWHERE: Final = (
+    r"ja|jawohl|da|oui|sí|si|sim|sì|tak|ano|igen|wahr|richtig|vrai|verdadero|vero|waar|drži|res"
+)
+_NO_ELSEWHERE: Final = (
+    r"nein|ne drži|ni res|ne|non|nee|não|nie|nem|falsch|unwahr|faux|falso|onwaar|napačno"
+)
 # "No refunds" and "No. 5" are no denials, "Correct answers" is no affirmation.
 _OPENING: Final = re.compile(
-    rf"[\s*_\"'“>]*(?:(?P<no>{_NO}|(?P<foreign_no>{_NO_ELSEWHERE}))"
+    r"[\s*_\"'“>]*(?:(?:(?:final|short) )?answer\s*:[\s*_]*)?"
+    rf"(?:(?P<no>{_NO}|(?P<foreign_no>{_NO_ELSEWHERE}))"
     rf"|(?P<yes>{_YES}|(?P<foreign_yes>{_YES_ELSEWHERE})))"
     r"(?=[\"'”*_]*(?:\s*$|\s*[,;:!–—]|\s+[-–—]|\.(?!\s?\d)))[\"'”*_]*[\s,;:.!–—-]*",
     re.I,
@@ -90,15 +114,17 @@ def as_statement(question: str | None, answer: str) -> str:
     """Returns the statement that a short answer makes: question and answer in declarative form.
 
     Short means a few words without a finite verb of their own. ``Yes`` and ``No`` affirm and deny
-    the question; what they say beside it (``Yes, within 14 days``) follows. Where the grammar is
-    not sure, the words of the question stand before the answer, and nothing is put in order::
+    the question; what they say beside it (``Yes, within 14 days``) follows. A label that says what
+    the answer is (``Length: 725 km``) is left out. Where the grammar is not sure, the words of the
+    question stand before the answer, and nothing is put in order::
 
         How do I reset the password?  Settings > Security  ->
         How do I reset the password: Settings > Security.
 
-    That form is used for questions that only name a topic, that ask for a way or a definition, in
-    which no word shows where the subject ends, and in other languages than English, except for
-    ``Was ist X?`` and its like, which read ``X ist A.``
+    That form is used for questions that only name a topic, that ask for a way or a definition, or
+    for several things, in which no word shows where the subject ends, for answers with another
+    label, and in other languages than English, except for ``Was ist X?`` and its like, which read
+    ``X ist A.``
 
     Args:
         question: The question; None where unknown.
@@ -111,7 +137,7 @@ def as_statement(question: str | None, answer: str) -> str:
     if not question or not is_short_answer(answer):
         return answer
     asked = posed(question)
-    told = _trimmed(answer)
+    told, is_asked = _told(asked, answer)
     if not asked.clause or not re.search(r"\w", told) or _repeats(asked.clause, told):
         return answer
     opening = _OPENING.match(told)
@@ -119,7 +145,46 @@ def as_statement(question: str | None, answer: str) -> str:
         return _sentence(asked, _resolved(asked, told, opening))
     if is_filler(normalise(answer)):  # "Of course!" where no yes or no is asked
         return answer
-    return _sentence(asked, _turned(asked, told) or f"{asked.clause}: {told}")
+    turned = _turned(asked, told) if is_asked else None
+    return _sentence(asked, turned or f"{asked.clause}: {told}")
+
+
+def answer_value(question: str | None, answer: str) -> str:
+    """Returns a short answer without emphasis, its full stop, and the label of what is asked.
+
+    Args:
+        question: The question; None where unknown.
+        answer: A short answer, such as ``**Length:** 725 km``.
+    """
+    return _told(posed(question or ""), answer)[0]
+
+
+def has_label(question: str | None, line: str) -> bool:
+    """Tells whether a line is the value of an attribute, by its label: ``Length: 725 km``.
+
+    Args:
+        question: The question; None where unknown.
+        line: A line, an item of a list, or a sentence.
+    """
+    labelled = label_of(_trimmed(line)) if question and is_short_answer(line) else None
+    return labelled is not None and names_attribute(labelled.label, posed(question or "").clause)
+
+
+def denied_statement(question: str | None, statement: str, answer: str) -> str | None:
+    """Returns what an answer denies by calling it false, such as ``The Drava rises in Italy.``.
+
+    Args:
+        question: A question such as ``True or false: the Drava rises in Italy.``; None if unknown.
+        statement: What ``as_statement`` has made of the question and the answer.
+        answer: The answer: ``False``.
+
+    Returns:
+        None if the question asks otherwise, or the answer says anything else.
+    """
+    if not question or polarity(answer) is not False or not asks_for_truth(question):
+        return None
+    denied = as_statement(question, "No"), as_statement(question, answer)
+    return as_statement(question, "Yes") if statement in denied else None
 
 
 def is_short_answer(text: str) -> bool:
@@ -136,10 +201,11 @@ def is_short_answer(text: str) -> bool:
     sentence = normalise(stripped)
     if starts_with_abstention(sentence) or is_apology(sentence) or stripped.endswith(":"):
         return False
-    if len(rest.split()) > _MAX_WORDS or re.search(r"[^\W\d_]{3}[.!;]\s+\S", rest):
+    n_words = len(rest.split()) + len(_UNSPACED.findall(rest)) // _CHARACTERS_OF_WORD
+    if n_words > _MAX_WORDS or _GOES_ON.search(rest):
         return False
     # "Yes, it is" says no more than "yes".
-    if len(rest.split()) >= _MIN_SENTENCE_WORDS and rest.endswith((".", "!")):
+    if n_words >= _MIN_SENTENCE_WORDS and rest.endswith((".", "!", "。", "！")):
         return False
     return not _has_finite_verb(rest) or bool(opening and _only_echoes(rest))
 
@@ -182,8 +248,18 @@ def _only_echoes(text: str) -> bool:
 
 def _trimmed(answer: str) -> str:
     told = without_emphasis(answer).strip().strip('*_`"“”').strip()
-    told = re.sub(r"^(?:a|answer|in short|antwort|odgovor)\s*:\s*", "", told, flags=re.I)
     return told if _ABBREVIATED.search(told) else told.rstrip(" .!")
+
+
+def _told(asked: Posed, answer: str) -> tuple[str, bool]:
+    """Returns a short answer without its label, and whether its words fit into the question's."""
+    told = _trimmed(answer)
+    labelled = label_of(told)
+    if labelled is None:
+        return told, True
+    if names_attribute(labelled.label, asked.clause):
+        return labelled.value, names_what_is_asked(labelled.label, asked.clause)
+    return told, False
 
 
 def _repeats(clause: str, told: str) -> bool:
@@ -192,7 +268,7 @@ def _repeats(clause: str, told: str) -> bool:
 
 
 def _asks_yes_or_no(asked: Posed) -> bool:
-    if _opens_with_auxiliary(asked) or _YES_OR_NO.match(asked.clause):
+    if asked.is_statement or _opens_with_auxiliary(asked) or _YES_OR_NO.match(asked.clause):
         return True
     # "You offer refunds?" asks by its mark alone; "What ...?" does not ask for yes or no.
     return asked.has_mark and not re.match(r"wh|how\b|kaj|kdo|kj|ka", asked.clause, re.I)
@@ -211,6 +287,15 @@ def asks_yes_or_no(question: str | None) -> bool:
     return bool(asked.clause) and not negated and _asks_yes_or_no(asked)
 
 
+def asks_for_truth(question: str | None) -> bool:
+    """Tells whether a question asks if a statement is true: ``True or false: ...``.
+
+    Args:
+        question: The question; None where unknown.
+    """
+    return bool(question) and posed(question or "").is_statement
+
+
 def _opens_with_auxiliary(asked: Posed) -> bool:
     return asked.clause.split(" ", 1)[0].casefold() in AUXILIARIES
 
@@ -218,6 +303,10 @@ def _opens_with_auxiliary(asked: Posed) -> bool:
 def _resolved(asked: Posed, told: str, opening: re.Match[str]) -> str:
     """Returns the question as it is affirmed or denied, with what the answer adds."""
     is_true = opening["no"] is None
+    if asked.is_statement:
+        return (
+            asked.clause if is_true else f"{asked.clause}: {told[: opening.end()].strip(' ,;:.')}"
+        )
     foreign = opening["foreign_yes"] or opening["foreign_no"]
     statement = None if foreign else closed_statement(asked.clause, None, is_true=is_true)
     if statement is None and is_true and not foreign and not _opens_with_auxiliary(asked):
@@ -231,7 +320,8 @@ def _resolved(asked: Posed, told: str, opening: re.Match[str]) -> str:
 def _turned(asked: Posed, told: str) -> str | None:
     """Returns the declarative form; None where no form is sure."""
     # "Keep the receipt" is no length, whatever is asked.
-    if len(asked.clause) > _MAX_CLAUSE or _IMPERATIVE.match(told):
+    is_single = len(asked.clause) <= _MAX_CLAUSE and not _SEVERAL.search(asked.clause)
+    if not is_single or _IMPERATIVE.match(told):
         return None
     if foreign := _COPULAS.fullmatch(asked.clause):
         return f"{foreign['noun']} {foreign['verb']} {told}"

@@ -39,13 +39,10 @@ _BRACKETED: Final = (
 _INLINE: Final = re.compile(rf"\s*{_BRACKETED}", re.IGNORECASE)
 # To look for it without the blanks before it takes a fraction of the time.
 _ANY_INLINE: Final = re.compile(rf"(?=[\[(【]){_BRACKETED}", re.IGNORECASE)
-_IMAGE: Final = re.compile(r"!\[[^\]\n]{0,200}\]\([^()\s]{0,500}\)")
-_LINK: Final = re.compile(
-    r"\[([^\[\]\n]{1,300})\]\(<?[^()\s<>]{1,500}>?(?:\s+\"[^\"\n]{0,200}\")?\)"
-)
 _PICTOGRAPH: Final = re.compile(
     "^(?:[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff]\ufe0f?\\s*)+"
 )
+_SHORT_CODE: Final = re.compile(r"(?<!\S):[a-z][a-z0-9_+-]{1,30}:(?!\S)")
 _FIRST_PICTOGRAPH: Final = "\u2600"
 
 _FOOTER: Final = re.compile(
@@ -73,9 +70,10 @@ _THOUGHTS: Final = re.compile(
 )
 # Up to the next beginning only: a text of many beginnings is still read once.
 _COMMENT: Final = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
-_BREAKS: Final = re.compile(r"</?(?:br|p|div|li|ul|ol|h[1-6]|tr|hr|section)\b[^<>\n]{0,200}>", re.I)
+_END_OF_TAG: Final = r"\b[^<>\n]{0,200}>"
 _TAGS: Final = re.compile(
-    r"</?(?:a|b|strong|i|em|u|s|sup|sub|span|small|mark|code|cite|q|td|th|table|tbody|thead|blockquote|"
+    r"</?(?:a|b|strong|i|em|u|s|sup|sub|span|small|mark|code|cite|q|"
+    r"caption|dl|dd|details|summary|figure|blockquote|"
     r"answer|response|final|final_answer|result|output|explanation|quote|citation|source)"
     r"(?:\s[^<>\n]{0,200})?/?>",
     re.IGNORECASE,
@@ -84,6 +82,32 @@ _TAGS: Final = re.compile(
 _FOOTNOTE: Final = re.compile(
     r"(?<=[a-z]{3}|[a-z]{2}[.!?,;:)])<sup>\[?\d{1,3}(?:,\s*\d{1,3})*\]?</sup>", re.IGNORECASE
 )
+_QUOTATION: Final = re.compile(r"(?m)^[ \t]*(?:>[ \t]?)+")
+# An image is blanked here, and not where links are read, since a sentence ends at its mark.
+_IMAGE: Final = re.compile(r"!\[[^\]\n]{0,200}\]\((?:[^()\s]{1,500}|\([^()\s]{0,200}\)){0,9}\)")
+_MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (_THOUGHTS, " "),
+    (_COMMENT, " "),
+    (_FOOTNOTE, " "),
+    # Structures of HTML become those of Markdown, so that a cell, an item and a heading are known.
+    *(
+        (re.compile(rf"<{name}\b[^<>\n]{{0,200}}>{behind}", re.IGNORECASE), fill)
+        for name, behind, fill in (
+            ("/th", r"\s*</tr>\s*", "\n|-|\n"),
+            (r"(?:/t[dh]|/?t(?:head|body|foot)|tr)", r"\s*", ""),
+            ("/tr", r"\s*", "\n"),
+            (r"t[dh]", "", "|"),
+            ("li", "", "\n- "),
+            (r"(?:h[1-6]|summary)", "", "\n# "),
+            ("/dt", r"\s*", ": "),
+            (r"/?(?:br|p|div|li|ul|ol|dt|h[1-6]|hr|section|table|summary)", "", "\n"),
+        )
+    ),
+    (_TAGS, " "),
+    (_IMAGE, " "),
+    (_QUOTATION, " "),
+)
+"""What is no part of what is said, and the end of the blanks that stand for it."""
 _SOURCE_SECTION: Final = re.compile(
     rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]*|[*_]{{2}})?(?:{_SOURCE_WORD}(?: used| consulted)?|footnotes|"
     r"bibliography|further reading|see also)[ \t]*(?:[*_]{2})?[ \t]*[:：]?[ \t]*(?:[*_]{2})?[ \t]*$"
@@ -106,14 +130,16 @@ _LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{
 
 
 def without_citations(sentence: str) -> str:
-    """Returns a sentence without citations; a Markdown link is read as its text.
+    """Returns a sentence without citations.
 
     Args:
-        sentence: One sentence as written.
+        sentence: One sentence without links.
     """
-    read = _LINK.sub(r"\1", sentence) if "](" in sentence else sentence
+    read = sentence
     if ("(" in read or "[" in read or "【" in read) and _ANY_INLINE.search(read):
         read = _INLINE.sub("", read)
+    if read.count(":") > 1:  # of a pictograph, as in ":warning:"
+        read = _SHORT_CODE.sub("", read)
     return _PICTOGRAPH.sub("", read) if read[:1] >= _FIRST_PICTOGRAPH else read
 
 
@@ -130,15 +156,16 @@ def is_footer(sentence: str) -> bool:
 def masked(text: str) -> str:
     """Returns a text of the same length, with blanks where it asserts nothing.
 
-    Blanked are a model's thoughts (``<think>``), HTML tags, comments, lists of sources, and the end
-    of a letter. Code stays as it is. Positions stay those of the text, so that what is found is
-    quoted as written.
+    Blanked are a model's thoughts (``<think>``), HTML tags, comments, the marks of quotations,
+    lists of sources, and the end of a letter. Tags of tables, lists and headings end in the sign
+    that Markdown has for them. Code stays as it is. Positions stay those of the text, so that what
+    is found is quoted as written.
 
     Args:
         text: A response or a ground truth.
     """
-    if "<" in text or "![" in text:
-        text = _outside_code(text, (_THOUGHTS, _COMMENT, _FOOTNOTE, _BREAKS, _TAGS, _IMAGE))
+    if any(map(text.__contains__, "<>!")):
+        text = _outside_code(text)
     if signed := _SIGN_OFF.search(text, max(0, len(text) - _MAX_SIGN_OFF)):
         text = text[: signed.start()] + _blank(signed.group())
     parts: list[str] = []
@@ -149,30 +176,31 @@ def masked(text: str) -> str:
     return "".join((*parts, text[last:]))
 
 
-def _outside_code(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
+def _outside_code(text: str) -> str:
     parts: list[str] = []
     last = 0
     for code in _CODE.finditer(text):
-        parts += [_blanked(text[last : code.start()], patterns), code.group()]
+        parts += [_without_tags(text[last : code.start()]), code.group()]
         last = code.end()
-    return "".join((*parts, _blanked(text[last:], patterns)))
+    return "".join((*parts, _without_tags(text[last:])))
 
 
-def _blanked(text: str, patterns: tuple[re.Pattern[str], ...]) -> str:
-    for pattern in patterns:
-        # A tag such as <br> ends a line, and so parts two sentences.
-        fill = "\n" if pattern is _BREAKS else " "
-        text = pattern.sub(partial(_blanked_match, fill), text)
+def _without_tags(text: str) -> str:
+    for pattern, fill in _MARKUP:
+        text = pattern.sub(partial(_blanked, fill), text)
     return text
 
 
-def _blanked_match(fill: str, match: re.Match[str]) -> str:
+def _blanked(fill: str, match: re.Match[str]) -> str:
     return _blank(match.group(), fill)
 
 
-def _blank(text: str, last: str = " ") -> str:
-    blanks = "".join("\n" if character == "\n" else " " for character in text)
-    return blanks[:-1] + ("\n" if blanks.endswith("\n") else last) if blanks else ""
+def _blank(text: str, fill: str = " ") -> str:
+    """Returns a text of the same length: its line breaks, or the sign that it stands for."""
+    if fill == " ":
+        return "".join("\n" if character == "\n" else " " for character in text)
+    # A cell begins where its tag does.
+    return fill.ljust(len(text)) if fill == "|" else fill.rjust(len(text))
 
 
 def _source_sections(text: str) -> Iterator[tuple[int, int]]:

@@ -33,12 +33,32 @@ _NEGATED: Final = re.compile(
     r"(is|are|was|were|do|does|did|has|have|had|could|would|should|ca|wo)n['’]t\b", re.I
 )
 _WHOLE: Final = {"ca": "can", "wo": "will"}
+_EITHER: Final = (
+    r"(?:true or false|false or true|true/false|t/f|correct or incorrect|right or wrong"
+    r"|(?:wahr|richtig) oder falsch|(?:vrai|juste) ou faux|verdadero o falso|vero o falso"
+    r"|waar of onwaar|(?:drži|res) ali ne(?: drži)?"
+    r"|(?:resnično|pravilno) ali (?:neresnično|napačno))"
+)
+# What is asked is a whole statement: whether it is true.
+_IS_TRUE: Final = re.compile(
+    rf"(?:(?:(?:answer|state|say|decide|judge)(?: with)?|is (?:this|it|the following)"
+    rf"(?: statement| claim| sentence)?) )?{_EITHER}(?:\s*[:?.,–—-]+\s*|\s+)"
+    r"|(?:is|was) (?:this|the following)(?: statement| claim| sentence)?"
+    r" (?:true|correct|right|accurate)\s*[:?]\s*"
+    r"|is it (?:true|correct|right|a fact|the case) that "
+    r"|(?:stimmt es|ist es (?:wahr|richtig)),? dass |(?:est-il|est-ce) (?:vrai|exact) que "
+    r"|¿?es (?:verdad|cierto|correcto) que |è vero che |is het waar dat "
+    r"|(?:ali )?(?:drži|je res),? da ",
+    re.I,
+)
+_IS_TRUE_BEHIND: Final = re.compile(rf"[\s,.;:(–—-]+(?:is (?:this|that|it) )?{_EITHER}\W*$", re.I)
 # A sentence ends at its mark before a blank; "U.S. GAAP" and "3.5" are no ends.
 _ENDS: Final = re.compile(r"(?<=[?？])\s+|(?<=[^\W\d_]{3}[.!])\s+(?=[A-Z\"“])|\n+")
 _INNER: Final = re.compile(r",\s+(?=(?:(?:by|in|at|on|for|to|from|with|of|under)\s+)?(?:what|which|"
                            r"who|whom|when|where|why|how)\b)", re.I)  # fmt: skip
 _INNER_AUXILIARY: Final = re.compile(rf",\s+(?=(?:{'|'.join(sorted(AUXILIARIES))})\b)", re.I)
 _MAX_CHARACTERS: Final = 4_000
+_MAX_TAIL: Final = 60
 _MARKS: Final = " \t\n?？¿؟.!:\"“”'*_"
 
 
@@ -53,6 +73,9 @@ class Posed(NamedTuple):
 
     has_mark: bool
     """Whether it ends in a question mark."""
+
+    is_statement: bool = False
+    """Whether the clause is a statement that is asked to be true: ``True or false: ...``."""
 
 
 def posed(question: str) -> Posed:
@@ -70,6 +93,8 @@ def posed(question: str) -> Posed:
 # The question of a record is read for each of its claims and sentences. At most 512 kB are kept.
 @lru_cache(maxsize=32)
 def _posed(question: str) -> Posed:
+    if statement := _statement(question):
+        return Posed("", statement, has_mark=False, is_statement=True)
     sentence = _asking(question)
     has_mark = bool(re.search(r"[?？؟]", sentence))
     clause = _LABEL.sub("", sentence.strip(), count=1).strip(_MARKS)
@@ -84,6 +109,15 @@ def _posed(question: str) -> Posed:
         stem = negated[1].casefold()
         clause = _WHOLE.get(stem, stem) + clause[negated.end() :]
     return Posed(preface, " ".join(clause.split()), has_mark)
+
+
+def _statement(question: str) -> str:
+    """Returns the statement that a question asks to be true; empty if it asks otherwise."""
+    asked = _LABEL.sub("", question.strip(), count=1)
+    if before := _IS_TRUE.match(asked):
+        return " ".join(asked[before.end() :].split()).strip(_MARKS)
+    behind = _IS_TRUE_BEHIND.search(asked[-_MAX_TAIL:])
+    return " ".join(asked[: len(asked) - len(behind[0])].split()).strip(_MARKS) if behind else ""
 
 
 def _asking(question: str) -> str:

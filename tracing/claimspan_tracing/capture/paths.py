@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = ["Key", "value_at"]
 

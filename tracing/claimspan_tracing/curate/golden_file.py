@@ -11,8 +11,8 @@ from typing import Final
 
 from claimspan.files.ground_truth_files import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 from claimspan.files.private import write_private
+from claimspan.text.shapes import is_list
 from claimspan_tracing.curate.picking import Pick
-from claimspan_tracing.shapes import is_list
 
 __all__ = ["GoldenFile"]
 

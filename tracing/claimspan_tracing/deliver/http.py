@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError, DeliveryError, MissingExtraError
+from claimspan.text.shapes import is_mapping
 from claimspan_tracing.blocking import may_block
-from claimspan_tracing.shapes import is_mapping
 
 if TYPE_CHECKING:
     import httpx

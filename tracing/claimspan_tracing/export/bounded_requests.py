@@ -13,7 +13,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from claimspan_tracing.shapes import is_list, is_mapping
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = ["BoundedRequests"]
 

@@ -11,7 +11,7 @@ import logging
 import threading
 from typing import Final
 
-from claimspan_tracing.shapes import is_list
+from claimspan.text.shapes import is_list
 
 __all__ = ["exports", "processors_of", "warn_of_no_exporter"]
 

@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext
 
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.export.line_file import LineFile
-from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["OtlpFileExporter", "encode"]
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind
 from claimspan_tracing.observed.returned import document_of, text_of
-from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.text import join_bounded
 
 __all__ = ["Arguments", "ObservedReader", "Outcome", "Parts"]

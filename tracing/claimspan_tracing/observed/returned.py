@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeGuard, cast
 
 from claimspan.files.names import CHUNK_NAMES
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["chunks_of", "document_of", "first_of", "is_pair", "text_of"]
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from claimspan_tracing.shapes import is_mapping
+from claimspan.text.shapes import is_mapping
 
 __all__ = ["acknowledges"]
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan_tracing.structured.answers import structured_text
-from claimspan_tracing.structured.grades import says_grade
+from claimspan.text.structured import structured_text
+from claimspan_tracing.grades import says_grade
 
 __all__ = [
     "MIN_HANDED_ON",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.read.answering import Generated, answering, gave
-from claimspan_tracing.shapes import is_list, is_mapping
 
 __all__ = ["asked_of"]
 

@@ -9,10 +9,10 @@ from typing import Final
 from opentelemetry.context import get_current
 from pydantic import JsonValue
 
+from claimspan.text.shapes import is_mapping
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.shapes import is_mapping
 from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, to_json
 
 __all__ = ["attached_to"]

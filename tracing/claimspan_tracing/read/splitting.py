@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
 
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.capture.reader import Generation, Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
-from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
 __all__ = ["Split", "split"]

@@ -27,10 +27,10 @@ from opentelemetry.trace import (
 from opentelemetry.util.types import AttributeValue
 from pydantic import JsonValue
 
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing import semconv
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, KeptSpan
-from claimspan_tracing.shapes import is_list, is_mapping
 from claimspan_tracing.write.open_records import OpenRecord
 from claimspan_tracing.write.spans import BARE_ROOT, build_spans
 from claimspan_tracing.write.targets import root_context

@@ -68,11 +68,14 @@ CONFLICT_PROBABILITY: Final = {
     "replaced opposite": 0.97,
     "replaced negation": 0.97,
     "replaced quantifier": 0.97,
+    "replaced word": 0.8,
 }
 """Probability that a covered claim is not entailed, by kind of conflict."""
 
 # A claim that says more than the reference: not entailed, but not contradicted either.
-_UNSUPPORTED: Final = frozenset({"generalisation", "missing name", "replaced quantifier"})
+_UNSUPPORTED: Final = frozenset(
+    {"generalisation", "missing name", "replaced quantifier", "replaced word"}
+)
 
 # Of a claim with a number, date or sum of money that the reference has in no form: 238 of 289 such
 # claims of the tune halves, by the first form of the detector, are not called entailed by people.

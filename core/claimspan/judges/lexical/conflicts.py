@@ -47,6 +47,7 @@ from claimspan.judges.lexical.replacement_conflicts import (
     replaced_opposite,
     replaced_quantifier,
     replaced_unit,
+    replaced_word,
     turned_degree,
     unfounded_generalisation,
 )
@@ -98,6 +99,7 @@ NEAR_COPY_DETECTORS: Final[dict[str, Callable[[NearCopy, Support], str | None]]]
     "replaced opposite": replaced_opposite,
     "replaced negation": replaced_negation,
     "replaced quantifier": replaced_quantifier,
+    "replaced word": replaced_word,
 }
 """Detectors of words in the place of others, for claims that nearly copy a sentence."""
 

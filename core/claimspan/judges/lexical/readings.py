@@ -16,7 +16,12 @@ from claimspan.judges.lexical.coverage import Reference
 from claimspan.judges.lexical.gathering import wanted_of
 from claimspan.judges.lexical.read_claims import ReadClaim
 from claimspan.judges.lexical.rows import Cells, ReadReference
-from claimspan.judges.lexical.short_answers import Asking, answer_and_shown
+from claimspan.judges.lexical.short_answers import (
+    Asking,
+    affirmed,
+    answer_and_shown,
+    inverted,
+)
 from claimspan.judges.lexical.wording import stem_of
 from claimspan.judges.references import AnswerText
 from claimspan.judges.values import StatedValues
@@ -140,6 +145,7 @@ class Reading:
             claims: The claims.
             references: The references; words are weighted by how rare they are among them.
         """
+        claims, denials = affirmed(claims, self._asking.question)
         languages = self._languages(references, [claim.text for claim in claims])
         read: list[ReadReference] = []
         for text, language in zip(references, languages, strict=True):
@@ -148,10 +154,10 @@ class Reading:
         own = [self._claim(claim) for claim in claims]
         cells = Cells(own, read, self._asking)
         rows: list[list[Verdict]] = []
-        for claim in own:
+        for i, claim in enumerate(own):
             row: list[Verdict] = []
             for verdict in cells.verdicts(claim):
-                row.append(verdict)
+                row.append(inverted(verdict) if i in denials else verdict)
                 if time.perf_counter() > self._due:
                     await self._pause()
             rows.append(row)

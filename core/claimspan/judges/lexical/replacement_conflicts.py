@@ -6,6 +6,7 @@ units, opposites, negations and quantities such as ``all`` are not.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -27,6 +28,7 @@ __all__ = [
     "replaced_opposite",
     "replaced_quantifier",
     "replaced_unit",
+    "replaced_word",
     "turned_degree",
     "unfounded_generalisation",
 ]
@@ -70,6 +72,9 @@ _OPENERS: Final = frozenset(
     "while yes yet passage document source section page according after before another".split()
 )
 _NO_NAMES: Final = FUNCTION_WORDS | _UNIVERSAL | _PARTIAL | _OPENERS
+# Of hiragana are the endings of words, which say how something is said.
+_UNSPACED: Final = re.compile("[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NAME_ENDINGS: Final = frozenset("国國省市县縣州区區河江川山海湖岛島京语語人族党")
 # German writes every noun with a capital, so a capital shows no name there.
 _GERMAN: Final = frozenset(
     "der die das und ist sind ein eine einen den dem des von mit für nicht auch sich wird im zum "
@@ -172,6 +177,31 @@ def replaced_negation(copy: NearCopy, support: Support) -> str | None:
     # "Shouldn't" has the stem of "should": a replacement may show one side alone.
     changed = (t for part in copy.replacements for t in (*part.claim, *part.sentence))
     return next((token.stem for token in changed if token.is_negation), None)
+
+
+def replaced_word(copy: NearCopy, support: Support) -> str | None:
+    """Detects other characters in the same place of a text without blanks: ``東京``, ``大阪``.
+
+    No capital shows a name there. Two words that share a character are let through, as synonyms
+    often do, unless it ends names: ``法国`` and ``德国`` are two countries.
+
+    Args:
+        copy: The claim and the sentence.
+        support: The part of the reference that supports the claim best.
+
+    Returns:
+        The stem of the claim's first characters there; None where there is no conflict.
+    """
+    for part in copy.replacements:
+        claimed, given = (
+            set(_UNSPACED.findall("".join(token.text for token in side)))
+            for side in (part.claim, part.sentence)
+        )
+        own, other = claimed - given, given - claimed
+        is_other = min(len(own), len(other)) > 1
+        if is_other or (own and other and claimed & given & _NAME_ENDINGS):
+            return part.claim[0].stem
+    return None
 
 
 def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:

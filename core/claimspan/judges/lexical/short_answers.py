@@ -14,8 +14,16 @@ from claimspan.judges.lexical.wording import Wording
 from claimspan.judges.protocol import Cell
 from claimspan.judges.references import AnswerText
 from claimspan.judges.values import check_value, is_bare_value
-from claimspan.text.answers import as_statement, asks_yes_or_no, polarity
+from claimspan.text.answers import (
+    answer_value,
+    as_statement,
+    asks_for_truth,
+    asks_yes_or_no,
+    denied_statement,
+    polarity,
+)
 from claimspan.text.inflections import base_form
+from claimspan.text.questions import posed
 from claimspan.text.words import FUNCTION_WORDS, Token, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
@@ -24,12 +32,14 @@ __all__ = [
     "REPEATS_QUESTION",
     "Asking",
     "ShortAnswer",
+    "affirmed",
     "answer_and_shown",
     "as_read",
     "base_stem",
     "claimed_polarity",
     "content_weights",
     "decided_by_words",
+    "inverted",
     "is_content",
     "opening_statement",
     "own_words",
@@ -84,8 +94,11 @@ class Asking(NamedTuple):
         Args:
             question: The question; None where it is unknown.
         """
-        stems = _base_stems(tokenize(question)) - _ASKING if question else frozenset[str]()
-        return cls(question, stems)
+        if not question:
+            return cls(question, frozenset())
+        # "True or false" is no part of what is asked.
+        asked = posed(question).clause if asks_for_truth(question) else question
+        return cls(question, _base_stems(tokenize(asked)) - _ASKING)
 
     def relevance(self, words: Wording) -> float:
         """Returns the share of the question's words that a text has, 0 to 1.
@@ -182,7 +195,8 @@ def short_answer(reference: str, asking: Asking) -> ShortAnswer | None:
 def _answer(reference: str, asking: Asking, statement: str) -> ShortAnswer | None:
     says = polarity(reference)
     if statement != reference:
-        return ShortAnswer(reference, _own_weights(reference, asking), says)
+        value = answer_value(asking.question, reference)
+        return ShortAnswer(value, _own_weights(value, asking), says)
     if says is None or not opening_statement(reference, asking):
         says = _echoed_polarity(reference, asking)
     if isinstance(reference, AnswerText) and asking.question:
@@ -207,7 +221,7 @@ def written(claim: Claim, question: str | None) -> str:
     sentence = claim.sentence
     if not sentence or sentence == claim.text or as_statement(question, sentence) != claim.text:
         return claim.text
-    return sentence
+    return answer_value(question, sentence)
 
 
 def own_words(claim: Claim, asking: Asking) -> list[Token]:
@@ -295,6 +309,42 @@ def _echoed_polarity(text: str, asking: Asking) -> bool | None:
     negated = {word for word in words if word in _NEGATORS or word.endswith("n't")}
     content = {words[word] for word in words.keys() - FUNCTION_WORDS - negated}
     return not negated if content and content <= asking.stems else None
+
+
+def affirmed(claims: Sequence[Claim], question: str | None) -> tuple[list[Claim], Set[int]]:
+    """Returns claims with what they deny in place of each that answers a question by ``False``.
+
+    What contradicts a statement entails that it is false, in any language and by any judge.
+
+    Args:
+        claims: The claims.
+        question: The question that they were extracted with.
+
+    Returns:
+        The claims to judge, and the places of those whose verdict has to be ``inverted``.
+    """
+    denied = {
+        i: statement
+        for i, claim in enumerate(claims)
+        if claim.sentence
+        and (statement := denied_statement(question, claim.text, claim.sentence)) is not None
+    }
+    judged = [
+        Claim(text=denied[i], sentence=denied[i]) if i in denied else claim
+        for i, claim in enumerate(claims)
+    ]
+    return judged, denied.keys()
+
+
+def inverted(verdict: Verdict) -> Verdict:
+    """Returns the verdict on a denial, from that on what it denies."""
+    label = {Label.ENTAILED: Label.CONTRADICTED, Label.CONTRADICTED: Label.ENTAILED}
+    return Verdict(
+        label=label.get(verdict.label, verdict.label),
+        entailed=verdict.contradicted,
+        neutral=verdict.neutral,
+        contradicted=verdict.entailed,
+    )
 
 
 # --- for judges that read ---

@@ -24,7 +24,13 @@ from claimspan.judges.lexical.cells import (
     with_joint,
 )
 from claimspan.judges.lexical.judge import LexicalJudge
-from claimspan.judges.lexical.short_answers import as_read, decided_by_words, readable_claim
+from claimspan.judges.lexical.short_answers import (
+    affirmed,
+    as_read,
+    decided_by_words,
+    inverted,
+    readable_claim,
+)
 from claimspan.judges.local.background import InferenceThread, Stop
 from claimspan.judges.local.bundled import bundled_combination, bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
@@ -295,6 +301,22 @@ class LocalJudge:
         goes_on: bool = False,
     ) -> Verdicts:
         """Decides cells by words, and where it can read them by the model on its own thread."""
+        claims, denials = affirmed(claims, question)
+        found = await self._read(claims, references, cells, question, goes_on=goes_on)
+        return {
+            (i, j): inverted(verdict) if i in denials else verdict
+            for (i, j), verdict in found.items()
+        }
+
+    async def _read(
+        self,
+        claims: Sequence[Claim],
+        references: Sequence[str],
+        cells: Collection[Cell],
+        question: str | None,
+        *,
+        goes_on: bool,
+    ) -> Verdicts:
         matrix = await self._lexical.check_cells(claims, references, cells, question=question)
         lexical = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
         self._n_asked += len(lexical)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from claimspan_tracing.shapes import is_list, is_mapping
-from claimspan_tracing.structured.answers import BESIDE_FIELDS
-from claimspan_tracing.structured.fields import FieldsOf, by_words, fields_of, json_in
+from claimspan.text.shapes import is_list, is_mapping
+from claimspan.text.structured import BESIDE_FIELDS, FieldsOf, by_words, fields_of, json_in
 
 __all__ = ["begins_with_grade", "is_grade", "is_review", "says_grade"]
 
