@@ -14,6 +14,7 @@ from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gat
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.private import refuse_input, write_private
+from claimspan.metrics.selection import names_given
 from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
@@ -95,7 +96,7 @@ def gate_command(
     baseline's by more than chance, or too many records without an evaluation.
     """
     gate = Gate(
-        metrics=None if metrics is None else tuple(map(str.strip, metrics.split(","))),
+        metrics=None if metrics is None else names_given(metrics),
         primary=primary,
         min=thresholds(minima or (), "--min"),
         max=thresholds(maxima or (), "--max"),
