@@ -45,7 +45,8 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"comparison", "evaluation", "files", "metrics", "progress", "results", "statistics"}
     | {"text"},
     "labelling": VALUES | {"files", "judges", "meta_evaluation", "report", "text"},
-    "pytest_plugin": VALUES | {"comparison", "evaluation", "files", "judges", "results", "text"},
+    "pytest_plugin": VALUES
+    | {"comparison", "evaluation", "files", "judges", "metrics", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -13,11 +14,14 @@ from claimspan.comparison.direction import lower_is_better
 from scipy import stats
 
 from claimspan.comparison import Comparison, Difference
-from claimspan.comparison.compare import compare_files
+from claimspan.comparison.compare import compare_files, compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, PAPER_METRICS
+from claimspan.comparison.systems import System, read_systems
 from claimspan.errors import ConfigError, FileError
-from claimspan.metrics.compute import METRICS
+from claimspan.metrics.catalogue import DEFAULT_METRICS, METRICS, lower_is_better
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan.report.glossary import GLOSSARY
+from claimspan.results.scores import ScoredRow
 from claimspan.statistics import holm
 
 from result_files import Scores, result_row, write_results
@@ -70,10 +74,11 @@ def test_means_intervals_and_p_values_are_those_that_scipy_finds(tmp_path: Path)
         )
         assert paired.p_value == pytest.approx(float(expected.pvalue), abs=0.03)
         p_values[metric] = paired.p_value
-    p_values[CLAIMS_PER_RESPONSE] = difference(found, CLAIMS_PER_RESPONSE).p_value
+    others = (LOW_RECORDS, CLAIMS_PER_RESPONSE)
+    p_values |= {name: difference(found, name).p_value for name in others}
     adjusted = {name: difference(found, name).adjusted_p_value for name in found.metrics}
     assert adjusted == pytest.approx(holm(p_values))
-    assert found.tests == len(p_values) == len(METRICS) + 1
+    assert found.tests == len(p_values) == len(METRICS) + 2
 
 
 def test_the_tests_of_all_systems_are_adjusted_together(tmp_path: Path) -> None:
@@ -115,19 +120,73 @@ def test_what_chance_alone_brings_is_called_a_difference_once_in_twenty_tables_a
         ("hallucination", "worse"),
         ("noise_sensitivity_in_relevant", "worse"),
         ("self_knowledge", "different"),
-        ("house_style", "different"),
+        ("claims_per_response", "different"),
+        ("low", "worse"),
     ],
 )
 def test_a_rise_is_better_or_worse_by_the_direction_of_the_metric(
     tmp_path: Path, metric: str, finding: str
 ) -> None:
     dice = Random(4)
-    before = [{metric: dice.random() / 2} for _ in range(40)]
-    after = [{metric: row[metric] + 0.2 + dice.random() / 10} for row in before]
+    before = [dice.random() / 2 for _ in range(40)]
+    after = [value + 0.2 + dice.random() / 10 for value in before]
 
-    assert difference(compared(tmp_path, before, after), metric).finding == finding
-    turned = difference(compared(tmp_path, after, before), metric).finding
+    def system(name: str, values: Sequence[float]) -> System:
+        return System(name, tuple(ScoredRow(f"r{n}", {metric: v}) for n, v in enumerate(values)))
+
+    def finding_of(first: Sequence[float], second: Sequence[float]) -> str:
+        systems = [system("old", first), system("new", second)]
+        return difference(compare_systems(systems, metrics=["all"]), metric).finding
+
+    assert finding_of(before, after) == finding
+    turned = finding_of(after, before)
     assert turned == {"better": "worse", "worse": "better"}.get(finding, finding)
+
+
+def test_a_metric_of_the_users_own_has_the_direction_that_its_evaluation_says(
+    tmp_path: Path,
+) -> None:
+    def file(name: str, value: float) -> Path:
+        rows = [result_row(n, {"polite": value, "rude": value}, lower=["rude"]) for n in range(8)]
+        return write_results(tmp_path / name, rows)
+
+    found = compare_files([file("old.jsonl", 0.4), file("new.jsonl", 0.6)])
+
+    assert found.metrics == ("polite", "rude")
+    assert difference(found, "polite").finding == "better"
+    assert difference(found, "rude").finding == "worse"
+
+
+def test_a_score_of_other_programs_has_no_better_end(tmp_path: Path) -> None:
+    def file(name: str, value: float) -> Path:
+        rows = [result_row(n, {"f1": 0.5}) for n in range(8)]
+        foreign = [each.model_copy(update={"metrics": {"bleu": value}}) for each in rows]
+        return write_results(tmp_path / name, foreign)
+
+    found = compare_files([file("old.jsonl", 0.4), file("new.jsonl", 0.6)], metrics=["bleu"])
+
+    assert difference(found, "bleu").finding == "different"
+
+
+def test_the_share_of_low_records_is_compared_where_lines_have_their_label(tmp_path: Path) -> None:
+    good: list[Scores] = [{"faithfulness": 1.0}] * 10
+    low: list[Scores] = [{"faithfulness": 0.5}] * 10
+    silent: list[Scores] = [{"context_precision": 0.1}] * 10  # calls no answer low
+    found = difference(compared(tmp_path, good, low[:8] + good[:1] + silent[:1]), LOW_RECORDS)
+
+    assert (found.before, found.after, found.finding) == (0.0, 8 / 9, "worse")
+    assert found.only_in_baseline == 1
+
+    old = tmp_path / "old.jsonl"
+    fields = ("label", "summary", "blame")
+    lines = [json.loads(line) for line in old.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        assert [line.pop(name) for name in fields] == ["good", "", "none"]
+    old.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    before = read_systems([old])[0]
+
+    assert [row.scores.get(LOW_RECORDS) for row in before.rows] == [None] * 10
+    assert [row.scores["faithfulness"] for row in before.rows] == [1.0] * 10
 
 
 @pytest.mark.parametrize("metric", GLOSSARY)
@@ -293,15 +352,32 @@ def test_a_key_that_no_record_has_or_that_is_an_id_makes_no_slices(tmp_path: Pat
 # --- columns, names and files ---
 
 
-def test_the_columns_are_the_papers_and_all_others_on_request(tmp_path: Path) -> None:
+def test_the_columns_are_what_is_measured_by_default_and_all_others_on_request(
+    tmp_path: Path,
+) -> None:
     scores = random_scores(1, 5)
     paths = [write_results(tmp_path / name, scores) for name in ("a.jsonl", "b.jsonl")]
 
-    assert compare_files(paths).metrics == PAPER_METRICS
-    assert set(compare_files(paths, metrics=["all"]).metrics) == {*METRICS, CLAIMS_PER_RESPONSE}
+    assert compare_files(paths).metrics == (*DEFAULT_METRICS, LOW_RECORDS)
+    assert compare_files(paths, metrics=["paper"]).metrics == PAPER_METRICS
+    others = (LOW_RECORDS, CLAIMS_PER_RESPONSE)
+    assert compare_files(paths, metrics=["all"]).metrics == (*METRICS, *others)
+    both = compare_files(paths, metrics=["default", "hallucination"])
+    assert both.metrics == (*DEFAULT_METRICS, LOW_RECORDS, "hallucination")
     assert compare_files(paths, metrics=["alignment"]).metrics == ("alignment",)
-    with pytest.raises(ConfigError, match="no system has a score called elegance"):
-        compare_files(paths, metrics=["elegance"])
+    with pytest.raises(ConfigError, match="unknown metric 'recal': did you mean 'recall'"):
+        compare_files(paths, metrics=["recal"])
+    some = [write_results(path, [{"correctness": 0.5, "alignment": 0.5}] * 3) for path in paths]
+    assert compare_files(some).metrics[:2] == ("correctness", "alignment")
+    with pytest.raises(ConfigError, match="no record has a value of recall"):
+        compare_files(some, metrics=["recall"])
+
+
+def test_a_column_of_the_paper_is_missed_only_where_the_paper_is_asked_for(tmp_path: Path) -> None:
+    paths = [write_results(tmp_path / name, [{"f1": 0.5}] * 3) for name in ("a.jsonl", "b.jsonl")]
+
+    assert compare_files(paths).notes == ()
+    assert compare_files(paths, metrics=["paper"]).notes[-1].startswith("No system has a value of")
 
 
 def test_the_number_of_claims_is_compared_like_a_metric(tmp_path: Path) -> None:
@@ -309,7 +385,8 @@ def test_the_number_of_claims_is_compared_like_a_metric(tmp_path: Path) -> None:
         rows = [result_row(n, {"f1": 0.5}, claims=claims + n % 3) for n in range(12)]
         return write_results(tmp_path / name, rows)
 
-    found = compare_files([file("a.jsonl", 3), file("b.jsonl", 5)])
+    paths = [file("a.jsonl", 3), file("b.jsonl", 5)]
+    found = compare_files(paths, metrics=[CLAIMS_PER_RESPONSE])
 
     assert difference(found, CLAIMS_PER_RESPONSE).difference.value == 2.0
     assert difference(found, CLAIMS_PER_RESPONSE).finding == "different"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 from typer.testing import Result
 
-from claimspan.comparison.gate import GateResult
+from claimspan.comparison.gate import Gate, GateResult, check_gate
+from claimspan.comparison.systems import System
 from claimspan.errors import ClaimspanError
+from claimspan.metrics.catalogue import DEFAULT_METRICS, METRICS, lower_is_better
+from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.results.scores import ScoredRow
 
 from command_line import invoke
 from result_files import Scores, result_row, write_results
@@ -162,14 +166,15 @@ def test_the_same_results_pass_their_own_baseline(tmp_path: Path) -> None:
 
 def test_what_got_worse_fails_in_its_own_direction(tmp_path: Path) -> None:
     before = scores(0.8, 0.1)
+    both = ("--metrics", "faithfulness,hallucination")
 
-    assert against(tmp_path, before, scores(0.7, 0.1)) == ["baseline faithfulness"]
-    assert against(tmp_path, before, scores(0.8, 0.2)) == ["baseline hallucination"]
-    assert against(tmp_path, before, scores(0.9, 0.0)) == []
+    assert against(tmp_path, before, scores(0.7, 0.1), *both) == ["baseline faithfulness"]
+    assert against(tmp_path, before, scores(0.8, 0.2), *both) == ["baseline hallucination"]
+    assert against(tmp_path, before, scores(0.9, 0.0), *both) == []
 
 
 def test_within_the_tolerance_nothing_fails(tmp_path: Path) -> None:
-    before, after = scores(0.8, 0.1), scores(0.77, 0.1)
+    before, after = scores(0.7, 0.1), scores(0.67, 0.1)
 
     assert against(tmp_path, before, after, "--tolerance", "0.02") == ["baseline faithfulness"]
     assert against(tmp_path, before, after, "--tolerance", "0.04") == []
@@ -195,9 +200,11 @@ def test_the_tests_of_the_baseline_are_adjusted_for_each_other(tmp_path: Path) -
     fell = {"recall": 0.4, "f1": 0.4, "precision": 0.4}
     had = dict.fromkeys(fell, 0.5)
 
-    assert against(tmp_path, [{"f1": 0.5}] * 5, [{"f1": 0.4}] * 5) == []
-    assert against(tmp_path, [{"f1": 0.5}] * 6, [{"f1": 0.4}] * 6) == ["baseline f1"]
+    alone = ("--metrics", "f1")
+    assert against(tmp_path, [{"f1": 0.5}] * 5, [{"f1": 0.4}] * 5, *alone) == []
+    assert against(tmp_path, [{"f1": 0.5}] * 6, [{"f1": 0.4}] * 6, *alone) == ["baseline f1"]
     assert against(tmp_path, [had] * 6, [fell] * 6) == []
+    assert against(tmp_path, [had] * 6, [fell] * 6, *alone) == ["baseline f1"]
     assert len(against(tmp_path, [had] * 8, [fell] * 8)) == 3
 
 
@@ -211,7 +218,7 @@ def test_a_metric_that_has_lost_all_its_values_fails(tmp_path: Path) -> None:
 def test_a_metric_that_most_records_have_lost_fails(tmp_path: Path) -> None:
     before = write_results(tmp_path / "before.jsonl", [{"f1": 0.9}] * 10)
     kept: Scores = {"f1": 0.9}
-    lost: Scores = {}
+    lost: Scores = {"recall": 0.9}
     half = write_results(tmp_path / "half.jsonl", [kept] * 5 + [lost] * 5)
     few = write_results(tmp_path / "few.jsonl", [kept] * 4 + [lost] * 6)
 
@@ -232,6 +239,146 @@ def test_records_of_the_baseline_that_are_gone_fail_the_gate(tmp_path: Path) -> 
 
     assert against(tmp_path, before, before[:20]) == ["missing"]
     assert against(tmp_path, before, before[:20], "--max-failed", "0.5") == []
+
+
+def test_a_gate_compares_what_is_measured_by_default_and_what_has_a_threshold(
+    tmp_path: Path,
+) -> None:
+    before: list[Scores] = [dict.fromkeys(METRICS, 0.5)] * 10
+    old = write_results(tmp_path / "last.jsonl", before)
+    path = write_results(tmp_path / "now.jsonl", before)
+
+    def compared(*arguments: str) -> list[str | None]:
+        _, result = gate(path, "--baseline", str(old), *arguments)
+        return [check.metric for check in result.checks if check.rule == "baseline"]
+
+    default = [*DEFAULT_METRICS[:7], "context_precision", "low"]
+    assert compared() == default
+    assert compared("--max", "hallucination=0.6") == [*default[:-1], "hallucination", "low"]
+    assert compared("--metrics", "recall, precision") == ["precision", "recall"]
+    assert compared("--metrics", "hallucination", "--primary", "f1") == ["f1", "hallucination"]
+    assert compared("--metrics", "all") == [*(m for m in METRICS if m != "self_knowledge"), "low"]
+
+
+def test_a_metric_of_the_users_own_fails_in_the_direction_that_its_results_say(
+    tmp_path: Path,
+) -> None:
+    def file(name: str, polite: float, rude: float) -> Path:
+        scores: Scores = {"f1": 0.9, "polite": polite, "rude": rude}
+        rows = [result_row(n, scores, lower=["rude"]) for n in range(20)]
+        return write_results(tmp_path / name, rows)
+
+    old = str(file("old.jsonl", 0.5, 0.5))
+    assert failures(file("a.jsonl", 0.4, 0.4), "--baseline", old) == ["baseline polite"]
+    assert failures(file("b.jsonl", 0.6, 0.6), "--baseline", old) == ["baseline rude"]
+
+
+def test_the_share_of_low_records_has_thresholds_and_may_not_rise(tmp_path: Path) -> None:
+    good: Scores = {"faithfulness": 0.9}
+    low: Scores = {"faithfulness": 0.79}
+    path = write_results(tmp_path / "now.jsonl", [good] * 12 + [low] * 8)
+    old = str(write_results(tmp_path / "old.jsonl", [good] * 20))
+
+    assert failures(path, "--max", "low=0.4") == []
+    assert failures(path, "--max", "low=0.3") == ["max low"]
+    assert failures(path, "--baseline", old, "--metrics", "low") == ["baseline low"]
+
+
+def test_what_is_named_and_cannot_be_tested_is_never_passed_over(tmp_path: Path) -> None:
+    path = write_results(tmp_path / "now.jsonl", [{"f1": 0.5, "recall": 0.5}] * 6)
+    old = str(write_results(tmp_path / "old.jsonl", [{"f1": 0.5, "self_knowledge": 0.5}] * 6))
+
+    assert failures(path, "--baseline", old) == []
+    for option in ("--metrics", "--primary"):
+        assert failures(path, "--baseline", old, option, "recall") == ["baseline recall"]
+    for arguments, message in (
+        (("--baseline", old, "--metrics", "f1,recal"), "'recal': did you mean 'recall'?"),
+        (("--baseline", old, "--primary", "recal"), "'recal': did you mean 'recall'?"),
+        (("--baseline", old, "--primary", "all"), "primary got the unknown metric 'all'"),
+        (("--baseline", old, "--metrics", "precision"), "no record has a value of precision"),
+        (("--baseline", old, "--metrics", "self_knowledge"), "neither end of self_knowledge"),
+        (("--min", "f1=0.1", "--metrics", "f1"), "give a baseline"),
+    ):
+        error = invoke("gate", str(path), *arguments).exception
+        assert isinstance(error, ClaimspanError)
+        assert message in str(error)
+
+
+# --- the chance of a false alarm, and of a true one ---
+
+
+def answers(dice: Random, questions: int, share: float) -> dict[str, list[float]]:
+    """The scores of a run: five claims an answer, which several metrics look at."""
+    runs: dict[str, list[float]] = {name: [] for name in (*DEFAULT_METRICS, LOW_RECORDS)}
+    for _ in range(questions):
+        luck = dice.choice((-0.2, 0.0, 0.1, 0.1))  # an easy question, or a hard one
+        right = [dice.random() < share + luck for _ in range(5)]
+        for name in DEFAULT_METRICS:
+            # Half of what a metric says is what all of them say of the answer.
+            own = [r if dice.random() < 0.5 else dice.random() < share + luck for r in right]
+            value = sum(own) / 5
+            runs[name].append(1 - value if lower_is_better(name) else value)
+        worst = min(runs[name][-1] for name in DEFAULT_METRICS if not lower_is_better(name))
+        runs[LOW_RECORDS].append(float(worst < 0.6))
+    return runs
+
+
+def system(name: str, columns: Mapping[str, Sequence[float]]) -> System:
+    rows = zip(*columns.values(), strict=True)
+    scored = [dict(zip(columns, row, strict=True)) for row in rows]
+    return System(name, tuple(ScoredRow(f"q{n}", each) for n, each in enumerate(scored)))
+
+
+def fails(
+    before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence[float]], **rules: object
+) -> bool:
+    old, new = system("old", before), system("new", after)
+    return not check_gate(new, Gate.of(rules), baseline=old, progress=False).passed
+
+
+@pytest.mark.parametrize("primary", [None, "precision"])
+def test_without_a_change_a_gate_fails_in_one_build_of_twenty_at_most(primary: str | None) -> None:
+    dice = Random(11)
+    false = sum(
+        fails(answers(dice, 20, 0.7), answers(dice, 20, 0.7), primary=primary) for _ in range(120)
+    )
+
+    # 6 of 120 are allowed on average; 12 or more happen in one of 50 runs at exactly 5 %.
+    assert false <= 11
+
+
+def test_a_primary_metric_is_found_as_well_with_many_others_as_alone() -> None:
+    dice = Random(5)
+    found = {"alone": 0, "primary": 0, "among others": 0}
+    for _ in range(40):
+        before, after = answers(dice, 20, 0.7), answers(dice, 20, 0.7)
+        after["precision"] = [
+            max(0.0, each - dice.choice((0.0, 0.4))) for each in after["precision"]
+        ]
+        alone = {"precision": before["precision"]}, {"precision": after["precision"]}
+        found["alone"] += fails(*alone, metrics=["precision"])
+        found["primary"] += fails(before, after, primary="precision")
+        found["among others"] += fails(before, after)
+
+    assert found["primary"] >= found["alone"] > found["among others"] + 4
+
+
+def test_twenty_questions_on_which_precision_halves_fail(tmp_path: Path) -> None:
+    # A first look had 0.92 -> 0.49 with p = 0.004, and passed: 17 metrics were counted.
+    others = {name: float(not lower_is_better(name)) for name in DEFAULT_METRICS}
+    precision = [1.0] * 18 + [0.2] * 2
+    before: list[Scores] = [{**others, "precision": each} for each in precision]
+    after: list[Scores] = [{**others, "precision": each} for each in [0.0] * 9 + precision[9:]]
+    old = write_results(tmp_path / "last.jsonl", before)
+    _, result = gate(write_results(tmp_path / "now.jsonl", after), "--baseline", str(old))
+    found = {check.metric: check.difference for check in result.failures}["precision"]
+
+    assert found is not None
+    assert found.before == pytest.approx(0.92)
+    assert found.after == pytest.approx(0.47)
+    assert found.p_value == pytest.approx(0.0039, abs=1e-3)
+    assert found.adjusted_p_value < 0.05
+    assert sum(check.rule == "baseline" for check in result.checks) == 9
 
 
 def test_a_metric_without_a_better_end_fails_only_where_a_threshold_gives_it_one(

@@ -370,3 +370,39 @@ def test_the_options_and_the_marker_are_described(project: pytest.Pytester) -> N
 
     assert "--claimspan-update-baseline" in found.stdout.str()
     assert "@pytest.mark.claimspan_gate(judge=" in run(project, "--markers").stdout.str()
+
+
+def test_what_is_measured_and_compared_can_be_chosen(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import pytest
+        from rag import records
+
+        def polite(evaluation):
+            return 0.25
+
+        MARK = dict(judge="lexical", baseline="last.jsonl")
+
+        @pytest.mark.claimspan_gate(metrics=["faithfulness", polite], **MARK)
+        def test_two(claimspan_gate):
+            result = claimspan_gate(records())
+            compared = [check.metric for check in result.checks if check.rule == "baseline"]
+            assert compared in ([], ["faithfulness", "polite"])  # none for the first baseline
+
+        @pytest.mark.claimspan_gate(metrics="faithfulness", primary="faithfulness", **MARK)
+        def test_primary(claimspan_gate):
+            claimspan_gate(records())
+            with pytest.raises(AssertionError, match="FAILED  baseline faithfulness"):
+                claimspan_gate(records(1, 7))
+
+        def test_thresholds(claimspan_gate):
+            rules = dict(judge="lexical", metrics="faithfulness", max={"low": 0.0})
+            claimspan_gate(records(), **rules)
+            with pytest.raises(AssertionError, match="FAILED  max low"):
+                claimspan_gate(records(7, 1), **rules)
+            claimspan_gate(records(7, 1), thresholds={"faithfulness": 0.0}, **rules)
+        """
+    )
+    run(project, "--claimspan-update-baseline", "-k", "two").assert_outcomes(passed=1, deselected=2)
+
+    run(project).assert_outcomes(passed=3)

@@ -339,7 +339,7 @@ def test_the_page_of_two_systems_says_what_differs_and_how_surely() -> None:
     assert f"better than plain: {f1.difference.value:+.3f}" in page
     assert "no difference to plain shown" in page
     assert page.count('<article class="body answer">') == 2 * 30
-    assert "claims per response" in page  # the paper's last column
+    assert page.count(">contradicted by chunks ↓</th>") == 1
 
 
 def test_ids_stay_unique_with_several_systems() -> None:
@@ -383,13 +383,13 @@ def test_markdown_has_means_slices_and_the_worst_answers_with_their_diagnosis() 
     assert report.worst[0].answers[0].diagnosis[0] in text
 
 
-def test_markdown_of_two_systems_has_the_papers_columns_and_what_differs() -> None:
+def test_markdown_of_two_systems_has_a_column_a_metric_and_what_differs() -> None:
     both = systems()
     report = outline(both, compare_entries(both, progress=False), worst=2)
 
     text = render_markdown(report)
 
-    assert "| system | precision | recall | f1 | claim_recall |" in text
+    assert "| system | faithfulness | contradicted_by_chunks ↓ | precision |" in text
     assert "- tuned, f1: better than plain: +" in text
     assert "## Where the answers differ most" in text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -25,6 +25,7 @@ def result_row(
     metadata: Mapping[str, JsonValue] | None = None,
     claims: int = 2,
     judge: str = "lexical",
+    lower: Sequence[str] = (),
 ) -> ResultRow:
     """The result of a record, whose id and query follow from its index."""
     record = RagRecord(
@@ -35,6 +36,7 @@ def result_row(
     )
     found = Evaluation(
         metrics=scores or {},
+        lower_is_better=tuple(lower),
         response_claims=tuple(Claim(text=f"Claim {n}.") for n in range(claims)) if scores else (),
         judge_name=judge,
         error=None if scores is not None else "the judge is away",

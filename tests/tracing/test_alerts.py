@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from claimspan.errors import ConfigError
+from claimspan.metrics.selection import FunctionMetric, Selection
 from claimspan_tracing import Alert, AlertEvent, AlertState
+from claimspan_tracing.alert.alert import check_measured
 from claimspan_tracing.alert.window import MAX_SAMPLES, Sample, Window
 from claimspan_tracing.export.estimates import Observation, effective_size, estimate_mean
 
@@ -229,8 +231,9 @@ def test_equal_scores_leave_room_for_others_on_both_sides() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Alert("faithfullness", below=0.8), "did you mean 'faithfulness'"),
-        (lambda: Alert("quality", below=0.8), "give one of precision"),
+        (lambda: Alert("", below=0.8), "give a name, such as 'faithfulness'"),
+        (lambda: Alert("mean of f1", below=0.8), "give a name, such as 'faithfulness'"),
+        (lambda: Alert(None, below=0.8), "give a name"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - what is refused
         (lambda: Alert("faithfulness"), "below=... or above=..."),
         (lambda: Alert("faithfulness", below=0.8, above=0.9), "one threshold"),
         (lambda: Alert("faithfulness", below=80), "0.0 to 1.0.* such as 0.8 for 80 %"),
@@ -256,6 +259,26 @@ def test_an_alert_that_cannot_work_is_refused_with_what_to_do(
 ) -> None:
     with pytest.raises(ConfigError, match=says):
         make()
+
+
+@pytest.mark.parametrize(
+    ("metric", "says"),
+    [
+        ("faithfullness", "unknown metric 'faithfullness': did you mean 'faithfulness'"),
+        ("polit", "did you mean 'polite'"),
+        ("hallucination", "'hallucination', which is not measured: add it to metrics"),
+        ("quality", "give one of faithfulness, .*, low, "),
+    ],
+)
+def test_an_alert_on_a_score_that_is_not_made_is_refused_with_what_was_meant(
+    metric: str, says: str
+) -> None:
+    selection = Selection.of(["default", FunctionMetric(lambda _: 1.0, name="polite")])
+
+    check_measured([Alert("f1", below=0.5), Alert("polite", below=0.5)], selection)
+    check_measured([Alert("low", above=0.2), Alert.of_state("timeout", above=0.2)], selection)
+    with pytest.raises(ConfigError, match=says):
+        check_measured([Alert(metric, below=0.5)], selection)
 
 
 def test_an_alert_is_called_what_it_watches_unless_it_has_a_name() -> None:

@@ -16,6 +16,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
+from claimspan import Evaluation
 from claimspan.errors import DeliveryError, JudgeError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Alert, AlertEvent, Finished, Monitor
@@ -417,6 +418,25 @@ def test_an_alert_is_a_log_event_a_line_in_the_log_and_a_call(
         "WARNING",
         event.message,
     )
+
+
+def short(evaluation: Evaluation) -> float:
+    """The share of claims that are short: a metric of the user's own."""
+    return 0.25
+
+
+def test_an_alert_watches_the_share_of_low_records_and_metrics_of_the_users_own(
+    make_monitor: MonitorFactory,
+) -> None:
+    events: list[AlertEvent] = []
+    # Half of the claims of each answer are in its chunks, so that each answer is low.
+    alerts = [Alert("low", above=0.2, min_records=10), Alert("short", below=0.8, min_records=10)]
+    monitor = make_monitor(metrics=["default", short], alerts=alerts, on_alert=events.append)
+
+    ask(monitor, *map(str, range(12)))
+    assert monitor.flush(30)
+
+    assert [(event.alert.metric, event.mean) for event in events] == [("low", 1.0), ("short", 0.25)]
 
 
 def test_an_alert_about_a_state_counts_the_records_that_were_to_be_evaluated(

@@ -43,6 +43,8 @@ def generator(finished: object) -> Iterator[None]:
         ({"alerts": Alert("f1", below=0.5)}, "alerts is of type Alert: give a list"),
         ({"alerts": ["f1"]}, "alerts has a value of type str"),
         ({"alerts": [Alert("f1", below=0.5), Alert("f1", below=0.5)]}, "two alerts are called"),
+        ({"alerts": [Alert("recal", below=0.5)]}, "did you mean 'recall'"),
+        ({"alerts": [Alert("f1", below=0.5)], "metrics": "recall"}, "'f1', which is not measured"),
         ({"on_result": print, "dispatch": Elsewhere()}, "cannot go with dispatch"),
         ({"alerts": [Alert("f1", below=0.5)], "dispatch": Elsewhere()}, "cannot go with dispatch"),
     ],

@@ -90,7 +90,7 @@ def write_root(
     score: float | None = None,
     reason: str = "rate",
     more: Mapping[str, str] | None = None,
-    carrier: Mapping[str, float] | None = None,
+    carrier: Mapping[str, float | str] | None = None,
 ) -> None:
     """Write a root span as a monitor does, and a carrier where there are late scores."""
     with tracer.start_as_current_span(semconv.SPAN_ROOT) as root:
@@ -218,6 +218,29 @@ def test_three_traces_are_too_few_for_an_interval() -> None:
     found = estimate_mean([Observation(str(i % 3), 1.0, i / 10) for i in range(9)])
 
     assert (found.n, found.low, found.high) == (9, None, None)
+
+
+# --- the label ---
+
+
+def test_the_share_of_low_records_is_a_mean_like_any_other(
+    trace_file: Path, tracer: Tracer
+) -> None:
+    label = semconv.EVALUATION_LABEL
+    for _ in range(2):
+        write_root(tracer, "evaluated", rate=0.1, score=0.4, more={label: "low"})
+    for _ in range(5):
+        write_root(tracer, "evaluated", score=0.9, more={label: "good"})
+    write_root(tracer, "evaluated", score=0.9, more={label: "unknown"})
+    write_root(tracer, "timeout", carrier={semconv.score("zeal"): 0.5, label: "good"})
+    write_root(tracer, "timeout", more={label: "low"})  # a label alone evaluates nothing
+
+    (group,) = stats(trace_file)
+
+    assert list(group.metrics) == ["faithfulness", "zeal", "low"]
+    assert group.mean("low") == pytest.approx(20 / 26)
+    assert group.metrics["low"]["n"] == 8
+    assert group.evaluated == 9
 
 
 # --- what was lost ---

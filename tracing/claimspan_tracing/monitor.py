@@ -191,7 +191,7 @@ class Monitor:
                 whole_values=wants_whole_values(own_sinks),
                 keeps_unasked=any(getattr(s, "wants_unasked", False) is True for s in own_sinks),
                 on_result=checked_on_result(on_result, dispatch),
-                alerts=checked_alerts(alerts, dispatch),
+                alerts=checked_alerts(alerts, selection, dispatch),
                 on_alert=checked_on_alert(on_alert, alerts, dispatch),
                 redaction=checked_redaction(redact, redact_for, dispatch),
                 capture_content=checked_capture(capture_content),

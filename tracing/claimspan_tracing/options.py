@@ -22,7 +22,7 @@ from claimspan.judges.choice import JudgeLike
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan.text.percentages import percent_hint
-from claimspan_tracing.alert.alert import Alert
+from claimspan_tracing.alert.alert import Alert, check_measured
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
@@ -346,11 +346,14 @@ def checked_on_alert(
     return _checked_call("on_alert", on_alert, dispatch)
 
 
-def checked_alerts(alerts: Sequence[Alert], dispatch: Dispatcher | None) -> tuple[Alert, ...]:
+def checked_alerts(
+    alerts: Sequence[Alert], selection: Selection, dispatch: Dispatcher | None
+) -> tuple[Alert, ...]:
     """Return the alerts.
 
     Raises:
-        ConfigError: One of them is none, two have the same name, or no scores would come here.
+        ConfigError: One of them is none or is about a score that is not made, two have the same
+            name, or no scores would come here.
     """
     if not isinstance(alerts, list | tuple):
         raise ConfigError(f"alerts is of type {type(alerts).__name__}: give a list of Alert")
@@ -363,6 +366,7 @@ def checked_alerts(alerts: Sequence[Alert], dispatch: Dispatcher | None) -> tupl
             raise ConfigError(f"two alerts are called {name!r}: give each a name of its own")
     if alerts:
         _refuse_dispatch("alerts", dispatch)
+    check_measured(alerts, selection)
     return tuple(alerts)
 
 

@@ -10,6 +10,7 @@ import typer
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison_tables import as_markdown, as_text
 from claimspan.files.private import refuse_input, write_private
+from claimspan.metrics.selection import names_given
 from claimspan.text.visible import visible
 
 __all__ = ["compare_command"]
@@ -25,7 +26,9 @@ def compare_command(
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Metrics with commas between them, or all; the paper's by default."),
+        typer.Option(
+            help="Metrics with commas between them; default, paper (RAGChecker's) or all."
+        ),
     ] = None,
     slice_by: Annotated[
         str | None, typer.Option("--slice", help="Metadata key: the same for each of its values.")
@@ -56,7 +59,7 @@ def compare_command(
     found = compare_files(
         files,
         baseline=baseline,
-        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
+        metrics=None if metrics is None else names_given(metrics),
         slice_by=slice_by,
         group_by=group_by,
         progress=progress,

@@ -14,6 +14,7 @@ from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gat
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.private import refuse_input, write_private
+from claimspan.metrics.selection import names_given
 from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
@@ -37,6 +38,17 @@ _Maxima = Annotated[
 ]
 _Baseline = Annotated[
     Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
+]
+_Metrics = Annotated[
+    str | None,
+    typer.Option(
+        help="What may not get worse than the baseline's: metrics with commas between them; "
+        "default, paper or all."
+    ),
+]
+_Primary = Annotated[
+    str | None,
+    typer.Option(help="The metric that matters most: tested as if it were the only one."),
 ]
 _Confident = Annotated[
     bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
@@ -68,6 +80,8 @@ def gate_command(
     minima: _Minima = None,
     maxima: _Maxima = None,
     baseline: _Baseline = None,
+    metrics: _Metrics = None,
+    primary: _Primary = None,
     confident: _Confident = False,
     tolerance: _Tolerance = 0.0,
     min_records: _MinRecords = 1,
@@ -82,6 +96,8 @@ def gate_command(
     baseline's by more than chance, or too many records without an evaluation.
     """
     gate = Gate(
+        metrics=None if metrics is None else names_given(metrics),
+        primary=primary,
         min=thresholds(minima or (), "--min"),
         max=thresholds(maxima or (), "--max"),
         confident=confident,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,24 +19,22 @@ from claimspan.comparison.comparison import (
     Slice,
     SystemResult,
 )
-from claimspan.comparison.notes import notes_on
-from claimspan.comparison.pairs import (
-    PairedMetric,
-    compare_pairs,
-    estimates,
-    paired_rows,
-)
-from claimspan.comparison.slices import slices_of
-from claimspan.comparison.systems import System, read_systems
+from claimspan.comparison.pairs import compare_pairs, estimates, paired_rows
+from claimspan.comparison.systems import System, lower_is_better, read_systems
 from claimspan.errors import ConfigError
-from claimspan.metrics.catalogue import lower_is_better
+from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, METRICS, unknown_metric
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan.progress import progress_bar
-from claimspan.statistics import Estimate, holm
+from claimspan.results.scores import ScoredRow
+from claimspan.statistics import holm
 
-__all__ = ["ALL_METRICS", "compare_files", "compare_systems"]
+__all__ = ["chosen_metrics", "compare_files", "compare_systems"]
 
-ALL_METRICS: Final = "all"
-"""In place of the names of metrics: every metric that a system has."""
+MAX_SLICES: Final = 50
+"""Values that a key may have: more would be an id, and each slice a handful of records."""
+
+NO_VALUE: Final = "(none)"
+"""The slice of the records that lack the key."""
 
 
 def compare_files(
@@ -89,7 +89,10 @@ def compare_systems(
     Args:
         systems: At least two, of different names.
         baseline: Name of the one that the others are compared with; None for the first.
-        metrics: Names of metrics, or ``["all"]``; None for the columns of RAGChecker's paper.
+        metrics: Names of metrics, or sets of them: ``default``, ``paper`` (the columns of
+            RAGChecker's paper), ``all``. None is ``default``: what is measured by default, the
+            metrics of the user's own, and ``low``, the share of low records; and ``paper`` where
+            results are RAGChecker's.
         slice_by: Metadata key: the same is done for the records of each of its values.
         group_by: Metadata key: records with the same value, such as those of one document, are
             resampled together. None where each record stands for itself.
@@ -101,25 +104,26 @@ def compare_systems(
         MissingExtraError: scipy is not installed.
     """
     before = _baseline(systems, baseline)
-    chosen = _metrics(systems, metrics)
-    parts = {} if slice_by is None else slices_of(systems, slice_by)
+    chosen = chosen_metrics(systems, metrics)
+    parts = {} if slice_by is None else _slices_of(systems, slice_by)
     steps = len(systems) + sum(map(len, parts.values()))
     with progress_bar("comparing", total=steps, show=progress) as advance:
 
-        def figures(of: Sequence[System]) -> list[_Figures]:
+        def results(of: Sequence[System]) -> list[SystemResult]:
             # A slice may hold no record of the baseline.
             first = next((each for each in of if each.name == before.name), None)
-            found: list[_Figures] = []
+            found: list[SystemResult] = []
             for system in of:
-                found.append(_figures(system, first, chosen, group_by))
+                found.append(_result(system, first, chosen, group_by))
                 advance()
             return found
 
-        table = figures(systems)
-        sliced = {value: figures(part) for value, part in parts.items()}
-    _require_common(table, before)
-    (whole,), tests = _adjusted([table])
-    per_slice, slice_tests = _adjusted(sliced.values())
+        table = results(systems)
+        sliced = [results(part) for part in parts.values()]
+    _require_common(table, systems, before)
+    directions = {name: lower_is_better(systems, name) for name in chosen}
+    (whole,), tests = _adjusted([table], directions)
+    per_slice, slice_tests = _adjusted(sliced, directions)
     return Comparison(
         baseline=before.name,
         metrics=tuple(chosen),
@@ -127,97 +131,82 @@ def compare_systems(
         tests=tests,
         slices=tuple(
             Slice(key=str(slice_by), value=value, systems=each)
-            for value, each in zip(sliced, per_slice, strict=True)
+            for value, each in zip(parts, per_slice, strict=True)
         ),
         slice_tests=slice_tests,
-        notes=tuple(notes_on(systems, before, whole, metrics)),
+        notes=tuple(_notes_on(systems, before, whole, metrics or ())),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """What is found out of one system before the p-values are adjusted."""
-
-    system: System
-    means: Mapping[str, Estimate]
-    pairs: Mapping[str, PairedMetric]
-    common: int
-    metrics: Sequence[str]
-    in_baseline: int
-
-    def result(self, adjusted: Mapping[str, float]) -> SystemResult:
-        """Return the row of the table, with adjusted p-values by metric."""
-        n = len(self.system.rows)
-        return SystemResult(
-            name=self.system.name,
-            records=n,
-            failed=self.system.failed,
-            common=self.common,
-            only_here=n - self.common,
-            only_in_baseline=self.in_baseline - self.common,
-            metrics={
-                name: MetricResult(
-                    metric=name,
-                    estimate=self.means.get(name),
-                    difference=_difference(name, self.pairs[name], adjusted[name])
-                    if name in self.pairs
-                    else None,
-                )
-                for name in self.metrics
-            },
-        )
-
-
-def _figures(
+def _result(
     system: System, before: System | None, metrics: Sequence[str], group_by: str | None
-) -> _Figures:
+) -> SystemResult:
+    """The row of a system, before its p-values are adjusted."""
     is_baseline = system is before
     pairs = [] if before is None or is_baseline else paired_rows(before, system)
-    return _Figures(
-        system=system,
-        means=estimates(system.rows, metrics, group_by),
-        pairs=compare_pairs(pairs, metrics, group_by),
-        common=len(system.rows) if is_baseline else len(pairs),
-        metrics=metrics,
-        in_baseline=0 if before is None else len(before.rows),
+    common = len(system.rows) if is_baseline else len(pairs)
+    means = estimates(system.rows, metrics, group_by)
+    differences = compare_pairs(pairs, metrics, group_by)
+    return SystemResult(
+        name=system.name,
+        records=len(system.rows),
+        failed=system.failed,
+        common=common,
+        only_here=len(system.rows) - common,
+        only_in_baseline=0 if before is None else len(before.rows) - common,
+        metrics={
+            name: MetricResult(
+                metric=name, estimate=means.get(name), difference=differences.get(name)
+            )
+            for name in metrics
+        },
     )
 
 
 def _adjusted(
-    tables: Iterable[Sequence[_Figures]],
+    tables: Sequence[Sequence[SystemResult]], directions: Mapping[str, bool | None]
 ) -> tuple[list[tuple[SystemResult, ...]], int]:
-    """The results of some tables, whose tests are all adjusted together, and their number."""
-    tables = list(tables)
-    found = [figures for table in tables for figures in table]
-    # A metric has a test for each system, so that its name alone would not be a key.
-    p_values = {
-        f"{place}/{name}": pair.p_value
-        for place, figures in enumerate(found)
-        for name, pair in figures.pairs.items()
+    """The results with their findings, all tests adjusted together, and the number of tests."""
+    tests = {
+        (place, system.name, name): found.difference.p_value
+        for place, table in enumerate(tables)
+        for system in table
+        for name, found in system.metrics.items()
+        if found.difference is not None
     }
-    adjusted = holm(p_values)
-    results = iter(
-        [
-            figures.result({name: adjusted[f"{place}/{name}"] for name in figures.pairs})
-            for place, figures in enumerate(found)
-        ]
-    )
-    return [tuple(next(results) for _ in table) for table in tables], len(p_values)
+    adjusted = holm(tests)
+
+    def with_findings(place: int, system: SystemResult) -> SystemResult:
+        found = {
+            name: each
+            if each.difference is None
+            else each.model_copy(
+                update={
+                    "difference": _found(
+                        each.difference, adjusted[place, system.name, name], directions[name]
+                    )
+                }
+            )
+            for name, each in system.metrics.items()
+        }
+        return system.model_copy(update={"metrics": found})
+
+    return [
+        tuple(with_findings(place, system) for system in table)
+        for place, table in enumerate(tables)
+    ], len(tests)
 
 
-def _difference(metric: str, pair: PairedMetric, adjusted_p_value: float) -> Difference:
-    return Difference(
-        before=pair.before,
-        after=pair.after,
-        difference=pair.difference,
-        p_value=pair.p_value,
-        adjusted_p_value=adjusted_p_value,
-        finding=_finding(
-            pair.difference.value, adjusted_p_value, lower_is_better=lower_is_better(metric)
-        ),
-        only_in_baseline=pair.only_in_baseline,
-        only_in_system=pair.only_in_system,
-    )
+def _found(
+    difference: Difference, adjusted_p_value: float, lower_is_better: bool | None
+) -> Difference:
+    """The difference in a word: what the test has not shown is no difference."""
+    change = difference.difference.value
+    finding: Finding = "no difference shown"
+    if adjusted_p_value < SIGNIFICANCE and change:
+        finding = "better" if (change < 0) is lower_is_better else "worse"
+        finding = "different" if lower_is_better is None else finding
+    return difference.model_copy(update={"adjusted_p_value": adjusted_p_value, "finding": finding})
 
 
 def _baseline(systems: Sequence[System], name: str | None) -> System:
@@ -229,60 +218,140 @@ def _baseline(systems: Sequence[System], name: str | None) -> System:
     return systems[0 if name is None else names.index(name)]
 
 
-def _metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[str]:
-    """The metrics of the table, in the order of the paper or in that given."""
-    # A dict keeps the order in which the files name their metrics; a set would not.
-    there = list(
-        dict.fromkeys(name for each in systems for row in each.rows for name in row.scores)
-    )
-    if wanted is None or list(wanted) == [ALL_METRICS]:
-        paper: list[str] = [name for name in PAPER_METRICS if name in there]
-        return paper if wanted is None else paper + [name for name in there if name not in paper]
-    unknown = [name for name in wanted if name not in there]
-    if unknown:
-        raise ConfigError(
-            f"no system has a score called {', '.join(unknown)}: choose among {', '.join(there)}"
-        )
-    return list(dict.fromkeys(wanted))
-
-
-def _require_common(table: Sequence[_Figures], before: System) -> None:
-    # Asked of the whole table alone: a slice may well hold no common record.
-    for figures in table:
-        if not figures.common:
-            raise ConfigError(
-                f"{before.name} and {figures.system.name} have no record in common"
-                f"{_but_queries(before, figures.system)}"
-            )
-
-
-def _but_queries(before: System, system: System) -> str:
-    """What the records do have in common, and what to do."""
-    queries = len(set(before.queries.values()) & set(system.queries.values()))
-    if not queries:
-        return (
-            ": compare results of the same dataset, whose records have the same ids, or the same "
-            "queries"
-        )
-    many = "1 query" if queries == 1 else f"{queries} queries"
-    return (
-        f", but {many}: records with ids are paired by these, so give both files the same ids, or "
-        "neither of them any"
-    )
-
-
-def _finding(
-    difference: float, adjusted_p_value: float, *, lower_is_better: bool | None
-) -> Finding:
-    """Name a difference in a word: what the test has not shown is no difference.
+def chosen_metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[str]:
+    """Return the metrics that names and sets of names stand for, as far as a system has them.
 
     Args:
-        difference: System minus baseline.
-        adjusted_p_value: Of the test of this difference.
-        lower_is_better: Direction of the metric's scale.
+        systems: What is compared.
+        wanted: As ``metrics`` of ``compare_systems``.
+
+    Raises:
+        ConfigError: No system has a score of such a name; says which one was meant.
     """
-    if adjusted_p_value >= SIGNIFICANCE or not difference:
-        return "no difference shown"
-    if lower_is_better is None:
-        return "different"
-    return "better" if (difference < 0) is lower_is_better else "worse"
+    # A dict keeps the order in which the files name their metrics; a set would not.
+    there = dict.fromkeys(name for each in systems for row in each.rows for name in row.scores)
+    own = [name for name in there if any(name in each.own_metrics for each in systems)]
+    default = [name for name in (*DEFAULT_METRICS, *own) if name in there]
+    sets: Mapping[str, Sequence[str]] = {
+        # Where others were chosen to be measured there may be none of these.
+        "default": [*default, LOW_RECORDS] if default else [*METRICS, *there],
+        "paper": PAPER_METRICS,
+        "all": [*METRICS, *there],
+    }
+    if wanted is None:
+        wanted = ["paper" if any(each.undefined_is_zero for each in systems) else "default"]
+    for name in wanted:
+        if name in CATALOGUE and name not in there:
+            raise ConfigError(f"no record has a value of {name}: give one of {', '.join(there)}")
+        if name not in there and name not in sets:
+            raise unknown_metric("metrics", name, [*there, *sets])
+    named = dict.fromkeys(name for each in wanted for name in sets.get(each, [each]))
+    return [name for name in named if name in there]
+
+
+def _require_common(
+    table: Sequence[SystemResult], systems: Sequence[System], before: System
+) -> None:
+    # Asked of the whole table alone: a slice may well hold no common record.
+    for system in (each for each, row in zip(systems, table, strict=True) if not row.common):
+        queries = len(set(before.queries.values()) & set(system.queries.values()))
+        none = f"{before.name} and {system.name} have no record in common"
+        if not queries:
+            raise ConfigError(
+                f"{none}: compare results of the same dataset, whose records have the same ids, or "
+                "the same queries"
+            )
+        many = "1 query" if queries == 1 else f"{queries} queries"
+        raise ConfigError(
+            f"{none}, but {many}: records with ids are paired by these, so give both files the "
+            "same ids, or neither of them any"
+        )
+
+
+def _slices_of(systems: Sequence[System], key: str) -> dict[str, list[System]]:
+    """For each value of a metadata key the systems that have such records, with these alone."""
+
+    def value_of(row: ScoredRow) -> str:
+        found = row.metadata.get(key, NO_VALUE)
+        # As it stands in the file: ``str`` would write True and None.
+        return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+    found: dict[str, list[System]] = {}
+    for system in systems:
+        rows = defaultdict[str, list[ScoredRow]](list)
+        for row in system.rows:
+            rows[value_of(row)].append(row)
+        for value, some in rows.items():
+            found.setdefault(value, []).append(replace(system, rows=tuple(some)))
+    if found.keys() == {NO_VALUE}:
+        raise ConfigError(f"no record has {key!r} in its metadata: give a key that records have")
+    if len(found) > MAX_SLICES:
+        raise ConfigError(f"{key!r} has {len(found)} values: give a key with at most {MAX_SLICES}")
+    return dict(sorted(found.items()))
+
+
+def _notes_on(
+    systems: Sequence[System],
+    baseline: System,
+    results: Sequence[SystemResult],
+    metrics: Sequence[str],
+) -> Iterator[str]:
+    """A sentence for everything that keeps records or metrics out of the comparison."""
+    judges = {system.name: ", ".join(sorted(system.judges)) for system in systems if system.judges}
+    if len(set(judges.values())) > 1:
+        by = "; ".join(f"{name} by {judge}" for name, judge in judges.items())
+        yield f"The systems were not judged alike, so differences may be the judges': {by}."
+    zeros = [system.name for system in systems if system.undefined_is_zero]
+    if 0 < len(zeros) < len(systems):
+        yield (
+            f"{', '.join(zeros)}: in RAGChecker's results a metric without a value is 0; in the "
+            "others it is absent, and such records count for nothing."
+        )
+    for system, result in zip(systems, results, strict=True):
+        if result.failed:
+            yield f"{result.name}: {result.failed} of {result.records} records have no evaluation."
+        repeated = sum(n - 1 for n in Counter(row.key for row in system.rows).values())
+        if repeated:
+            yield (
+                f"{result.name}: {repeated} records repeat the id or query of another one; they "
+                "are paired in their order, and resampled together."
+            )
+        if system is not baseline:
+            yield from _on_pairs(system, result, baseline)
+    missing = [name for name in PAPER_METRICS if all(name not in each.metrics for each in results)]
+    if "paper" in metrics and missing:
+        yield f"No system has a value of {', '.join(missing)}."
+
+
+def _on_pairs(system: System, result: SystemResult, baseline: System) -> Iterator[str]:
+    """What of the records and metrics of a system has no counterpart in the baseline."""
+    if result.only_here or result.only_in_baseline:
+        yield (
+            f"{result.name}: {result.common} records are in {baseline.name} as well, "
+            f"{result.only_here} are not, and {result.only_in_baseline} are in {baseline.name} "
+            "alone; differences are over the common ones."
+        )
+    changed = [
+        key for key, query in system.queries.items() if baseline.queries.get(key, query) != query
+    ]
+    if changed:
+        yield (
+            f"{system.name}: {len(changed)} records have the id of a record of {baseline.name}, "
+            "but another query; they are not compared."
+        )
+    fewer = [
+        f"{name} over {found.difference.difference.n}"
+        for name, found in result.metrics.items()
+        if found.difference is not None and found.difference.difference.n < result.common
+    ]
+    if fewer:
+        yield (
+            f"{result.name}: of {result.common} common records, these metrics have a value in both "
+            f"for fewer: {', '.join(fewer)}."
+        )
+    never = [name for name, found in result.metrics.items() if found.difference is None]
+    if never:
+        yield (
+            f"{result.name}: no common record has a value both in it and in {baseline.name} for "
+            f"{', '.join(never)}."
+        )

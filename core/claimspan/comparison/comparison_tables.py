@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, Comparison, SystemResult
+from claimspan.comparison.comparison import Comparison, SystemResult
 from claimspan.comparison.tables import MISSING, Table, figure, interval, p_value
 
-__all__ = ["HEADINGS", "as_markdown", "as_text"]
-
-HEADINGS: Final[Mapping[str, str]] = {
-    "precision": "P",
-    "recall": "R",
-    "f1": "F1",
-    "claim_recall": "CR",
-    "context_precision": "CP",
-    "context_utilization": "CU",
-    "noise_sensitivity_in_relevant": "NS(I)",
-    "noise_sensitivity_in_irrelevant": "NS(II)",
-    "hallucination": "Hallu",
-    "self_knowledge": "SK",
-    "faithfulness": "Faith",
-    CLAIMS_PER_RESPONSE: "#Claims",
-}
-"""The headings of table 3 in RAGChecker's paper; any other metric has its name."""
+__all__ = ["as_markdown", "as_text"]
 
 _DETAILS: Final = (
     *("metric", "system", "mean [95 %]", "n"),
@@ -55,7 +39,7 @@ def _tables(comparison: Comparison) -> Iterator[Table]:
 def _of(comparison: Comparison, systems: Sequence[SystemResult], part: str) -> Iterator[Table]:
     yield Table(
         f"{part}Means",
-        ("system", "records", *(HEADINGS.get(name, name) for name in comparison.metrics)),
+        ("system", "records", *comparison.metrics),
         tuple(_means(system, comparison.metrics) for system in systems),
     )
     yield Table(

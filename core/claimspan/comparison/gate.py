@@ -13,12 +13,13 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from claimspan.comparison.compare import compare_systems
+from claimspan.comparison.compare import chosen_metrics, compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, Difference
 from claimspan.comparison.pairs import estimates
-from claimspan.comparison.systems import System
+from claimspan.comparison.systems import System, lower_is_better
 from claimspan.errors import ConfigError
-from claimspan.metrics.catalogue import METRICS, lower_is_better
+from claimspan.metrics.catalogue import METRICS, unknown_metric
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan.statistics import Estimate
 from claimspan.text.percentages import in_percent, percent_hint
 
@@ -43,6 +44,14 @@ class Gate(BaseModel):
 
     max: Mapping[str, float] = Field(default_factory=dict[str, float])
     """Metric to the highest mean that passes."""
+
+    metrics: tuple[str, ...] | None = None
+    """What is tested against the baseline: names, or the sets ``default``, ``paper`` and ``all``.
+    None is ``default``, and what has a threshold."""
+
+    primary: str | None = None
+    """The metric that matters most: it is tested against the baseline as if it were the only one,
+    however many others there are."""
 
     confident: bool = False
     """Whether the whole 95 % interval has to hold a threshold, and not the mean alone."""
@@ -71,8 +80,8 @@ class Gate(BaseModel):
         except ValidationError as error:
             wrong = sorted({str(each["loc"][0]) for each in error.errors()})
             raise ConfigError(
-                f"{', '.join(wrong)} cannot be used: give thresholds as numbers by metric, and "
-                "shares between 0.0 and 1.0, such as 0.8 for 80 %"
+                f"{', '.join(wrong)} cannot be used: give thresholds as numbers by metric, metrics "
+                "as a list of names, and shares between 0.0 and 1.0, such as 0.8 for 80 %"
             ) from None
 
     @model_validator(mode="after")
@@ -80,7 +89,7 @@ class Gate(BaseModel):
         # Such a rule would hold always or never, whatever the answers are.
         for rule, limits in (("min", self.min), ("max", self.max)):
             for metric, limit in limits.items():
-                if metric in METRICS and not 0 <= limit <= 1:
+                if metric in (*METRICS, LOW_RECORDS) and not 0 <= limit <= 1:
                     raise ConfigError(
                         f"{rule} {metric} is {limit:g}: give a mean between 0.0 and 1.0"
                         f"{percent_hint(limit)}"
@@ -137,6 +146,9 @@ class GateResult(BaseModel):
     failed: int
     """Number of records without an evaluation."""
 
+    primary: str | None = None
+    """The metric that was tested as if it were the only one; None without one."""
+
     checks: tuple[Check, ...]
     """Every rule, in the order of the table."""
 
@@ -164,9 +176,16 @@ def check_gate(
 ) -> GateResult:
     """Check the results of a system against the rules of a gate.
 
-    A metric fails against the baseline where it got worse by more than the tolerance, and the
-    paired test shows that it got worse at all; or where most records that had a value have none
-    any more. Metrics of which neither end is better are left out.
+    A metric fails against the baseline if it got worse by more than the tolerance, and the paired
+    test shows that it got worse at all; or if most records that had a value have none any more.
+
+    The p-values of all metrics are adjusted together by Holm's method (S. Holm 1979), so that a
+    gate of any number of metrics fails by chance in at most 5 % of all builds without a change. A
+    primary metric is a family of its own, and needs no adjustment; the others are adjusted for each
+    other. That is Bonferroni's split of the error between two families: a two-sided test at 5 %
+    calls a metric worse by chance in 2.5 %, so that primary and others together stay within 5 %.
+    With a strict sequence (W. Maurer, L. Hothorn and W. Lehmacher 1995) the others would be
+    tested only if the primary had failed, and could never fail a build by themselves.
 
     Args:
         system: The results.
@@ -177,11 +196,14 @@ def check_gate(
         progress: As for ``evaluate_many``.
 
     Raises:
-        ConfigError: There is nothing to check, or the two have no record in common.
+        ConfigError: There is nothing to check, a metric is unknown or has no better end, or the
+            two have no record in common.
         MissingExtraError: scipy is not installed.
     """
     if not (gate.min or gate.max or baseline or may_be_empty):
         raise ConfigError("a gate without thresholds and baseline lets everything pass: give one")
+    if (gate.metrics or gate.primary) and baseline is None and not may_be_empty:
+        raise ConfigError("metrics and primary are for a comparison: give a baseline as well")
     checks = [*_on_records(system, gate), *_on_thresholds(system, gate)]
     notes: tuple[str, ...] = ()
     if baseline is not None:
@@ -192,6 +214,7 @@ def check_gate(
         baseline=None if baseline is None else baseline.name,
         records=len(system.rows),
         failed=system.failed,
+        primary=gate.primary,
         checks=tuple(checks),
         notes=notes,
     )
@@ -261,7 +284,8 @@ def _threshold(
 def _never_defined(system: System, rule: Literal["min", "max"], metric: str, limit: float) -> Check:
     there = {name for row in system.rows for name in row.scores}
     # A name that we know is not misspelt; its metric only has no value here.
-    close = [] if metric in METRICS else get_close_matches(metric, sorted({*there, *METRICS}), n=1)
+    known = (*METRICS, LOW_RECORDS)
+    close = [] if metric in known else get_close_matches(metric, sorted({*there, *known}), n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
     return Check(
         rule=rule,
@@ -277,48 +301,83 @@ def _on_baseline(
 ) -> tuple[list[Check], tuple[str, ...]]:
     # One file is called like the other where last night's results are in another folder.
     before, after = replace(baseline, name="baseline"), replace(system, name="results")
-    there = {name for row in (*before.rows, *after.rows) for name in row.scores}
-    directed = [name for name in sorted(there) if _lower(name, gate) is not None]
+    systems = before, after
+    there = chosen_metrics(systems, ["all"])
+    primary = () if gate.primary is None else (gate.primary,)
+    wanted = chosen_metrics(systems, [*(gate.metrics or ["default"]), *primary])
+    if not gate.metrics:
+        wanted += [*gate.min, *gate.max]
+    if gate.primary is not None and gate.primary not in there:  # the name of a set
+        raise unknown_metric("primary", gate.primary, there)
+
+    def lower(metric: str) -> bool | None:
+        # A threshold says which end is better if that is not known, and never turns it:
+        # --min hallucination=0 would let it rise.
+        known = lower_is_better(systems, metric)
+        is_told = known is None and (metric in gate.min) != (metric in gate.max)
+        return metric in gate.max if is_told else known
+
+    # In the order of all scores.
+    directed = {name: way for name in there if name in wanted and (way := lower(name)) is not None}
+    named = [name for name in (*(gate.metrics or ()), *primary) if name in there]
+    if without := [name for name in named if name not in directed]:
+        raise ConfigError(
+            f"neither end of {without[0]} is known to be better: give it a threshold, min or max"
+        )
     if not directed:
         raise ConfigError("the baseline holds no metric with a better end: give thresholds")
-    found = compare_systems([before, after], metrics=directed, progress=progress)
-    results = found.systems[1]
+    families = [primary, [name for name in directed if name not in primary]]
+    found = [
+        compare_systems(systems, metrics=family, progress=progress) for family in families if family
+    ]
+    results = {n: [row.metrics[n] for row in each.systems] for each in found for n in each.metrics}
     checks = [
         _share_check(
             "missing",
-            results.only_in_baseline,
+            found[0].systems[1].only_in_baseline,
             len(before.rows),
             gate.max_failed,
             "records of the baseline are missing",
         )
     ]
-    for name in directed:
-        difference = results.metrics[name].difference
-        if difference is not None:
-            checks.append(_against(name, difference, results.metrics[name].estimate, gate))
-        elif (had := found.systems[0].metrics[name].estimate) is not None:
-            checks.append(_gone(name, had))
-    return checks, found.notes
+    for name, is_lower in directed.items():
+        had, has = results[name]
+        if has.difference is not None:
+            checks.append(_against(name, has.difference, has.estimate, gate, lower=is_lower))
+        elif had.estimate is not None or name in named:
+            checks.append(
+                Check(
+                    rule="baseline",
+                    metric=name,
+                    passed=False,
+                    limit=None if had.estimate is None else had.estimate.value,
+                    said="no record has a value both here and in the baseline: leave it out with "
+                    "metrics, or make a new baseline",
+                )
+            )
+    return checks, tuple(dict.fromkeys(note for each in found for note in each.notes))
 
 
-def _lower(metric: str, gate: Gate) -> bool | None:
-    """The direction of a metric; a threshold says it where the metric's own is not known."""
-    # A threshold never turns a known direction: --min hallucination=0 would let it rise.
-    known = lower_is_better(metric)
-    if known is not None or (metric in gate.min) == (metric in gate.max):
-        return known
-    return metric in gate.max
-
-
-def _against(name: str, found: Difference, estimate: Estimate | None, gate: Gate) -> Check:
+def _against(
+    name: str, found: Difference, estimate: Estimate | None, gate: Gate, *, lower: bool
+) -> Check:
     change = found.difference.value
-    worse_by = max(0.0, change if _lower(name, gate) else -change)
+    worse_by = max(0.0, change if lower else -change)
     is_shown = found.adjusted_p_value < SIGNIFICANCE
     # The pairs that are left say nothing of a metric that most records have lost.
     lost, left = found.only_in_baseline, found.difference.n
     is_gone = lost > left
     fails = is_gone or (is_shown and worse_by > gate.tolerance)
-    said = _told(worse_by, change, is_shown=is_shown, fails=fails)
+    if is_gone:
+        said = f"{lost} of {lost + left} records have no value any more"
+    elif not change:
+        said = "the same"
+    elif not is_shown:
+        said = "worse, but no more than by chance" if worse_by else "no worse"
+    elif not worse_by:
+        said = "better"
+    else:
+        said = "worse" if fails else "worse, within the tolerance"
     return Check(
         rule="baseline",
         metric=name,
@@ -327,25 +386,5 @@ def _against(name: str, found: Difference, estimate: Estimate | None, gate: Gate
         limit=found.before,
         fell_by=worse_by,
         difference=found,
-        said=f"{lost} of {lost + left} records have no value any more" if is_gone else said,
-    )
-
-
-def _told(worse_by: float, change: float, *, is_shown: bool, fails: bool) -> str:
-    if not change:
-        return "the same"
-    if not is_shown:
-        return "worse, but no more than by chance" if worse_by else "no worse"
-    if not worse_by:
-        return "better"
-    return "worse" if fails else "worse, within the tolerance"
-
-
-def _gone(name: str, before: Estimate) -> Check:
-    return Check(
-        rule="baseline",
-        metric=name,
-        passed=False,
-        limit=before.value,
-        said="no record has a value both here and in the baseline",
+        said=said,
     )

@@ -96,8 +96,12 @@ def _in_short(check: Check) -> str:
 def _notes(result: GateResult) -> Iterator[str]:
     yield from result.notes
     if result.baseline is not None:
-        n = sum(check.difference is not None for check in result.checks)
+        others = sum(
+            check.difference is not None and check.metric != result.primary
+            for check in result.checks
+        )
+        alone = "" if result.primary is None else f", that of {result.primary} for none"
         yield (
-            f"Against the baseline a metric fails where it got worse by more than the tolerance "
-            f"and a paired permutation test shows it; p is adjusted for {n} tests (Holm)."
+            "Against the baseline a metric fails if it got worse by more than the tolerance and a "
+            f"paired permutation test shows it; p is adjusted for {others} tests (Holm){alone}."
         )

@@ -5,27 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from claimspan.comparison.comparison import Difference
 from claimspan.comparison.systems import System
 from claimspan.results.scores import ScoredRow
 from claimspan.statistics import Estimate, mean_estimates, sign_flip_p_values
 
-__all__ = ["PairedMetric", "compare_pairs", "estimates", "group_of", "paired_rows", "value_of"]
+__all__ = ["compare_pairs", "estimates", "paired_rows"]
 
 _Pair = tuple[ScoredRow, ScoredRow]
-_Values = tuple[float | None, float | None]
-
-
-class PairedMetric(NamedTuple):
-    """One metric of two systems, before the p-value is adjusted for the other tests."""
-
-    before: float
-    after: float
-    difference: Estimate
-    p_value: float
-    only_in_baseline: int
-    only_in_system: int
 
 
 def paired_rows(baseline: System, system: System) -> list[_Pair]:
@@ -45,13 +33,13 @@ def paired_rows(baseline: System, system: System) -> list[_Pair]:
     ]
 
 
-def value_of(row: ScoredRow, metric: str) -> float | None:
+def _value_of(row: ScoredRow, metric: str) -> float | None:
     """Return the value of a metric; None where it has none that can be averaged."""
     value = row.scores.get(metric)
     return value if value is not None and math.isfinite(value) else None
 
 
-def group_of(row: ScoredRow, group_by: str | None) -> str:
+def _group_of(row: ScoredRow, group_by: str | None) -> str:
     """Return what a record is resampled with: its value of a metadata key, else its own key."""
     if group_by is None or group_by not in row.metadata:
         return row.key
@@ -63,32 +51,45 @@ def estimates(
     rows: Sequence[ScoredRow], metrics: Sequence[str], group_by: str | None = None
 ) -> dict[str, Estimate]:
     """Return the mean of each metric with its interval, over the records where it is defined."""
-    columns = [[value_of(row, metric) for row in rows] for metric in metrics]
-    found = mean_estimates(columns, [group_of(row, group_by) for row in rows])
+    columns = [[_value_of(row, metric) for row in rows] for metric in metrics]
+    found = mean_estimates(columns, [_group_of(row, group_by) for row in rows])
     return {metric: each for metric, each in zip(metrics, found, strict=True) if each is not None}
 
 
 def compare_pairs(
     pairs: Sequence[_Pair], metrics: Sequence[str], group_by: str | None = None
-) -> dict[str, PairedMetric]:
-    """Compare each metric that is defined in both records of at least one pair."""
+) -> dict[str, Difference]:
+    """Compare each metric that is defined in both records of at least one pair.
+
+    The p-values are not yet adjusted for the other tests, and say nothing so far.
+    """
     values = {
-        metric: [(value_of(before, metric), value_of(after, metric)) for before, after in pairs]
+        metric: [(_value_of(before, metric), _value_of(after, metric)) for before, after in pairs]
         for metric in metrics
     }
     # The metadata of the two records may differ; those of the baseline are the same for every
     # system that it is compared with.
-    groups = [group_of(before, group_by) for before, _ in pairs]
+    groups = [_group_of(before, group_by) for before, _ in pairs]
     changes = [[_change(*pair) for pair in each] for each in values.values()]
     intervals = mean_estimates(changes, groups)
     p_values = sign_flip_p_values([_summed(column, groups) for column in changes])
-    return {
-        metric: PairedMetric(*_means(each), interval, p_value, *_alone(each))
-        for (metric, each), interval, p_value in zip(
-            values.items(), intervals, p_values, strict=True
+    found: dict[str, Difference] = {}
+    for (metric, each), interval, p_value in zip(values.items(), intervals, p_values, strict=True):
+        if interval is None:
+            continue
+        both = [(a, b) for a, b in each if a is not None and b is not None]
+        have = Counter((a is not None, b is not None) for a, b in each)
+        found[metric] = Difference(
+            before=math.fsum(a for a, _ in both) / len(both),
+            after=math.fsum(b for _, b in both) / len(both),
+            difference=interval,
+            p_value=p_value,
+            adjusted_p_value=p_value,
+            finding="no difference shown",
+            only_in_baseline=have[True, False],
+            only_in_system=have[False, True],
         )
-        if interval is not None
-    }
+    return found
 
 
 def _same_query(key: str, left: System, right: System) -> bool:
@@ -106,14 +107,3 @@ def _summed(column: Sequence[float | None], groups: Sequence[str]) -> list[float
     for value, group in zip(column, groups, strict=True):
         sums[group] += value or 0.0
     return list(sums.values())
-
-
-def _means(values: Sequence[_Values]) -> tuple[float, float]:
-    both = [(a, b) for a, b in values if a is not None and b is not None]
-    return math.fsum(a for a, _ in both) / len(both), math.fsum(b for _, b in both) / len(both)
-
-
-def _alone(values: Sequence[_Values]) -> tuple[int, int]:
-    """Number of pairs where the first alone has a value, and where the second alone has."""
-    found = Counter((a is not None, b is not None) for a, b in values)
-    return found[True, False], found[False, True]

@@ -7,7 +7,7 @@ not built.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -16,12 +16,22 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
 from claimspan.errors import ConfigError, FileError
+from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.files.jsonl import unreadable
 from claimspan.files.record_files import RecordFile
+from claimspan.metrics.catalogue import CATALOGUE
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan.results.rows import ResultRow
 from claimspan.results.scores import ScoredRow, SystemScores, read_scores
 
-__all__ = ["System", "holds_results", "read_system", "read_systems", "system_of_rows"]
+__all__ = [
+    "System",
+    "holds_results",
+    "lower_is_better",
+    "read_system",
+    "read_systems",
+    "system_of_rows",
+]
 
 _WANTED: Final = "file of results (claimspan evaluate -o)"
 
@@ -42,6 +52,9 @@ class System:
     judges: frozenset[str] = frozenset()
     """Names of the judges, with their versions; results of different judges differ by them."""
 
+    own_metrics: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Criterion or function of the user's to whether its lower end is better."""
+
     undefined_is_zero: bool = False
     """Whether a metric without a value counts as 0, as in RAGChecker's results."""
 
@@ -57,6 +70,8 @@ class _Record(BaseModel):
 
 
 class _Evaluation(BaseModel):
+    metrics: Mapping[str, object] = {}
+    lower_is_better: tuple[str, ...] = ()
     response_claims: tuple[object, ...] = ()
     judge_name: str = ""
     judge_version: str = ""
@@ -69,6 +84,7 @@ class _Line(BaseModel):
 
     id: str | None
     metrics: Mapping[str, float]
+    label: str | None = None
     error: str | None
     record: _Record
     evaluation: _Evaluation
@@ -79,8 +95,10 @@ class _Line(BaseModel):
         return f"{self.evaluation.judge_name} {self.evaluation.judge_version}".strip()
 
     def scored(self) -> ScoredRow:
-        """The scores, with the number of claims as one of them."""
+        """The scores, with the label and the number of claims as two of them."""
         scores = dict(self.metrics)
+        if self.label is not None and self.label in LOW_SCORE:
+            scores[LOW_RECORDS] = LOW_SCORE[self.label]
         if self.error is None:
             scores[CLAIMS_PER_RESPONSE] = float(len(self.evaluation.response_claims))
         return ScoredRow(
@@ -90,6 +108,16 @@ class _Line(BaseModel):
             metadata=self.record.metadata,
             error=self.error,
         )
+
+
+def lower_is_better(systems: Iterable[System], metric: str) -> bool | None:
+    """Return the direction of a metric's scale; None if neither end is known to be better."""
+    if metric in CATALOGUE:
+        return CATALOGUE[metric].lower_is_better
+    if metric == LOW_RECORDS:
+        return True
+    said = {each.own_metrics[metric] for each in systems if metric in each.own_metrics}
+    return said.pop() if len(said) == 1 else None
 
 
 def read_systems(paths: Sequence[Path]) -> list[System]:
@@ -154,11 +182,14 @@ def _system(name: str, lines: Iterator[_Line]) -> System | None:
     rows: list[ScoredRow] = []
     queries: dict[str, str] = {}
     judges: set[str] = set()
+    own: dict[str, bool] = {}
     for line in lines:
         rows.append(line.scored())
         queries[rows[-1].key] = line.record.query
         judges.add(line.judge)
-    return System(name, tuple(rows), queries, frozenset(judges - {""})) if rows else None
+        found = line.evaluation
+        own |= {n: n in found.lower_is_better for n in found.metrics if n not in CATALOGUE}
+    return System(name, tuple(rows), queries, frozenset(judges - {""}), own) if rows else None
 
 
 def _rag_results(scores: SystemScores, path: Path) -> System:

@@ -15,12 +15,26 @@ from claimspan.evaluation.reasons import Evidence, reason_for
 from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
 
-__all__ = ["GOOD", "LOW", "NEUTRAL", "UNKNOWN", "Assessment", "Judgement", "judgement_of"]
+__all__ = [
+    "GOOD",
+    "LOW",
+    "LOW_SCORE",
+    "NEUTRAL",
+    "UNKNOWN",
+    "Assessment",
+    "Judgement",
+    "RecordLabel",
+    "judgement_of",
+]
 
 GOOD: Final = "good"
 LOW: Final = "low"
 NEUTRAL: Final = "neutral"
 UNKNOWN: Final = "unknown"
+
+LOW_SCORE: Final[Mapping[str, float]] = {LOW: 1.0, GOOD: 0.0}
+"""Label of a record to its score ``low``, whose mean is the share of low records; an unknown one
+has none."""
 
 RecordLabel = Literal["good", "low", "unknown"]
 """What a whole record is. It is unknown if no score that could call it low has a value."""

@@ -32,6 +32,7 @@ __all__ = [
     "MetricsLike",
     "Selection",
     "Thresholds",
+    "names_given",
 ]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -56,7 +57,7 @@ def _check_name(what: str, name: object) -> None:
             f"{what} got the name {name!r}: give small letters, digits and underscores, such as "
             "'polite'"
         )
-    if name in CATALOGUE or name in ("all", "default", LOW_RECORDS):
+    if name in CATALOGUE or name in ("all", "default", "paper", LOW_RECORDS):
         raise ConfigError(f"{what} got the name {name!r}, which claimspan uses: give another one")
 
 
@@ -333,6 +334,12 @@ class _Data(BaseModel):
 def matrices_for(names: Iterable[str]) -> frozenset[str]:
     """Return the matrices, fields of ``VerdictMatrices``, that metrics are made of."""
     return frozenset[str]().union(*(CATALOGUE[name].needs for name in names))
+
+
+def names_given(metrics: MetricsLike) -> tuple[str, ...]:
+    """Return the names that ``metrics`` holds, of sets as well, and those of its own metrics."""
+    given = [each if isinstance(each, str) else _metric(each) for each in _given(metrics)]
+    return tuple(each if isinstance(each, str) else each.name for each in given)
 
 
 def _given(metrics: object) -> Sequence[object]:

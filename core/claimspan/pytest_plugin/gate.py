@@ -24,15 +24,13 @@ from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
+from claimspan.metrics.selection import MetricsLike, Selection, Thresholds, names_given
 from claimspan.pytest_plugin.names import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
 from claimspan.text.visible import visible
 
 __all__ = ["GateOptions", "PytestGate"]
-
-_RULES: Final = ("min", "max", "confident", "tolerance", "min_records", "max_failed")
-"""The options that are rules, by their names in ``Gate``."""
 
 _LONGEST_NAME: Final = 100
 """Characters of a file's name that are those of the test."""
@@ -56,6 +54,16 @@ class GateOptions(TypedDict, total=False):
 
     baseline: str | Path
     """File of results to compare with: no metric may get worse."""
+
+    metrics: MetricsLike
+    """What is measured of records, as ``evaluate_many`` takes it, and what may not get worse than
+    the baseline's."""
+
+    thresholds: Thresholds
+    """Metric to its worst value that is good, for the label of a record and its score ``low``."""
+
+    primary: str
+    """The metric that matters most: tested as if it were the only one."""
 
     confident: bool
     """Whether the whole 95 % interval has to hold a threshold."""
@@ -100,7 +108,9 @@ class PytestGate:
         records = self._records(subject)
         if records is None:
             return self._check_file(self._root / str(subject), chosen)
-        done = evaluate_many(records, judge=_judge(chosen), progress=False)
+        done = evaluate_many(
+            records, judge=_judge(chosen), metrics=_selection(chosen), progress=False
+        )
         return self._check_rows(records, done, chosen)
 
     async def acheck(
@@ -112,7 +122,9 @@ class PytestGate:
         records = self._records(subject)
         if records is None:
             return self._check_file(self._root / str(subject), chosen)
-        done = await aevaluate_many(records, judge=_judge(chosen), progress=False)
+        done = await aevaluate_many(
+            records, judge=_judge(chosen), metrics=_selection(chosen), progress=False
+        )
         return self._check_rows(records, done, chosen)
 
     def _chosen(self, options: GateOptions) -> GateOptions:
@@ -200,8 +212,16 @@ def _file_name(node_id: str, call: int) -> str:
     return f"{readable[:_LONGEST_NAME]}-{digest}" + (f"-{call}" if call > 1 else "")
 
 
+def _selection(chosen: GateOptions) -> Selection:
+    return Selection.of(chosen.get("metrics"), chosen.get("thresholds"))
+
+
 def _gate(chosen: GateOptions) -> Gate:
-    return Gate.of({name: value for name, value in chosen.items() if name in _RULES})
+    rules = {name: value for name, value in chosen.items() if name in Gate.model_fields}
+    metrics = chosen.get("metrics")
+    # Without a baseline they only say what is measured.
+    compared = None if metrics is None or "baseline" not in chosen else names_given(metrics)
+    return Gate.of({**rules, "metrics": compared})
 
 
 def _judge(chosen: GateOptions) -> Judge:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from claimspan.comparison.compare import compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, Comparison
 from claimspan.comparison.systems import System
+from claimspan.evaluation.judgement import LOW_SCORE
+from claimspan.metrics.catalogue import CATALOGUE
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.results.scores import ScoredRow
 
@@ -33,12 +36,20 @@ def _system(system: ReportSystem) -> System:
         rows=tuple(_row(entry) for entry in system.entries),
         queries={entry.key: entry.query for entry in system.entries},
         judges=frozenset(entry.judge for entry in system.entries if entry.judge),
+        own_metrics={
+            name: name in entry.lower_is_better
+            for entry in system.entries
+            for name in entry.scores
+            if name not in CATALOGUE
+        },
     )
 
 
 def _row(entry: ReportEntry) -> ScoredRow:
     scores = dict(entry.scores)
     if scores:
+        if entry.judgement.label in LOW_SCORE:
+            scores[LOW_RECORDS] = LOW_SCORE[entry.judgement.label]
         # Claims of both texts were left out together: their number is not that of the response.
         if not entry.claims_left_out:
             scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))

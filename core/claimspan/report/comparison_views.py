@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from claimspan.comparison.comparison import (
     CLAIMS_PER_RESPONSE,
-    PAPER_METRICS,
     Comparison,
     Difference,
     SystemResult,
 )
+from claimspan.comparison.systems import lower_is_better
 from claimspan.report.glossary import Metric, describe
 from claimspan.statistics import Estimate
 
@@ -70,7 +70,7 @@ class MetricView(NamedTuple):
 
 
 class PaperRow(NamedTuple):
-    """One system in the columns of RAGChecker's paper."""
+    """One system, laid out as in RAGChecker's paper."""
 
     system: str
     values: tuple[tuple[str, bool], ...]
@@ -90,11 +90,8 @@ def view_metrics(comparison: Comparison) -> list[MetricView]:
 
 
 def paper_rows(comparison: Comparison) -> tuple[list[str], list[PaperRow]]:
-    """Return the columns of table 3 of RAGChecker's paper that are there, and a row a system.
-
-    Shares are in percent, as they are there.
-    """
-    names: list[str] = [name for name in PAPER_METRICS if name in comparison.metrics]
+    """Return the metrics, and a row a system; shares in percent, as in RAGChecker's paper."""
+    names = list(comparison.metrics)
     best = {name: _best(comparison.systems, name) for name in names}
     return names, [
         PaperRow(system.name, tuple(_printed(system, name, best[name]) for name in names))
@@ -145,12 +142,12 @@ def _is_share(systems: Sequence[SystemResult], name: str) -> bool:
 
 
 def _best(systems: Sequence[SystemResult], name: str) -> float | None:
-    lower_is_better = describe(name).lower_is_better
+    is_lower = lower_is_better((), name)
     values = [e.value for s in systems if (e := _estimate(s, name))]
     # Self-knowledge has no better end, and the best of one is no finding.
-    if lower_is_better is None or len(values) < 2:
+    if is_lower is None or len(values) < 2:
         return None
-    return min(values) if lower_is_better else max(values)
+    return min(values) if is_lower else max(values)
 
 
 def _estimate(system: SystemResult, name: str) -> Estimate | None:

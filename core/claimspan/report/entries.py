@@ -110,6 +110,9 @@ class ReportEntry(BaseModel):
     judgement: Judgement = Judgement()
     """What the scores say of the answer, as on its span."""
 
+    lower_is_better: tuple[str, ...] = ()
+    """The metrics whose lower end is better, of those that claimspan does not ship."""
+
     metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """What the caller keeps with the record, by which the report slices the scores."""
 

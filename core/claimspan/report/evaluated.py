@@ -63,6 +63,7 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
         claims_undecided=evaluation.undecided_claims,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
+        lower_is_better=evaluation.lower_is_better,
         judgement=judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks]),
         metadata=record.metadata,
         abstained=evaluation.abstained,

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from claimspan.evaluation.diagnosis import Part
+from claimspan.evaluation.judgement import RecordLabel, judgement_of
 from claimspan.evaluation.result import Evaluation
 from claimspan.metrics.catalogue import METRICS
 from claimspan.metrics.compute import Undefined, measure
@@ -33,6 +35,15 @@ class ResultRow(BaseModel):
     metrics: Mapping[str, float]
     """The scores again, where a reader looks for them first."""
 
+    label: RecordLabel | None = None
+    """What the record is by its scores; None in files of before claimspan wrote it."""
+
+    summary: str = ""
+    """Why it is low, in one line; empty if it is not."""
+
+    blame: Part | None = None
+    """The part of the pipeline that a low record comes from; None as ``label`` is."""
+
     error: str | None
     """Why there are no scores; None where there are."""
 
@@ -45,11 +56,15 @@ class ResultRow(BaseModel):
     @classmethod
     def of(cls, index: int, record: RagRecord, evaluation: Evaluation) -> ResultRow:
         """Return the line of a record."""
+        judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
         return cls(
             index=index,
             id=record.id,
             digest=digest(record),
             metrics=evaluation.metrics,
+            label=judged.label,
+            summary=judged.summary,
+            blame=judged.part,
             error=evaluation.error,
             record=record,
             evaluation=evaluation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,6 +12,8 @@ from claimspan.statistics.intervals import Estimate, mean_estimate
 from claimspan.statistics.sign_flips import sign_flip_p_values
 
 __all__ = ["PairedComparison", "compare_paired", "holm"]
+
+_Name = TypeVar("_Name", bound=Hashable)
 
 
 class PairedComparison(BaseModel):
@@ -70,7 +73,7 @@ def compare_paired(
     )
 
 
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+def holm(p_values: Mapping[_Name, float]) -> dict[_Name, float]:
     """Adjust p-values for the number of tests (S. Holm 1979): one of many is small by chance.
 
     Args:
@@ -79,7 +82,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     Returns:
         Name to adjusted p-value, in the order given.
     """
-    adjusted: dict[str, float] = {}
+    adjusted: dict[_Name, float] = {}
     highest = 0.0
     # The smallest counts for all tests, the next for one fewer. None may come out below one
     # that was smaller before, or the order of the tests would turn.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
 from claimspan.errors import ConfigError
-from claimspan.metrics import METRICS
+from claimspan.metrics.catalogue import CATALOGUE, unknown_metric
+from claimspan.metrics.selection import LOW_RECORDS, Selection
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.status import Status
 
-__all__ = ["COOLDOWN_SECONDS", "LOOKS", "Alert", "AlertEvent", "AlertState"]
+__all__ = ["COOLDOWN_SECONDS", "LOOKS", "Alert", "AlertEvent", "AlertState", "check_measured"]
 
 COOLDOWN_SECONDS: Final = 4 * 3600.0
 """Seconds after which an alert that goes on is said again: the repeat interval of Prometheus'
@@ -44,12 +45,12 @@ class AlertState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A threshold for the mean of a metric over the last minutes or hours.
+    """A threshold for the mean of a score, or for the share of a label or a state, over some time.
 
     Give it to ``Monitor(alerts=[...])``::
 
         Alert("faithfulness", below=0.8)
-        Alert("hallucination", above=0.1, window_seconds=900, route="support")
+        Alert("low", above=0.2, window_seconds=900, route="support")
         Alert.of_state("judge_error", above=0.2)
 
     It fires where the whole confidence interval of the mean lies beyond the threshold, so that a
@@ -71,7 +72,8 @@ class Alert:
     """
 
     metric: str
-    """The metric; empty for an alert about a state."""
+    """What the monitor measures, metrics of the user's own as well, or ``low`` for the share of low
+    records; empty for an alert about a state."""
 
     below: float | None = None
     """Fire where the mean is below this. Give this or ``above``."""
@@ -186,10 +188,10 @@ class Alert:
             raise ConfigError("Alert.name and Alert.route are texts: give a str")
         if self.state is not None and not self.metric:
             return
-        if self.metric not in METRICS:
-            near = difflib.get_close_matches(str(self.metric), METRICS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(METRICS)}"
-            raise ConfigError(f"Alert got the unknown metric {self.metric!r}: {hint}")
+        if not isinstance(self.metric, str) or not self.metric.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(
+                f"Alert got the metric {self.metric!r}: give a name, such as 'faithfulness'"
+            )
         if self.state is not None:
             raise ConfigError("Alert got a metric and a state: make one alert for each")
 
@@ -236,6 +238,27 @@ class AlertEvent:
             f"({self.low:.3f} to {self.high:.3f}) of {self.records} records in the last "
             f"{self.alert.window_seconds:g} s"
         )
+
+
+def check_measured(alerts: Iterable[Alert], selection: Selection) -> None:
+    """Refuse alerts on scores that are not made: they would be silent for ever.
+
+    Args:
+        alerts: What is to be watched.
+        selection: What is measured.
+
+    Raises:
+        ConfigError: An alert is about a metric that is not chosen, or that there is not.
+    """
+    measured = (*selection.all_names, LOW_RECORDS)
+    for alert in alerts:
+        if alert.state is not None or alert.metric in measured:
+            continue
+        if alert.metric in CATALOGUE:
+            raise ConfigError(
+                f"Alert got {alert.metric!r}, which is not measured: add it to metrics"
+            )
+        raise unknown_metric("Alert", alert.metric, [*dict.fromkeys((*measured, *CATALOGUE))])
 
 
 def _is_number(value: object) -> bool:

@@ -12,6 +12,8 @@ from typing import Final
 
 from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
 
+from claimspan.evaluation.judgement import LOW_SCORE
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan_tracing import semconv
 from claimspan_tracing.alert.alert import Alert, AlertEvent, AlertState
 from claimspan_tracing.alert.window import Sample, Window
@@ -130,6 +132,8 @@ def _value(alert: Alert, finished: Finished) -> float | None:
         return None
     outcome = finished.outcome
     if alert.state is None:
+        if alert.metric == LOW_RECORDS:
+            return LOW_SCORE.get(finished.judgement.label)
         evaluation = outcome.evaluation
         return None if evaluation is None else evaluation.metrics.get(alert.metric)
     # With late scores a record comes a second time; a first judge may have let it go.

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError
-from claimspan.metrics import METRICS
+from claimspan.metrics.catalogue import METRICS, unknown_metric
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.chance import is_share
 from claimspan_tracing.decide.facts import Facts
@@ -194,14 +194,15 @@ def doubtful(*, below: float = 0.5, metric: str = "faithfulness") -> Condition:
 
     Args:
         below: The bound, 0 to 1.
-        metric: Which score counts.
+        metric: Which score of claimspan's counts. The first judge measures all that it can without
+            a ground truth, whatever the monitor measures.
 
     Raises:
         ConfigError: The bound is no number from 0 to 1, or there is no such metric.
     """
     bound = _share("below", below)
     if metric not in METRICS:
-        raise ConfigError(f"metric is {metric!r}: give one of {', '.join(METRICS)}")
+        raise unknown_metric("doubtful", metric)
 
     def test(facts: Facts) -> bool:
         score = None if facts.first_scores is None else facts.first_scores.get(metric)

@@ -53,6 +53,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         claims_undecided=evaluation.undecided_claims if outcome.evaluation else None,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
+        lower_is_better=evaluation.lower_is_better,
         judgement=judgement_of(evaluation, chunk_ids=[chunk.id for chunk in chunks]),
         metadata=job.record.metadata,
         abstained=evaluation.abstained,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from claimspan.errors import NoRecordsError
+from claimspan.evaluation.judgement import LOW_SCORE
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import DROPPED, Status
 from claimspan_tracing.export.otlp_json import Attributes, SpanKey, TraceSpan, read_spans
@@ -45,7 +47,7 @@ class SampledRecord:
     """How many records it stands for; None where nobody has decided."""
 
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Metric to value."""
+    """Metric to value; ``low`` is 1.0 of a low record and 0.0 of a good one."""
 
     @property
     def is_evaluated(self) -> bool:
@@ -135,16 +137,22 @@ def _record(span: TraceSpan) -> SampledRecord:
         reason=str(attributes.get(semconv.SAMPLE_REASON) or ""),
         rate=_number(attributes, semconv.SAMPLE_RATE),
         weight=_number(attributes, semconv.SAMPLE_WEIGHT),
-        scores=dict(_scores(attributes)),
+        scores=_scores(attributes),
     )
 
 
-def _scores(attributes: Attributes) -> Iterator[tuple[str, float]]:
-    for name in attributes:
-        if name.startswith(semconv.SCORE_PREFIX):
-            value = _number(attributes, name)
-            if value is not None:
-                yield name.removeprefix(semconv.SCORE_PREFIX), value
+def _scores(attributes: Attributes) -> dict[str, float]:
+    found = {
+        name.removeprefix(semconv.SCORE_PREFIX): value
+        for name in attributes
+        if name.startswith(semconv.SCORE_PREFIX)
+        and (value := _number(attributes, name)) is not None
+    }
+    label = attributes.get(semconv.EVALUATION_LABEL)
+    # Without scores the record is lost: a label alone would make it look evaluated.
+    if found and isinstance(label, str) and label in LOW_SCORE:
+        found[LOW_RECORDS] = LOW_SCORE[label]
+    return found
 
 
 def _number(attributes: Attributes, name: str) -> float | None:

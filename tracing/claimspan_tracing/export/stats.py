@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from claimspan.metrics import METRICS
+from claimspan.metrics.selection import LOW_RECORDS
 from claimspan_tracing.export.estimates import Estimate, Observation, estimate_mean
 from claimspan_tracing.export.sample import SampledRecord
 
@@ -72,13 +73,14 @@ def _group(name: str, records: Sequence[SampledRecord], *, reweight: bool) -> Gr
         for metric, value in record.scores.items():
             values[metric].append(Observation(record.trace_id, weight, value))
     known = [metric for metric in METRICS if metric in values]
-    others = sorted(values.keys() - set(known))
+    low = [LOW_RECORDS] if LOW_RECORDS in values else []
+    others = sorted(values.keys() - {*known, *low})
     return GroupStats(
         name=name,
         records=len(records),
         evaluated=len(evaluated),
         stand_for=math.fsum(r.share * factors.get(r.reason, 1.0) for r in evaluated),
-        metrics={metric: estimate_mean(values[metric]) for metric in (*known, *others)},
+        metrics={metric: estimate_mean(values[metric]) for metric in (*known, *others, *low)},
         statuses=_statuses(records),
     )
 
