@@ -165,6 +165,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         claims_undecided=_count(facts, semconv.CLAIMS_UNKNOWN),
         scores=scores,
         undefined=_undefined(facts, scores),
+        lower_is_better=_texts(facts, semconv.SCORES_LOWER_IS_BETTER),
         judgement=_judgement(facts, scores),
         metadata=_metadata(root.attributes),
         abstained=semconv.JUDGE_NAME in facts
