@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from typing import Final
 
-from claimspan.text.closest import searched
+from claimspan.text.closest import SearchedSentences
 from claimspan.verdicts import Label
 
 __all__ = ["Passage", "Sought", "passages"]
+
+MAX_KEPT: Final = 20_000
+"""Characters of a chunk whose words are kept; 2,000 long ones would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
     """
     if not sought:
         return [Passage(text)] if text else []
-    sentences = searched(text)
+    sentences = _searched(text)
     found = [(each, sentences.closest(each.text, denied=each.contradicts)) for each in sought]
     places = [(each, place) for each, place in found if place]
     # Sentences do not overlap, so that between two cuts there is one sentence, or none at all.
@@ -66,6 +71,17 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
         _passage(text[start:end], [each for each, place in places if place == (start, end)])
         for start, end in pairwise(cuts)
     ]
+
+
+def _searched(text: str) -> SearchedSentences:
+    return _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
+
+
+# Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
+# of about 2,000 chunks, some ten megabytes.
+@lru_cache(maxsize=2_000)
+def _kept(text: str) -> SearchedSentences:
+    return SearchedSentences(text)
 
 
 def _passage(text: str, claims: Sequence[Sought]) -> Passage:

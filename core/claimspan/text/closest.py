@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import filterfalse
 from typing import Final
 
@@ -11,7 +10,7 @@ from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.words import tokenize
 
-__all__ = ["SearchedSentences", "searched"]
+__all__ = ["SearchedSentences"]
 
 LEAST_SHARE: Final = 0.25
 """Share of a claim's content words that its closest sentence has at least: below a quarter, the
@@ -20,10 +19,6 @@ sentence is about something else, and a mark would mislead."""
 MAX_SEARCHED: Final = 100_000
 """Characters of a text that are searched, which takes some 0.1 s; a longer chunk is rare. Capture
 keeps 64 KiB of a chunk, all of which a judge reads: the sentence that decided may be the last."""
-
-
-MAX_KEPT: Final = 20_000
-"""Characters of a text whose words are kept; 2,000 long ones would take gigabytes."""
 
 
 class SearchedSentences:
@@ -67,18 +62,6 @@ class SearchedSentences:
                 if rank > best:
                     best, place = rank, (start, end)
         return place
-
-
-def searched(text: str) -> SearchedSentences:
-    """Return the sentences of a text; those of one that was lately asked for are still there."""
-    return _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
-
-
-# Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
-# of about 2,000 chunks, some ten megabytes.
-@lru_cache(maxsize=2_000)
-def _kept(text: str) -> SearchedSentences:
-    return SearchedSentences(text)
 
 
 def _located(text: str, language: str) -> Sequence[tuple[int, int, frozenset[str]]]:
