@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from claimspan.comparison.direction import lower_is_better
+from claimspan.report.glossary import GLOSSARY
 from scipy import stats
 
 from claimspan.comparison import Comparison, Difference
@@ -20,7 +20,6 @@ from claimspan.comparison.systems import System, read_systems
 from claimspan.errors import ConfigError, FileError
 from claimspan.metrics.catalogue import DEFAULT_METRICS, METRICS, lower_is_better
 from claimspan.metrics.selection import LOW_RECORDS
-from claimspan.report.glossary import GLOSSARY
 from claimspan.results.scores import ScoredRow
 from claimspan.statistics import holm
 

@@ -76,6 +76,20 @@ class Evaluation(BaseModel):
     error: str | None = None
     """Why there are no verdicts; None if there are."""
 
+    def __repr__(self) -> str:
+        """What the scores say, in one line: ``<Evaluation low: faithfulness 0.50, ...>``."""
+        from claimspan.evaluation.display import line_of
+
+        return line_of(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the scores, why they are low, and the claims."""
+        from claimspan.evaluation.display import page_of
+
+        return page_of(self)
+
     @property
     def judgement(self) -> Judgement:
         """What the scores say of the answer: its label, why, and the part to blame.

@@ -30,6 +30,7 @@ from claimspan.errors import NoRecordsError
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN, Assessment, Judgement
 from claimspan.metrics import METRICS
+from claimspan.metrics.catalogue import in_order
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.text.abstention import abstains
@@ -259,7 +260,6 @@ def _judgement(attributes: Attributes, scores: Mapping[str, float]) -> Judgement
     except ValueError:
         part = Part.UNKNOWN
     label = _text(attributes, semconv.EVALUATION_LABEL)
-    order = {name: place for place, name in enumerate(METRICS)}
     return Judgement(
         label=LOW if label == LOW else GOOD if label == GOOD else UNKNOWN,
         scores=tuple(
@@ -269,7 +269,7 @@ def _judgement(attributes: Attributes, scores: Mapping[str, float]) -> Judgement
                 label=labels.get(name, GOOD),
                 explanation=_text(attributes, semconv.reason(name)),
             )
-            for name in sorted(scores, key=lambda name: order.get(name, len(order)))
+            for name in in_order(scores)
         ),
         part=part,
         summary=_text(attributes, semconv.EVALUATION_SUMMARY),
