@@ -22,9 +22,10 @@ from results import Results, Table, show  # noqa: E402 - after the path
 
 from claimspan import RagRecord, Usage  # noqa: E402 - after the path
 from claimspan.evaluation.evaluate import aevaluate_many  # noqa: E402 - after the path
+from claimspan.evaluation.selection import MetricsLike  # noqa: E402 - after the path
 from claimspan.files.record_files import read_records  # noqa: E402 - after the path
 from claimspan.judges import OpenAIJudge  # noqa: E402 - after the path
-from claimspan.metrics.selection import Criterion, MetricsLike  # noqa: E402 - after the path
+from claimspan.judges.criteria import Criterion  # noqa: E402 - after the path
 
 from judge_server import TOKENIZER, JudgeServer, judge_server  # noqa: E402 - after the path
 

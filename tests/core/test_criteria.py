@@ -18,6 +18,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.estimate import aestimate
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from claimspan.evaluation.judgement import LOW, judgement_of
+from claimspan.evaluation.selection import MetricsLike
 from claimspan.judges import (
     CalibratedJudge,
     CascadeJudge,
@@ -28,9 +29,9 @@ from claimspan.judges import (
     default_judge,
 )
 from claimspan.judges.calibrated import JudgeCalibration
+from claimspan.judges.criteria import ANSWER_RELEVANCE, Criterion
 from claimspan.judges.protocol import ContextJudge, CriteriaJudge, Grade, SparseJudge
 from claimspan.judges.verdict_cache import VerdictCache
-from claimspan.metrics.selection import ANSWER_RELEVANCE, Criterion, MetricsLike
 from claimspan.testing import ScriptedJudge
 
 from graders import GradingModel, rows

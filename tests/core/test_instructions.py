@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from claimspan import evaluate
 from claimspan.errors import ConfigError
 from claimspan.judges import ChatReply, ChatRequest, ModelJudge, OpenAIJudge, default_judge
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm.prompts import CHECK, EXTRACT, EXTRACT_REASONED, GRADE, informed
 from claimspan.judges.verdict_cache import VerdictCache
-from claimspan.metrics.selection import Criterion
 from claimspan_tracing.dispatch.judge_spec import spec_of
 
 from graders import GradingModel, rows

@@ -15,9 +15,9 @@ from claimspan.cost.usage import metered
 from claimspan.errors import JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many
 from claimspan.judges import ChatReply, ChatRequest, ModelJudge
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm.grading import CHUNKS_CUT
 from claimspan.judges.llm.refusals import TooLongError
-from claimspan.metrics.selection import Criterion
 
 from graders import Asked, GradingModel, Rows, rows
 from judge_server import Exchange, JudgeServer, judge_server, reply_to

@@ -16,6 +16,7 @@ from claimspan.cost.pricing import Price
 from claimspan.cost.usage import Usage
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate, judge_for
+from claimspan.evaluation.selection import MetricsLike, Selection
 from claimspan.judges.calibrated import CalibratedJudge
 from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form
@@ -23,7 +24,6 @@ from claimspan.judges.llm.judge import ModelJudge
 from claimspan.judges.llm.prompts import CANNOT_TELL
 from claimspan.judges.local.judge import LocalJudge
 from claimspan.judges.protocol import Judge
-from claimspan.metrics.selection import MetricsLike, Selection
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.tokens import count_tokens

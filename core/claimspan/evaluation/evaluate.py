@@ -30,16 +30,11 @@ from claimspan.evaluation.coherence import coherent
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds, matrices_for
 from claimspan.judges.choice import JudgeLike, judge_of
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.protocol import ClaimLimitedJudge, CriteriaJudge, Grade, Judge
 from claimspan.metrics.compute import Undefined, measure
-from claimspan.metrics.selection import (
-    Criterion,
-    MetricsLike,
-    Selection,
-    Thresholds,
-    matrices_for,
-)
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.abstention import abstains

@@ -19,6 +19,7 @@ from claimspan.metrics.truths import Truth, Truths
 __all__ = [
     "CATALOGUE",
     "DEFAULT_METRICS",
+    "LOW_RECORDS",
     "METRICS",
     "WITHOUT_GROUND_TRUTH",
     "ClaimMetric",
@@ -326,6 +327,10 @@ def in_order(names: Iterable[str]) -> list[str]:
     """Return names of metrics in the order of all scores, each once; unknown ones as they come."""
     found = dict.fromkeys(names)
     return [*(n for n in METRICS if n in found), *(n for n in found if n not in CATALOGUE)]
+
+
+LOW_RECORDS: Final = "low"
+"""Name under which gate, alerts and comparisons have the share of records that are low."""
 
 
 def lower_is_better(metric: str) -> bool | None:

@@ -14,8 +14,7 @@ from claimspan.comparison.comparison import (
 )
 from claimspan.comparison.systems import System, lower_is_better
 from claimspan.evaluation.judgement import LOW_SCORE
-from claimspan.metrics.catalogue import CATALOGUE
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.slices import MeanScore
 from claimspan.report.summary import Metric, describe

@@ -17,11 +17,11 @@ from claimspan.errors import FileError, NoRecordsError
 from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.judgement import judgement_of
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import Selection
 from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
-from claimspan.metrics.selection import Selection
 from claimspan.records import Chunk, RagRecord
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.results.recorded_judge import evaluate_recorded

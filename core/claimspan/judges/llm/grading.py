@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from claimspan.concurrency import SingleFlight
 from claimspan.cost.usage import add_note, add_undecided
 from claimspan.errors import JudgeError, RecordLimitError, ReplyError
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm.chat import ChatReply, Prompt
 from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
@@ -31,7 +32,6 @@ from claimspan.judges.llm.replies import (
 )
 from claimspan.judges.protocol import Grade
 from claimspan.judges.verdict_cache import VerdictCache, content_key, joint_key
-from claimspan.metrics.selection import Criterion
 from claimspan.records import RagRecord
 from claimspan.text.encodable import encodable
 from claimspan.text.languages import detect_language

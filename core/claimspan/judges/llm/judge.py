@@ -15,6 +15,7 @@ from pydantic import JsonValue, SecretStr
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm import prompts
 from claimspan.judges.llm.base_url import is_openai
 from claimspan.judges.llm.batches import Context
@@ -29,7 +30,6 @@ from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_
 from claimspan.judges.protocol import Cell, Grade
 from claimspan.judges.values import VALUES_VERSION
 from claimspan.judges.verdict_cache import VerdictCache, content_key
-from claimspan.metrics.selection import Criterion
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
