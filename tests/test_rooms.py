@@ -52,7 +52,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
     | {"loading", "metrics", "progress", "report", "results", "retrievers", "statistics"}
     | {"text"},
-    "__init__": VALUES | {"cost", "evaluation", "files"},
+    "__init__": VALUES | {"cost", "evaluation", "files", "judges"},
     "__main__": frozenset({"cli"}),
 }
 """Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""

@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from claimspan.report.glossary import GLOSSARY
 from scipy import stats
 
 from claimspan.comparison import Comparison, Difference
@@ -18,7 +17,7 @@ from claimspan.comparison.compare import compare_files, compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, PAPER_METRICS
 from claimspan.comparison.systems import System, read_systems
 from claimspan.errors import ConfigError, FileError
-from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS, lower_is_better
+from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS
 from claimspan.results.scores import ScoredRow
 from claimspan.statistics import holm
 
@@ -185,11 +184,6 @@ def test_the_share_of_low_records_is_compared_where_lines_have_their_label(tmp_p
 
     assert [row.scores.get(LOW_RECORDS) for row in before.rows] == [None] * 10
     assert [row.scores["faithfulness"] for row in before.rows] == [1.0] * 10
-
-
-@pytest.mark.parametrize("metric", GLOSSARY)
-def test_the_direction_of_a_metric_is_that_of_the_glossary(metric: str) -> None:
-    assert lower_is_better(metric) == GLOSSARY[metric].lower_is_better
 
 
 # --- what is compared with what ---

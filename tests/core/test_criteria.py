@@ -446,7 +446,6 @@ def test_name_and_statement_are_enough_and_the_others_go_by_name() -> None:
     ("wrong", "told"),
     [
         ({"name": "Polite!"}, "small letters"),
-        ({"name": "faithfulness"}, "which claimspan uses"),
         ({"statement": " "}, "has no statement"),
         ({"statement": "x" * 2_001}, "2,001 characters"),
         ({"scale": 1}, "2 to 10"),
