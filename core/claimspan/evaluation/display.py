@@ -109,7 +109,7 @@ def _row(index: int, record: RagRecord, evaluation: Evaluation, names: Sequence[
 
 
 def _cells(tag: str, cells: Sequence[str]) -> str:
-    style = f"text-align:left;vertical-align:top;padding:.25em .6em;border-bottom:{_line(_GREY)}"
+    style = f"text-align:left;vertical-align:top;padding:.2em .45em;border-bottom:{_line(_GREY)}"
     inner = "".join(f'<{tag} style="{style}" dir="auto">{cell}</{tag}>' for cell in cells)
     return f"<tr>{inner}</tr>"
 
