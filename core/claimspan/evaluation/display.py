@@ -1,7 +1,7 @@
 """How evaluations are displayed: in one line, and in a notebook as HTML without a script.
 
-It is read on a light page and on a dark one. Every text is escaped, and bounded. Colours are in the style of each element, since a notebook may
-drop a style sheet; texts have the colour of the notebook.
+It is read on a light page and on a dark one. Every text is escaped, and bounded. Colours are in the
+style of each element, since a notebook may drop a style sheet; texts have the notebook's colour.
 """
 
 from __future__ import annotations

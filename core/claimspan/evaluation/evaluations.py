@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, overload
 
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN, judgement_of
 from claimspan.evaluation.display import table_of
+from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN, judgement_of
 from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.table import Cell, Columns, table_columns, table_row
 from claimspan.metrics.catalogue import in_order

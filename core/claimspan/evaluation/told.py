@@ -101,7 +101,7 @@ def _told(
         parts = ["undecided" if label is None else "in no chunk"]
     if truth is Label.CONTRADICTED:
         parts.append("contradicted by the ground truth")
-    decided_by = places[label][0] if label in places and places[label] else None
+    decided_by = next(iter(places.get(label, ())), None) if label else None
     return ToldClaim(claim=claim, label=label, verdict=", ".join(parts), decided_by=decided_by)
 
 
