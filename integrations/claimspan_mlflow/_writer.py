@@ -136,7 +136,9 @@ class MLflowWriter(BackendWriter):
         path = f"/api/3.0/mlflow/traces/tr-{record.trace_id}"
         stored = await _stored_in(connection, path)
         refusal: DeliveryError | None = None
-        for feedback in (*_all_of(record), *(_of_chunks(record) if self._documents else ())):
+        wanted = (*_all_of(record), *(_of_chunks(record) if self._documents else ()))
+        # The last one first: MLflow's page of a trace shows the newest feedback on top.
+        for feedback in reversed(wanted):
             if _key(record, feedback) in stored:
                 continue
             try:
@@ -165,7 +167,7 @@ async def _stored_in(connection: Connection, path: str) -> set[_Key]:
 
 
 def _all_of(record: ScoredRecord) -> Iterator[_Feedback]:
-    """The feedback on a record as a whole: the word first, by which people look for it."""
+    """The feedback on a record as a whole, in the order in which people look at it."""
     span_id, judgement = record.span_id, record.judgement
     yield _Feedback(name=LABEL, span_id=span_id, value=judgement.label, rationale=judgement.summary)
     for each in record.assessments:

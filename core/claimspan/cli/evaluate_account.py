@@ -31,8 +31,9 @@ _LOSSES: Final = {
 
 def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
     """Format how many records were evaluated, what they are and why, the means, and the cost."""
-    told = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
-    yield f"{summary.evaluated} of {n_records} records evaluated{': ' * bool(told)}{', '.join(told)}"
+    found = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
+    evaluated = f"{summary.evaluated} of {n_records} records evaluated"
+    yield f"{evaluated}: {', '.join(found)}" if found else evaluated
     if summary.low:
         most = summary.low.most_common(_REASONS)
         yield f"  low above all in {', '.join(f'{name} ({n})' for name, n in most)}"

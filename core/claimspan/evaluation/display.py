@@ -1,7 +1,7 @@
 """How evaluations are displayed: in one line, and in a notebook as HTML without a script.
 
-It is read on a light page and on a dark one. Every text is escaped, and bounded. Colours are in the style of each element, since a notebook may
-drop a style sheet; texts have the colour of the notebook.
+It is read on a light page and on a dark one. Every text is escaped, and bounded. Colours are in the
+style of each element, since a notebook may drop a style sheet; texts have the notebook's colour.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from claimspan.evaluation.judgement import GOOD, LOW, Assessment, Judgement, judgement_of
-from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.judgement import (
+    GOOD,
+    LOW,
+    Assessment,
+    Judgement,
+    Scored,
+    judgement_of,
+)
 from claimspan.evaluation.told import ToldClaim, told_claims
 from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, in_order
 from claimspan.records import RagRecord
@@ -43,7 +49,7 @@ _OF_CLAIM: Final = {
 }
 
 
-def line_of(evaluation: Evaluation) -> str:
+def line_of(evaluation: Scored) -> str:
     """Return an evaluation in one line: its label and its scores, or why it has none."""
     if evaluation.error is not None:
         return f"<Evaluation failed: {one_line(evaluation.error, MAX_TEXT)}>"
@@ -52,7 +58,7 @@ def line_of(evaluation: Evaluation) -> str:
     return f"<Evaluation {judged.label}: {one_line(told, MAX_TEXT)}>"
 
 
-def page_of(evaluation: Evaluation) -> str:
+def page_of(evaluation: Scored) -> str:
     """Return the HTML of one evaluation: label, reason, part to blame, scores, claims."""
     judged = judgement_of(evaluation)
     claims = told_claims(evaluation)
@@ -69,7 +75,7 @@ def page_of(evaluation: Evaluation) -> str:
     )
 
 
-def table_of(records: Sequence[RagRecord], evaluations: Sequence[Evaluation]) -> str:
+def table_of(records: Sequence[RagRecord], evaluations: Sequence[Scored]) -> str:
     """Return the HTML of many evaluations: a table with a row for each of the first 20."""
     shown = evaluations[:MAX_ROWS]
     names = [
@@ -97,7 +103,7 @@ def table_of(records: Sequence[RagRecord], evaluations: Sequence[Evaluation]) ->
     )
 
 
-def _row(index: int, record: RagRecord, evaluation: Evaluation, names: Sequence[str]) -> str:
+def _row(index: int, record: RagRecord, evaluation: Scored, names: Sequence[str]) -> str:
     judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
     scores = {each.name: each for each in judged.scores}
     query, response = _text(record.query, MAX_CELL), _text(record.response, MAX_CELL)
@@ -109,12 +115,12 @@ def _row(index: int, record: RagRecord, evaluation: Evaluation, names: Sequence[
 
 
 def _cells(tag: str, cells: Sequence[str]) -> str:
-    style = f"text-align:left;vertical-align:top;padding:.25em .6em;border-bottom:{_line(_GREY)}"
+    style = f"text-align:left;vertical-align:top;padding:.2em .45em;border-bottom:{_line(_GREY)}"
     inner = "".join(f'<{tag} style="{style}" dir="auto">{cell}</{tag}>' for cell in cells)
     return f"<tr>{inner}</tr>"
 
 
-def _because(evaluation: Evaluation, judged: Judgement) -> str:
+def _because(evaluation: Scored, judged: Judgement) -> str:
     parts = [_text(evaluation.error or judged.summary, MAX_TEXT)]
     if judged.label == LOW and judged.part.is_bad:
         told = _text(" ".join(judged.sentences), MAX_TEXT)

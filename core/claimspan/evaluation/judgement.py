@@ -24,6 +24,7 @@ __all__ = [
     "Assessment",
     "Judgement",
     "RecordLabel",
+    "Scored",
     "judgement_of",
 ]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.cost.usage import Usage
+from claimspan.evaluation.display import line_of, page_of
 from claimspan.evaluation.judgement import Judgement, judgement_of
 from claimspan.metrics.coverage import ContextCoverage, coverage
 from claimspan.verdicts import Claim, ScoreMode, VerdictMatrices, VerdictMatrix
@@ -78,16 +79,12 @@ class Evaluation(BaseModel):
 
     def __repr__(self) -> str:
         """What the scores say, in one line: ``<Evaluation low: faithfulness 0.50, ...>``."""
-        from claimspan.evaluation.display import line_of
-
         return line_of(self)
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the scores, why they are low, and the claims."""
-        from claimspan.evaluation.display import page_of
-
         return page_of(self)
 
     @property

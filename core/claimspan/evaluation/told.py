@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.diagnosis import Evaluated
 from claimspan.text.closest import SearchedSentences
 from claimspan.text.visible import one_line
 from claimspan.verdicts import Claim, Label, VerdictMatrix
@@ -39,9 +39,10 @@ class ToldClaim:
     """Place of the first chunk that the verdict names, from 0; None if it names none."""
 
 
-def told_claims(evaluation: Evaluation) -> list[ToldClaim]:
+def told_claims(evaluation: Evaluated) -> list[ToldClaim]:
     """Return the claims of the answer with their verdicts, in the order of the answer."""
-    by_chunks, by_truth = evaluation.response_vs_chunks, evaluation.response_vs_ground_truth
+    verdicts = evaluation.matrices
+    by_chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
     return [
         _told(claim, index, by_chunks, by_truth)
         for index, claim in enumerate(evaluation.response_claims)
@@ -101,7 +102,7 @@ def _told(
         parts = ["undecided" if label is None else "in no chunk"]
     if truth is Label.CONTRADICTED:
         parts.append("contradicted by the ground truth")
-    decided_by = places[label][0] if places.get(label) else None
+    decided_by = next(iter(places.get(label, ())), None) if label else None
     return ToldClaim(claim=claim, label=label, verdict=", ".join(parts), decided_by=decided_by)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a page: one question with the answer of each system, and what a script finds it by."""
+"""The rows of a page: a question with the answer of each system, and what a script finds it by."""
 
 from __future__ import annotations
 

@@ -74,9 +74,7 @@ class MeanScore(BaseModel):
 
     @property
     def drawn(self) -> tuple[float, float, float]:
-        """Where the mean is, where its interval begins, and how wide it is: in percent of a scale
-        from 0 to 1.
-        """
+        """Where the mean is, where its interval begins and how wide it is, in percent of 0 to 1."""
         ends = (self.mean, self.low, self.high)
         # Metrics of others may leave the scale; a bar outside of its drawing would be cut.
         place, start, end = (

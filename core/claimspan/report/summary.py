@@ -60,8 +60,9 @@ class MetricSummary:
 
     @property
     def bars(self) -> Iterator[tuple[int, str, int, float, float]]:
-        """The bars of a histogram: tenth, label, number, and lower end and height as shares of the
-        tallest column. Bars of one tenth stand on each other, and an empty one is left out.
+        """The bars of a histogram: tenth, label, number, and lower end and height as shares.
+
+        The tallest column is 1. Bars of one tenth stand on each other; an empty one is left out.
         """
         peak = max(self.bins)
         for place in range(BINS):
