@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from claimspan.comparison.compare import compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, Comparison
-from claimspan.comparison.systems import System
+from claimspan.comparison.systems import ScoredRow, System
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.metrics.selection import LOW_RECORDS
 from claimspan.report.entries import ReportEntry, ReportSystem
-from claimspan.results.scores import ScoredRow
 
 __all__ = ["compare_entries"]
 
