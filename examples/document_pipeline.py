@@ -19,9 +19,9 @@ from claimspan_demo.corpus import load_corpus
 from claimspan_demo.model import MODEL_NAME, serve_model
 from claimspan_tracing import Monitor
 
-QUESTIONS = ("What is the with statement used for?", "What does the nonlocal statement do?")
+QUESTIONS = ("Who is the safety officer?", "When is the calibration laboratory closed?")
 TEMPLATE = [
-    ChatMessage.from_system("Repeat the sentences of the text that answer the question."),
+    ChatMessage.from_system("Answer the question in one sentence from the text."),
     ChatMessage.from_user(
         "Text:\n{% for d in documents %}{{ d.content }}\n{% endfor %}\nQuestion: {{ query }}"
     ),

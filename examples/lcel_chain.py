@@ -12,7 +12,7 @@ from claimspan_demo.retriever import Bm25Retriever
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 
-QUESTIONS = ("What is the with statement used for?", "What does the nonlocal statement do?")
+QUESTIONS = ("Who is the safety officer?", "When is the calibration laboratory closed?")
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from claimspan_demo.model import MODEL_NAME, serve_model
 from claimspan_demo.retriever import Bm25Retriever
 from claimspan_tracing import Monitor
 
-QUESTIONS = ("What is the with statement used for?", "What does the nonlocal statement do?")
+QUESTIONS = ("Who is the safety officer?", "When is the calibration laboratory closed?")
 
 
 class Served(CustomLLM):

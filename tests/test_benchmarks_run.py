@@ -138,8 +138,9 @@ print(children_seconds() - before)
 # --- the other scripts ---
 
 
-def test_calls_and_tokens_of_a_judge_are_held_against_their_bars(tmp_path: Path) -> None:
-    samples = tmp_path / "samples.jsonl"
+def bridge(folder: Path) -> str:
+    """A file with one record."""
+    samples = folder / "samples.jsonl"
     record = {
         "query": "Where is the bridge?",
         "response": "The bridge stands in Maribor. It was built in 1913.",
@@ -147,13 +148,27 @@ def test_calls_and_tokens_of_a_judge_are_held_against_their_bars(tmp_path: Path)
         "chunks": [{"id": "a", "text": "The old bridge in Maribor was built in 1913."}],
     }
     samples.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    return str(samples)
 
-    results = results_of("judge_cost.py", "--samples", str(samples), "--latency", "0.01")
+
+def test_calls_and_tokens_of_a_judge_are_held_against_their_bars(tmp_path: Path) -> None:
+    results = results_of("judge_cost.py", "--samples", bridge(tmp_path), "--latency", "0.01")
 
     rows = {row["tool"]: row for row in rows_of(results)}
     # Claims of the answer, claims of the ground truth, and one check of all.
     assert rows["claimspan, default"]["calls"] == "3.0"
     assert [bar["is_kept"] for bar in results["bars"]] == [True, True]
+
+
+def test_what_is_chosen_decides_what_a_record_costs(tmp_path: Path) -> None:
+    results = results_of("chosen_metrics.py", "--samples", bridge(tmp_path))
+
+    calls = [[row[1] for row in table["rows"]] for table in results["tables"]]
+    # Claims of the answer, claims of the ground truth, a check of all; and all criteria together.
+    assert calls == [
+        ["3.0", "3.0", "2.0", "3.0", "4.0", "4.0", "1.0"],
+        ["2.0", "2.0", "2.0", "0.0", "3.0", "3.0", "1.0"],
+    ]
 
 
 def test_imports_are_measured() -> None:

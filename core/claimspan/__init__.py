@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
     from claimspan.evaluation.evaluations import Evaluations
     from claimspan.evaluation.result import Evaluation
+    from claimspan.evaluation.selection import FunctionMetric
     from claimspan.files.ground_truth import GroundTruth
-    from claimspan.metrics.selection import Criterion, FunctionMetric
+    from claimspan.judges.criteria import Criterion
     from claimspan.records import Chunk, RagRecord
     from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
@@ -48,10 +49,10 @@ __all__ = [
 _HOMES: Final = {
     "Chunk": "records",
     "Claim": "verdicts",
-    "Criterion": "metrics.selection",
+    "Criterion": "judges.criteria",
     "Evaluation": "evaluation.result",
     "Evaluations": "evaluation.evaluations",
-    "FunctionMetric": "metrics.selection",
+    "FunctionMetric": "evaluation.selection",
     "GroundTruth": "files.ground_truth",
     "Label": "verdicts",
     "RagRecord": "records",

@@ -1,1 +1,1 @@
-"""A real RAG pipeline over the Python language reference, evaluated by claimspan."""
+"""A real RAG pipeline over the handbook of a company, evaluated by claimspan."""

@@ -24,7 +24,9 @@ _ATTACH_SECONDS: Final = 12.0
 """Phoenix keeps a score whose span it has not stored yet in memory, and tries every 10 s."""
 
 _PROJECT: Final = "claimspan-demo"
-_DESCRIPTION: Final = "Questions about Python, answered from its reference and judged by claimspan"
+_DESCRIPTION: Final = (
+    "Questions about a company, answered from its handbook and judged by claimspan"
+)
 
 
 class Backend(NamedTuple):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -24,28 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-
-TRUST: Final = {
-    "calibrated(local)": "The judge is a small model on this machine, and the model that answers "
-    "garbles what it reads. So a claim counts as supported only from a probability of 0.83 on, "
-    "which was fitted on labels of other answers (labels.csv beside the questions). On the 19 "
-    "labelled claims of the first 12 answers the judge is then right about 17; uncalibrated it is "
-    "about 10, since it takes garbled sentences for true ones. Verdicts by the ground truth, as of "
-    "precision, recall and claim recall, are not calibrated, and are kinder than a reader.",
-    "local": "The judge is a small model on this machine. On 120 short realistic answers it is "
-    "right about 86 of 100; a claim that it is not sure of may be judged wrongly.",
-    "lexical": "The judge compares words alone. On 120 short realistic answers it is right about "
-    "72 of 100: it misses paraphrase, and invented text in the words of a chunk may pass.",
-}
-"""How far a judge can be trusted: docs/benchmarks.md, realistic answers, and ``labels.csv``."""
-
-CALIBRATION: Final = Path(__file__).with_name("calibration.json")
-"""How sure ``LocalJudge`` has to be of a claim of SmolLM2-135M: fitted on ``labels.csv`` less the
-first 12 questions, on 50 labels as ``claimspan calibrate`` does it."""
-
-
 _Questions = Annotated[
-    int, typer.Option("--questions", "-n", min=1, help="Ask the first N of 38 questions.")
+    int, typer.Option("--questions", "-n", min=1, help="Ask the first N of 24 questions.")
 ]
 _JudgeName = Annotated[
     str | None,
@@ -92,18 +72,18 @@ def demo(
 ) -> None:
     """Run a real RAG pipeline on this machine and evaluate it.
 
-    The pipeline answers questions about Python. It retrieves passages of Python's language
-    reference by BM25 and generates with SmolLM2-135M, or with --model on the endpoint of
-    OPENAI_BASE_URL and OPENAI_API_KEY. Every answer is evaluated against its chunks and its
-    ground truth, and its scores are printed as soon as they are there. The command writes a trace
-    file and a report, and also sends the traces to OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
+    The pipeline answers questions about the handbook of a company. It retrieves sections by BM25
+    and generates with SmolLM2-135M, or with --model on the endpoint of OPENAI_BASE_URL and
+    OPENAI_API_KEY. Every answer is evaluated against its chunks and its ground truth, and its
+    scores are printed as soon as they are there. The command writes a trace file and a report, and
+    also sends the traces to OTEL_EXPORTER_OTLP_ENDPOINT where that is set.
     With --phoenix it also starts Phoenix on this machine, and shows traces and scores there.
     """
     from claimspan_demo.questions import load_questions
 
     if not phoenix and (keep is not None or wait is not None):
         raise ConfigError("--keep and --wait are about Phoenix: add --phoenix")
-    evaluates = _judge(judge, judge_options, model)
+    evaluates = _judge(judge, judge_options)
     # Now, and not after all questions: what was there stays until the new page is complete.
     check_replaceable(report, what="the report")
     check_replaceable(traces, what="traces")
@@ -112,9 +92,7 @@ def demo(
         with _served(model) as served:
             asked = load_questions()[:questions]
             entries = _ask(asked, served, evaluates, traces, beside, quiet=as_json)
-        note = TRUST.get(evaluates.name, "")
-        page = render_report(entries, title="Python reference demo", note=note)
-        write_private(report, page, what="the report")
+        write_private(report, render_report(entries, title="Handbook demo"), what="the report")
         written = {"traces": str(traces), "report": str(report)}
         if beside is not None:
             written["phoenix"] = beside.page
@@ -123,12 +101,11 @@ def demo(
             beside.stay(sys.stdout.isatty() if wait is None else wait)
 
 
-def _judge(name: str | None, options: Sequence[str] | None, model: str | None) -> Judge:
+def _judge(name: str | None, options: Sequence[str] | None) -> Judge:
     """The judge that the user names, else the best one that needs no key."""
     if name is None and not options and not os.environ.get(JUDGE_VARIABLE):
         with suppress(MissingExtraError):
-            # The labels are of the included model's answers, and say nothing of another one's.
-            return default_judge("local" if model else f"local@{CALIBRATION}")
+            return default_judge("local")
     return judge_from(name, options)
 
 
@@ -144,7 +121,6 @@ def _print(
         typer.echo(json.dumps({**result, **written}))
         return
     show(entries, model=model)
-    typer.echo(next((TRUST[e.judge] for e in entries if e.judge in TRUST), ""))
     typer.echo(f"\ntraces: {written['traces']}")
     typer.echo(f"report: {written['report']}   (open it in a browser)")
     if "phoenix" in written:

@@ -15,20 +15,33 @@ from pydantic import SecretStr
 
 __all__ = ["CHAIN_NAME", "ChainInput", "build_chain", "chat_model"]
 
-CHAIN_NAME: Final = "python-reference-rag"
+CHAIN_NAME: Final = "handbook-rag"
 
 ChainInput: TypeAlias = str | dict[str, str]
 """Input of the chain: the question, or a mapping with the key ``question``."""
 
-_MAX_TOKENS: Final = 100  # enough for three sentences
+_MAX_TOKENS: Final = 48  # enough for three sentences
 _TIMEOUT_SECONDS: Final = 300.0  # a small machine under load needs minutes
 
-# Of the wordings that were tried, the small model followed the text most closely with this one:
-# short, with the question last.
+# A model this small follows examples better than instructions: without them it invents more.
 _PROMPT: Final = ChatPromptTemplate.from_messages(
     [
-        ("system", "Repeat the sentences of the text that answer the question."),
-        ("human", "Text:\n{context}\n\nQuestion: {question}"),
+        ("system", "Answer the question in one sentence from the text."),
+        (
+            "human",
+            "Library\nBooks may be borrowed for four weeks. The library opens at 9:00 and is "
+            "closed on Sundays. Its head is Karin Olsen.\n\n"
+            "Question: For how long may books be borrowed?",
+        ),
+        ("ai", "Books may be borrowed for four weeks."),
+        (
+            "human",
+            "Garden\nThe garden has 60 plots. A plot costs 35 euros a year.\n\n"
+            "Workshop\nThe workshop is in the old barn. Anna Berg leads it.\n\n"
+            "Question: Who leads the workshop?",
+        ),
+        ("ai", "Anna Berg leads the workshop."),
+        ("human", "{context}\n\nQuestion: {question}"),
     ]
 )
 

@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr
 
 __all__ = ["Bm25Retriever"]
 
-_WORD: Final = r"(?u)\w+"  # single letters too: `x` and `y` are words of this reference
+_WORD: Final = r"(?u)\w+"  # numbers and single letters too
 
 
 class _Scores(Protocol):
@@ -50,7 +50,7 @@ _LIBRARY: Final = cast(_Library, bm25s)
 
 
 class Bm25Retriever(BaseRetriever):
-    """Returns the `k` documents with the highest BM25 score that share a word with the query.
+    """Returns the documents with the highest BM25 scores, at most `k` of them.
 
     Each returned document is a copy whose metadata also holds its ``score``.
     """
@@ -58,6 +58,9 @@ class Bm25Retriever(BaseRetriever):
     documents: Sequence[Document]
     k: int = Field(default=2, ge=1)
     """Number of documents. From three, the small model answers worse and more slowly."""
+
+    share: float = Field(default=0.5, ge=0, le=1)
+    """Least score of a document, as a share of the best score: what is far behind distracts."""
 
     _index: _Index = PrivateAttr()
 
@@ -71,6 +74,7 @@ class Bm25Retriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
         scores = self._index.get_scores(_words([query])[0]).tolist()
+        least = self.share * max(scores)
         # The sort is stable: documents with equal scores keep their order on every machine.
         best = sorted(range(len(scores)), key=lambda position: -scores[position])[: self.k]
         return [
@@ -78,12 +82,12 @@ class Bm25Retriever(BaseRetriever):
                 update={"metadata": self.documents[position].metadata | {"score": scores[position]}}
             )
             for position in best
-            if scores[position] > 0
+            if scores[position] > 0 and scores[position] >= least
         ]
 
 
 def _words(texts: list[str]) -> list[list[str]]:
-    """Split texts into words. No stop words are removed: `with`, `not` and `if` matter here."""
+    """Split texts into words. No stop words are removed: `not` and `who` matter."""
     return _LIBRARY.tokenize(
         texts, token_pattern=_WORD, stopwords=[], return_ids=False, show_progress=False
     )

@@ -17,8 +17,8 @@ from opentelemetry.trace import TracerProvider
 from claimspan import RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
-from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan_celery._limits import WorkerLimits
 from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
 from claimspan_celery._processing import Disposal, Processing, Result

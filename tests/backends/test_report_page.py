@@ -21,7 +21,7 @@ from claimspan.report import (
     render_comparison,
     render_report,
 )
-from claimspan.report.blocks import PAGE_SIZE
+from claimspan.report.questions import PAGE_SIZE
 
 from browser import open_page, picture
 from many_entries import many_entries
@@ -150,8 +150,9 @@ def test_a_column_sorts_all_records_and_not_those_of_the_page(many: Path) -> Non
         page.get_by_label("Order").select_option("newest")
 
         expect(page.locator("#list summary .query").first).to_contain_text(f"Question {MANY - 2}:")
-        page.locator("[data-order=hallucination]").click()
-        values = page.locator("#list summary [data-name=hallucination]").all_inner_texts()
+        page.locator("[data-order=contradicted_by_chunks]").click()
+        shown_first = page.locator("#list summary [data-name='contradicted by chunks']")
+        values = shown_first.all_inner_texts()
         assert values[0] == "1.00"
         assert values == sorted(values, reverse=True)
 

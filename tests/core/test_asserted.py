@@ -58,10 +58,76 @@ def test_a_courtesy_is_no_part_of_the_claim(text: str, asserted: str) -> None:
         "The fee is 3 %. Disclaimer: This is not legal advice.",
         "The fee is 3 %. Note: The information above is based on the provided documents.",
         "The fee is 3 %. This answer is taken from the price list.",
+        "The fee is 3 %. This is general information and no legal advice.",
+        "The fee is 3 %. Please consult a lawyer before making any decision.",
+        "The fee is 3 %. I am an AI and can make mistakes.",
+        "The fee is 3 %. Fees may change; check the website.",
+        "The fee is 3 %. See the full price list here.",
+        "The fee is 3 %. Read more: [Fees](https://example.com/fees)",
+        "The fee is 3 %. For more see https://example.com/fees",
     ],
 )
 def test_a_letter_and_a_disclaimer_around_an_answer_are_no_claims(text: str) -> None:
     assert [claim.casefold() for claim in claims(text)] == [FEE.casefold()]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "Alle Angaben ohne Gewähr.",
+        "Dies ist keine Rechtsberatung.",
+        "Weitere Informationen finden Sie unter https://example.com",
+        "Ceci ne constitue pas un avis juridique.",
+        "Pour en savoir plus, consultez notre site.",
+        "Los precios pueden cambiar sin previo aviso.",
+        "Consulte a su médico.",
+        "Queste informazioni non costituiscono consulenza legale.",
+        "Consulte um médico.",
+        "Dit is geen juridisch advies.",
+        "Cene se lahko spremenijo.",
+        "Ceny mogą ulec zmianie.",
+        "Это не является юридической консультацией.",
+        "以上内容仅供参考。",
+        "医師にご相談ください。",
+        "자세한 내용은 홈페이지를 참고하세요.",
+    ],
+)
+def test_a_disclaimer_or_a_pointer_is_no_claim_in_its_language(beside: str) -> None:
+    assert claims(beside) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The portal is at https://example.com/portal.",
+        "Consult a doctor if the fever lasts for three days.",
+        "The lawyer is not an advisor.",
+        "Prices rose by 3 % in May.",
+        "Mehr Informationen braucht das Amt nicht.",
+        "Les prix ont baissé de 3 %.",
+        "Read the meter every January.",
+    ],
+)
+def test_what_resembles_a_disclaimer_or_a_pointer_is_claimed(text: str) -> None:
+    assert claims(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("hedged", "asserted"),
+    [
+        ("As far as the context tells, the fee is 3 %.", FEE),
+        ("Based on what I found, I believe the fee is 3 %.", FEE),
+        ("Probably, the fee is 3 %.", FEE),
+        ("I think that the fee is 3 %.", FEE),
+        ("Es scheint, dass die Gebühr 3 % beträgt.", "Die Gebühr 3 % beträgt."),
+        ("Il semble que les frais sont de 3 %.", "Les frais sont de 3 %."),
+        ("Parece que la comisión es del 3 %.", "La comisión es del 3 %."),
+        ("I believe in God.", "I believe in God."),
+        ("Generally, cats sleep.", "Generally, cats sleep."),
+    ],
+)
+def test_a_hedge_is_no_part_of_the_claim(hedged: str, asserted: str) -> None:
+    assert claims(hedged) == [asserted]
 
 
 def test_a_sign_off_within_a_text_ends_nothing() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.evaluation.coherence import coherent
 from claimspan.evaluation.evaluate import MADE_TO_AGREE
+from claimspan.evaluation.selection import Selection
 from claimspan.files.recorded import Recorded
 from claimspan.metrics.compute import matrices_of_labels
-from claimspan.metrics.selection import Selection
 from claimspan.results.recorded_judge import evaluate_recorded
 from claimspan.testing import ScriptedJudge
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix

@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from claimspan.report.glossary import GLOSSARY
 from scipy import stats
 
 from claimspan.comparison import Comparison, Difference
@@ -17,9 +18,7 @@ from claimspan.comparison.compare import compare_files, compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, PAPER_METRICS
 from claimspan.comparison.systems import ScoredRow, System, read_systems
 from claimspan.errors import ConfigError, FileError
-from claimspan.metrics.catalogue import DEFAULT_METRICS, METRICS, lower_is_better
-from claimspan.metrics.selection import LOW_RECORDS
-from claimspan.report.glossary import GLOSSARY
+from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS, lower_is_better
 from claimspan.statistics import holm
 
 from result_files import Scores, result_row, write_results

@@ -14,6 +14,7 @@ from claimspan import Claim
 from claimspan.cli import evaluate_command
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.judges import LexicalJudge
+from claimspan.metrics.catalogue import DEFAULT_METRICS
 
 from command_line import invoke, run
 
@@ -84,6 +85,26 @@ def test_the_table_counts_records_and_names_metrics(records: Path) -> None:
 
     assert "6 of 6 records evaluated" in printed
     assert "faithfulness" in printed
+
+
+def test_the_table_says_what_the_records_are_why_and_the_metrics_in_their_one_order(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"query": "Where?", "response": "I do not know.", "ground_truth": "It is in Paris."},
+        {"query": "Where?", "response": "It is in Rome.", "ground_truth": ""},
+        {"query": "Where?", "response": "It is in Paris.", "ground_truth": "It is in Paris."},
+    ]
+    chunks = ["The tower is in Paris."]
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(f"{json.dumps({**row, 'chunks': chunks})}\n" for row in rows))
+
+    lines = run("evaluate", str(path), "--judge", "lexical").splitlines()
+    assert lines[0] == "3 of 3 records evaluated: 2 low, 1 good"
+    assert lines[1] == "  low above all in recall (1), faithfulness (1)"
+    assert [line.split()[0] for line in lines[2:10]] == [*DEFAULT_METRICS]
+    found = json.loads(run("evaluate", str(path), "--judge", "lexical", "--json"))
+    assert (found["labels"], list(found["metrics"])) == ({"low": 2, "good": 1}, [*DEFAULT_METRICS])
 
 
 def test_the_output_has_one_line_a_record_with_its_id_and_evaluation(

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from claimspan import Chunk, RagRecord, evaluate
+from claimspan import Chunk, Evaluation, RagRecord, evaluate
+from claimspan.cost.usage import Usage
 from claimspan.errors import ConfigError
 from claimspan.judges import LexicalJudge
 from claimspan.metrics import METRICS
+from claimspan.metrics.catalogue import WITHOUT_GROUND_TRUTH
 from claimspan.results.result_table import write_table
 from claimspan.results.rows import ResultRow
 
@@ -51,8 +53,19 @@ def test_the_table_has_one_row_a_record_in_the_order_of_the_input(
     assert [row["id"] for row in rows] == ["r0", "r1", "r2"]
     assert rows[2]["query"] == QUERIES[2]
     assert [float(row["faithfulness"]) for row in rows] == [1.0, 1.0, 1.0]
-    assert set(METRICS) <= set(rows[0])
-    assert rows[0]["recall"] == ""  # there is no ground truth
+    assert [name for name in rows[0] if name in METRICS] == [*WITHOUT_GROUND_TRUTH]
+    assert [row["label"] for row in rows] == ["good"] * 3
+
+
+def test_numbers_of_the_table_have_four_digits_at_most(tmp_path: Path) -> None:
+    scores = {"faithfulness": 2 / 3, "recall": 1 / 300_000}
+    row = ResultRow.of(0, RECORD, Evaluation(metrics=scores, usage=Usage(seconds=1234.567)))
+    with (tmp_path / "t.csv").open("w") as file:
+        write_table(file, [row], scores)
+
+    (written,) = table(tmp_path / "t.csv")
+    assert (written["faithfulness"], written["recall"]) == ("0.6667", "3.333e-06")
+    assert written["seconds"] == "1235"
 
 
 def test_a_text_that_a_spreadsheet_would_run_is_text_in_the_table(
@@ -136,4 +149,4 @@ def test_a_record_that_failed_is_in_the_table_with_its_reason(tmp_path: Path) ->
         write_table(file, [ResultRow.of(7, RECORD, failed)], [])
 
     (row,) = table(tmp_path / "t.csv")
-    assert (row["index"], row["faithfulness"], row["error"]) == ("7", "", "the judge is away")
+    assert (row["index"], row["label"], row["error"]) == ("7", "unknown", "the judge is away")

@@ -13,6 +13,7 @@ from claimspan import Chunk, Evaluation, Evaluations, RagRecord, aevaluate_many,
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.judges import LexicalJudge
 from claimspan.metrics import METRICS
+from claimspan.metrics.catalogue import WITHOUT_GROUND_TRUTH
 from claimspan.results import parquet_table
 from claimspan.results.parquet_table import ParquetFormat
 from claimspan.results.rows import ResultRow
@@ -30,7 +31,7 @@ RECORDS = [
     RagRecord(query="How long is the Soča?", chunks=(CHUNK,), response="I do not know."),
 ]
 AROUND = (
-    ["index", "id", "query", "response"],
+    [*("index", "id", "query", "response"), *("label", "reason", "blame")],
     [*("abstained", "claims", "undecided_claims", "judge", "cost_usd", "seconds", "error")],
 )
 
@@ -51,29 +52,41 @@ def test_the_table_has_one_flat_dict_a_record_with_the_same_keys(evaluations: Ev
     rows = evaluations.table()
     before, after = AROUND
 
-    assert [list(row) for row in rows] == [[*before, *METRICS, *after]] * 2
+    assert [list(row) for row in rows] == [[*before, *WITHOUT_GROUND_TRUTH, *after]] * 2
     assert {type(value) for row in rows for value in row.values()} <= {
         *(str, int, float, bool, type(None))
     }
     assert [(row["index"], row["id"]) for row in rows] == [(0, "drava"), (1, None)]
     assert [(row["abstained"], row["claims"]) for row in rows] == [(False, 2), (True, 0)]
     assert rows[0]["faithfulness"] == 0.5
+    assert (rows[0]["label"], rows[0]["blame"]) == ("low", "generator")
+    assert str(rows[0]["reason"]).startswith("faithfulness 0.50: 1 of 2 claims is in no chunk: '")
+    assert (rows[1]["label"], rows[1]["reason"]) == ("unknown", None)
     assert json.loads(json.dumps(rows)) == rows
 
 
 def test_a_metric_that_is_undefined_is_none_and_never_zero(evaluations: Evaluations) -> None:
     rows = evaluations.table()
 
-    assert [row["recall"] for row in rows] == [None, None]
-    assert rows[1]["faithfulness"] is None
+    assert [row["faithfulness"] for row in rows] == [0.5, None]
+
+
+def test_a_metric_has_a_column_if_a_record_has_it_or_was_asked_for_it() -> None:
+    asked = evaluate_many(
+        RECORDS, judge=LexicalJudge(), metrics=["recall", "faithfulness"], progress=False
+    )
+
+    found = [name for name in asked.table()[0] if name in METRICS]
+    assert found == ["faithfulness", "recall"]  # in the order of all scores
+    assert [row["recall"] for row in asked.table()] == [None, None]
 
 
 def test_a_record_that_failed_says_why_in_its_row() -> None:
     failed = Evaluations(RECORDS[:1], [Evaluation(error="the judge is away")])
 
     assert failed.table()[0]["error"] == "the judge is away"
-    assert failed.table()[0]["faithfulness"] is None
-    assert repr(failed) == "<Evaluations of 1 records, 1 failed>"
+    assert (failed.table()[0]["label"], failed.table()[0]["reason"]) == ("unknown", None)
+    assert repr(failed) == "<Evaluations of 1 records: 1 failed>"
 
 
 def test_a_metric_of_the_users_own_has_a_column_in_every_row() -> None:
@@ -87,7 +100,7 @@ def test_a_data_frame_has_numbers_for_metrics_also_where_no_record_has_one(
 ) -> None:
     frame = evaluations.to_pandas()
 
-    assert {str(frame[name].dtype) for name in METRICS} == {"float64"}
+    assert {str(frame[name].dtype) for name in WITHOUT_GROUND_TRUTH} == {"float64"}
     assert (str(frame["claims"].dtype), str(frame["abstained"].dtype)) == ("int64", "bool")
     assert frame["faithfulness"].mean() == 0.5  # the record without it does not count
     assert frame.loc[frame["abstained"], "query"].to_list() == ["How long is the Soča?"]
@@ -97,7 +110,7 @@ def test_a_data_frame_of_no_records_has_the_same_columns(evaluations: Evaluation
     empty, full = evaluations[:0].to_pandas(), evaluations.to_pandas()
 
     assert (len(empty), list(empty.columns)) == (0, list(full.columns))
-    assert list(pd.concat([empty, full]).dtypes[[*METRICS]]) == list(full.dtypes[[*METRICS]])
+    assert list(pd.concat([empty, full]).dtypes[["groundedness"]]) == ["float64"]
 
 
 def test_without_pandas_a_sentence_says_what_to_install(
@@ -139,7 +152,7 @@ def test_the_parquet_file_holds_what_the_table_holds(
     assert [{**row, "seconds": 0} for row in rows] == [
         {**row, "seconds": 0} for row in evaluations.table()
     ]
-    assert {str(frame[name].dtype) for name in METRICS} == {"float64"}
+    assert {str(frame[name].dtype) for name in WITHOUT_GROUND_TRUTH} == {"float64"}
     assert json.loads(printed)["parquet"] == str(path)
     assert path.stat().st_mode & 0o777 == 0o600
 

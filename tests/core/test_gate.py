@@ -13,8 +13,7 @@ from typer.testing import Result
 from claimspan.comparison.gate import Gate, GateResult, check_gate
 from claimspan.comparison.systems import ScoredRow, System
 from claimspan.errors import ClaimspanError
-from claimspan.metrics.catalogue import DEFAULT_METRICS, METRICS, lower_is_better
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS, lower_is_better
 
 from command_line import invoke
 from result_files import Scores, result_row, write_results

@@ -16,8 +16,11 @@ from claimspan.cost.usage import Usage
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.coverage import Reference
 from claimspan.statistics.intervals import mean_estimates
+from claimspan.text.footers import is_footer
 from claimspan.text.languages import detect_language
+from claimspan.text.refusals_by_language import declined
 from claimspan.text.sentences import split_prose
+from claimspan.text.shown import without_shown
 from claimspan.text.values import read_values
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim
@@ -78,6 +81,37 @@ def test_the_work_grows_with_the_text_and_no_faster(
 
 def _slovenian(text: str) -> object:
     return tokenize(text, "sl")
+
+
+def _without_shown(text: str) -> object:
+    return without_shown(f"So it is.\n{text}", [text])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a\n",
+        "- a b c d.\n",
+        "(",
+        ": ",
+        "[a](",
+        "a…",
+        "nicht ",
+        "ne ni no non, ",
+        "ません",
+        " \t",
+        "prices ",
+    ],
+)
+@pytest.mark.parametrize(
+    "work", [_without_shown, declined, is_footer], ids=["without_shown", "declined", "is_footer"]
+)
+def test_what_stands_beside_an_answer_is_looked_for_in_linear_time(
+    work: Callable[[str], object], part: str
+) -> None:
+    text = (part * LENGTH)[:LENGTH]
+    once, more = _seconds(work, text), _seconds(work, text * TIMES)
+    assert more < 0.04 or more < MOST * once
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,15 @@ async def test_the_estimate_is_within_ten_per_cent_of_what_is_used(
     assert estimate.cost_usd == pytest.approx(total.cost_usd, rel=0.1)
 
 
+async def test_metrics_that_a_record_cannot_have_cost_no_call(server: JudgeServer) -> None:
+    record = RECORD.model_copy(update={"ground_truth": None})
+
+    found = await aevaluate(record, judge=make_judge(server.url), metrics=["precision", "recall"])
+
+    assert found.undefined == {"precision": "no ground truth", "recall": "no ground truth"}
+    assert server.calls == 0
+
+
 # --- estimates ---
 
 

@@ -89,6 +89,22 @@ async def test_a_response_that_declines_to_answer_costs_no_call(server: JudgeSer
     assert server.calls == evaluation.usage.calls == 0
 
 
+async def test_a_model_is_not_asked_about_passages_pointers_and_disclaimers_beside_an_answer(
+    server: JudgeServer,
+) -> None:
+    shown = "\n".join(f"- {chunk.text}" for chunk in RECORD.chunks)
+    record = RECORD.model_copy(
+        update={"response": f"{RECORD.response} Please consult your doctor.\n\nSources:\n{shown}"}
+    )
+
+    await aevaluate(record, judge=make_judge(server.url))
+
+    asked = [text for each in server.exchanges for text in each.asked.get("sentences", {}).values()]
+    assert "Workers finished building the library quickly." in asked
+    assert "Please consult your doctor." not in asked
+    assert not any(chunk.text in text for chunk in RECORD.chunks for text in asked)
+
+
 def chunks(count: int) -> tuple[Chunk, ...]:
     return tuple(
         Chunk(id=str(i), text=f"The library stands beside the river. Number {i}.")

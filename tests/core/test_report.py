@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimspan import Chunk, Claim, Label
+from claimspan import Chunk, Claim, Evaluation, Label
 from claimspan.errors import MissingExtraError
+from claimspan.evaluation.judgement import judgement_of
 from claimspan.metrics import METRICS
 from claimspan.report import ReportClaim, ReportEntry, render_report, summarise
-from claimspan.report.glossary import GLOSSARY, GROUPS, MAIN_METRICS
 from claimspan.report.highlight import highlight
 
 CHUNKS = (
@@ -230,11 +230,74 @@ def test_chunks_and_claims_point_at_each_other() -> None:
     assert chunk["data-links"] == "r0"
 
 
-def test_records_come_worst_first_and_those_without_scores_last() -> None:
-    scores = {"good": {"faithfulness": 1.0}, "none": {}, "bad": {"faithfulness": 0.9, "f1": 0.1}}
-    entries = [make_entry(query=name, scores=found) for name, found in scores.items()]
-    page = render_report(entries)
-    assert re.findall(r'class="query" dir="auto">(\w+)<', page) == ["bad", "good", "none"]
+def judged(**metrics: float) -> dict[str, object]:
+    """The scores of an entry with what they say."""
+    found = Evaluation(metrics=metrics, explanations={"polite": "It blames the user."})
+    found = found.model_copy(update={"thresholds": {"polite": 0.75}} if "polite" in metrics else {})
+    return {"scores": metrics, "judgement": judgement_of(found)}
+
+
+def order(page: str) -> list[str]:
+    return re.findall(r'class="query" dir="auto">(\w+)<', page)
+
+
+def test_low_records_come_first_by_the_score_that_tells_most_then_unknown_then_good_ones() -> None:
+    entries: dict[str, dict[str, object]] = {
+        "good": judged(faithfulness=1.0, recall=0.9),
+        "failed": {"scores": {}},
+        "unknown": judged(context_precision=0.0),
+        "declined": judged(recall=0.0) | {"abstained": True},
+        "better": judged(faithfulness=0.5, recall=0.0),
+        "worse": judged(faithfulness=0.25, recall=1.0),
+        "impolite": judged(faithfulness=1.0, polite=0.0),
+    }
+    page = render_report([make_entry(query=name, **each) for name, each in entries.items()])
+
+    assert order(page) == [
+        *("worse", "better", "declined", "impolite"),
+        *("unknown", "failed", "good"),
+    ]
+
+
+def test_a_row_says_the_answer_and_why_it_is_low() -> None:
+    answer = "It is printed.\n\nAnd so on."
+    page = render_report([make_entry(response=answer, **judged(faithfulness=0.5, polite=0.0))])
+    row = page[page.index('<summary class="row s-low">') : page.index("</summary>")]
+
+    assert "It is printed. And so on." in row
+    assert "faithfulness 0.50 (also low: polite 0.00)" in row
+
+
+def test_a_row_of_a_record_that_was_not_judged_says_why() -> None:
+    entry = make_entry(status="timeout", reason="no verdicts within 30 s", scores={})
+    page = render_report([entry])
+
+    assert '<span class="why">no verdicts within 30 s</span>' in page
+    assert '<span class="status timeout">timeout</span>' in page
+
+
+def test_the_colour_of_a_score_is_its_label_and_not_its_height() -> None:
+    page = Page(render_report([make_entry(**judged(faithfulness=0.0, context_precision=0.0))]))
+    classes = [a.get("class") or "" for a in page.all("span")]
+
+    assert [each for each in classes if "meter" in each] == ["meter s-low", "meter s-neutral"]
+    assert {a["class"] for a in page.all("rect")} == {"s-low", "s-neutral"}
+
+
+def test_what_a_criterion_was_judged_by_stands_beside_its_score() -> None:
+    page = Page(render_report([make_entry(**judged(faithfulness=1.0, polite=0.0))]))
+
+    assert "0.00 polite It blames the user." in " ".join(page.text.split())
+
+
+def test_only_metrics_that_a_record_has_are_shown_as_tiles_columns_and_orders() -> None:
+    entry = make_entry(undefined={"recall": "no ground truth"}, **judged(groundedness=0.5))
+    page = Page(render_report([entry]))
+
+    values = [a.get("value") for a in page.all("option")]
+    assert [value for value in values if value in METRICS] == ["groundedness"]
+    assert len(page.all("article", **{"class": "tile"})) == 1
+    assert [a["data-order"] for a in page.all("button") if "data-order" in a] == ["groundedness"]
 
 
 def test_lower_is_better_is_said_where_it_is_so() -> None:
@@ -297,10 +360,13 @@ def test_an_unknown_metric_is_summarised_after_ours() -> None:
     assert names == ["alignment", "mrr"]
 
 
-def test_every_metric_is_explained() -> None:
-    assert tuple(GLOSSARY) == METRICS
-    assert {metric.group for metric in GLOSSARY.values()} <= set(GROUPS)
-    assert set(MAIN_METRICS) <= set(GLOSSARY)
+def test_the_direction_of_a_metric_of_the_users_own_is_the_one_that_its_records_name() -> None:
+    entry = make_entry(scores={"rude": 0.0, "kind": 1.0}, lower_is_better=("rude",))
+
+    assert {s.metric.name: s.metric.lower_is_better for s in summarise([entry])} == {
+        "rude": True,
+        "kind": None,
+    }
 
 
 # --- claims in the answer ---

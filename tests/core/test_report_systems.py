@@ -25,10 +25,9 @@ from claimspan.report import (
     render_markdown,
     render_report,
 )
-from claimspan.report.blocks import PAGE_SIZE
 from claimspan.report.evaluated import holds_results, read_results
 from claimspan.report.passages import Sought, passages
-from claimspan.report.questions import index_row, side_by_side, worst_first
+from claimspan.report.questions import PAGE_SIZE, index_of, side_by_side, worst_first
 from claimspan.report.slices import MAX_VALUES, slice_keys, slices_of
 
 from many_entries import many_entries, many_rows
@@ -125,9 +124,9 @@ def test_a_question_keeps_its_slice_where_one_system_lacks_the_metadata() -> Non
     pair = [ReportSystem("bare", tuple(bare)), ReportSystem("full", tuple(other))]
     (key,) = slice_keys([*bare, *other])
 
-    rows = [index_row(question, [], [key]) for question in side_by_side(pair, "f1")]
+    found = index_of(side_by_side(pair, "f1"), [], [key])
 
-    assert [row.values for row in rows] == [[0], [1], [0], [1]]
+    assert found["values"] == [[0], [1], [0], [1]]
 
 
 def test_metadata_that_is_no_text_is_shown_as_the_json_that_it_was() -> None:
@@ -413,7 +412,8 @@ def test_json_of_a_report_is_read_back_as_it_was() -> None:
 
     assert type(report).model_validate_json(report.model_dump_json()) == report
     assert len(report.worst) == 5
-    assert sum(report.systems[0].parts.values()) == report.systems[0].records == 12
+    assert sum(report.systems[0].labels.values()) == report.systems[0].records == 12
+    assert sum(report.systems[0].parts.values()) == report.systems[0].labels["low"]
 
 
 def test_an_empty_report_is_markdown_too() -> None:

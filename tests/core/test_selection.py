@@ -11,10 +11,10 @@ import pytest
 from claimspan import Chunk, Claim, Criterion, Evaluation, FunctionMetric, RagRecord, evaluate
 from claimspan.errors import ConfigError
 from claimspan.evaluation import aevaluate_many
+from claimspan.evaluation.selection import MetricsLike, Selection, matrices_for
 from claimspan.judges import LexicalJudge
 from claimspan.judges.protocol import Cell, Grade
 from claimspan.metrics import CATALOGUE, DEFAULT_METRICS, METRICS, WITHOUT_GROUND_TRUTH
-from claimspan.metrics.selection import MetricsLike, Selection, matrices_for
 from claimspan.verdicts import VerdictMatrix
 
 WITHOUT_TRUTH: Final = RagRecord(
@@ -257,6 +257,7 @@ def lambda_like() -> object:
         ([None], "of type NoneType"),
         ([lambda_like()], "FunctionMetric(function, name='...')"),
         ([POLITE, Criterion("polite", "Again.")], "two metrics are called 'polite'"),
+        ([Criterion("recall", "So.")], "which claimspan uses"),
         ([Criterion(f"c{i}", "So.") for i in range(21)], "at most 20"),
         ({"recall": 1}, "of type dict"),
     ],
@@ -299,7 +300,6 @@ def test_a_threshold_on_a_metric_without_a_better_end_is_refused() -> None:
     ("make", "message"),
     [
         (lambda: Criterion("Polite", "So."), "small letters"),
-        (lambda: Criterion("recall", "So."), "claimspan uses"),
         (lambda: Criterion("polite", " "), "no statement"),
         (lambda: Criterion("polite", "x" * 2_001), "at most 2,000"),
         (lambda: Criterion("polite", "So.", scale=1), "2 to 10 grades"),

@@ -17,7 +17,7 @@ from claimspan_tracing.export.trace_file import read_trace_file
 
 from judge_server import judge_server
 
-QUESTIONS = 4
+QUESTIONS = 12  # as many as are asked by default
 
 
 class DemoResult(BaseModel):
@@ -40,7 +40,7 @@ def claimspan(*arguments: str, cwd: Path, check: bool = True) -> subprocess.Comp
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
     folder = tmp_path_factory.mktemp("demo")
-    printed = claimspan("demo", "--questions", str(QUESTIONS), "--json", cwd=folder).stdout
+    printed = claimspan("demo", "--json", cwd=folder).stdout
     result = DemoResult.model_validate_json(printed)
     return result.model_copy(
         update={"traces": folder / result.traces, "report": folder / result.report}
@@ -62,10 +62,15 @@ def test_every_question_is_evaluated_on_its_trace(entries: list[ReportEntry]) ->
         assert entry.chunks
 
 
-def test_the_scores_are_real_and_differ_between_questions(entries: list[ReportEntry]) -> None:
-    rows = {tuple(sorted(entry.scores.items())) for entry in entries}
+def test_most_answers_are_good_and_a_few_are_bad(
+    demo: DemoResult, entries: list[ReportEntry]
+) -> None:
+    worse = [min(entry.scores["faithfulness"], entry.scores["precision"]) for entry in entries]
 
-    assert len(rows) > 1
+    # Measured: 0.75, 8 and 4. Another CPU rounds otherwise, and may change an answer or two.
+    assert demo.means["faithfulness"] >= 0.6
+    assert worse.count(1.0) >= 6
+    assert 2 <= sum(score < 0.5 for score in worse) <= 5
     assert all(0.0 <= score <= 1.0 for entry in entries for score in entry.scores.values())
 
 
@@ -106,9 +111,7 @@ def test_the_table_and_the_worst_claims_are_shown_to_a_person(
     show(entries, model="the model")
 
     shown = capsys.readouterr().out
-    assert f"{QUESTIONS} answers of the model, judged by calibrated(local)" in " ".join(
-        shown.split()
-    )
+    assert f"{QUESTIONS} answers of the model, judged by local" in " ".join(shown.split())
     assert "mean" in shown
 
 
@@ -135,8 +138,6 @@ def test_each_answer_is_printed_as_it_is_judged_also_without_a_terminal(tmp_path
     assert first.startswith("[1/2] ")
     assert second.startswith("[2/2] ")
     assert "faithfulness" in first + second
-    assert "compares words alone" in " ".join(printed.split())
-    assert "compares words alone" in (tmp_path / "claimspan-demo.html").read_text("utf-8")
 
 
 def test_the_demo_takes_a_judge_with_its_options_by_command_line_or_environment(

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import socket
 from collections.abc import Iterator
-from pydoc_data.topics import topics
 from typing import Final
 from urllib.parse import urlsplit
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 
-from claimspan import Label
 from claimspan.errors import ConfigError
-from claimspan.judges.calibrated import JudgeCalibration
-from claimspan.meta_evaluation.traffic import LabelledVerdict, calibrate_traffic
-from claimspan_demo.command import CALIBRATION, TRUST
-from claimspan_demo.corpus import MAX_WORDS, load_corpus
+from claimspan_demo.corpus import load_corpus
 from claimspan_demo.model import MODEL_NAME, ServedModel, find_model, launch
 from claimspan_demo.pipeline import CHAIN_NAME, build_chain, chat_model
 from claimspan_demo.questions import load_questions
 from claimspan_demo.retriever import Bm25Retriever
 
-LABELS: Final = CALIBRATION.with_name("labels.csv")
-
-QUERY: Final = "What does the continue statement do?"
+QUERY: Final = "Who leads the calibration laboratory?"
 
 
 @pytest.fixture(autouse=True)
@@ -51,49 +43,43 @@ def _is_open(base_url: str) -> bool:
         return client.connect_ex((str(address.hostname), int(address.port or 0))) == 0
 
 
-def test_the_corpus_is_the_same_every_time_with_an_id_for_each_passage() -> None:
-    corpus = load_corpus()
-    assert corpus == load_corpus()
-    assert len({document.id for document in corpus}) == len(corpus)
-    assert {str(document.id).partition("#")[0] for document in corpus} <= topics.keys()
+def test_each_section_of_the_handbook_is_a_passage_with_its_title_and_an_id_of_its_own() -> None:
+    corpus = {document.id: document.page_content for document in load_corpus()}
+    assert len(corpus) == len(load_corpus())
+    assert corpus["annual-leave"].startswith("Annual leave\nFull-time employees have 27 days")
 
 
-def test_passages_are_short_enough_for_a_small_prompt_and_not_told_twice() -> None:
-    texts = [document.page_content for document in load_corpus()]
-    title_words = 15
-    assert max(len(text.split()) for text in texts) <= MAX_WORDS + title_words
-    assert len(set(texts)) == len(texts)
+def test_passages_are_short_enough_for_a_small_prompt() -> None:
+    assert max(len(document.page_content.split()) for document in load_corpus()) <= 60
 
 
-def test_code_in_a_passage_keeps_its_lines() -> None:
-    corpus = " ".join(document.page_content for document in load_corpus())
-    assert "   with A() as a, B() as b:\n       SUITE" in corpus
-
-
-def test_there_are_thirty_questions_about_topics_of_the_corpus() -> None:
+def test_the_questions_are_two_dozen_and_say_which_section_answers_them_if_any() -> None:
     questions = load_questions()
-    told = {document.metadata["topic"] for document in load_corpus()}
-    assert len(questions) >= 30
-    assert len({question.id for question in questions}) == len(questions)
-    assert all(question.ground_truth.strip() for question in questions)
-    assert {question.topic for question in questions} <= told
+    sections = {question.section for question in questions}
+    assert len({question.id for question in questions}) == len(questions) == 24
+    assert sections - {document.id for document in load_corpus()} == {None}
 
 
-def test_the_right_topic_is_among_the_passages_of_four_questions_in_five(
-    retriever: Bm25Retriever,
-) -> None:
-    questions = load_questions()
+def test_the_right_section_is_found_for_nine_questions_in_ten(retriever: Bm25Retriever) -> None:
+    asked = [question for question in load_questions() if question.section]
     found = [
-        question.topic
-        in {document.metadata["topic"] for document in retriever.invoke(question.query)}
-        for question in questions
+        question.section in {document.id for document in retriever.invoke(question.query)}
+        for question in asked
     ]
-    # Measured: 33 of 38. The rest leaves room for the wording of other Python versions.
-    assert sum(found) / len(found) >= 0.8
+    # Not for all: the handbook calls dogs animals, and words are all that BM25 knows.
+    assert 0.9 <= sum(found) / len(found) < 1
+
+
+def test_what_scores_far_below_the_best_passage_is_left_out() -> None:
+    every = Bm25Retriever(documents=load_corpus(), share=0.0).invoke(QUERY)
+    best = Bm25Retriever(documents=load_corpus(), share=1.0).invoke(QUERY)
+    assert [document.id for document in best] == ["calibration-laboratory"]
+    assert every[0] == best[0]
+    assert len(every) == 2
 
 
 def test_passages_come_best_first_with_their_scores(retriever: Bm25Retriever) -> None:
-    documents = retriever.invoke(QUERY)
+    documents = retriever.invoke("What is the daily allowance for meals?")
     scores = [document.metadata["score"] for document in documents]
     assert len(documents) == retriever.k
     assert scores == sorted(scores, reverse=True)
@@ -128,7 +114,7 @@ def test_the_model_gives_the_same_answer_twice(
 ) -> None:
     chain = build_chain(chat_model(served.base_url, MODEL_NAME, "none"), retriever)
     answer = chain.invoke(QUERY)
-    assert "continue" in answer.lower()
+    assert "Priya Raman" in answer
     assert chain.invoke({"question": QUERY}) == answer
 
 
@@ -165,46 +151,3 @@ def test_a_server_that_cannot_load_its_model_shows_the_end_of_its_log(
     broken.write_bytes(b"not a model")
     with pytest.raises(ConfigError, match=r"did not start \(exit status"), launch(broken):
         pass
-
-
-def labelled_claims(*, of_first: bool) -> list[LabelledVerdict]:
-    """The labelled claims of the 12 questions that are asked by default, or of the others."""
-    first = {question.id for question in load_questions()[:12]}
-    with LABELS.open(encoding="utf-8", newline="") as file:
-        return [
-            LabelledVerdict(
-                record=row["question_id"],
-                human="E" if row["label"] == "E" else "NE",
-                judge=Label(row["judged"]),
-                entailed=float(row["entailed"]),
-                weight=1.0,
-            )
-            for row in csv.DictReader(file)
-            if row["label"] != "U" and (row["question_id"] in first) == of_first
-        ]
-
-
-def test_the_calibration_is_that_of_labels_of_other_answers_than_the_first() -> None:
-    fitted = calibrate_traffic(labelled_claims(of_first=False), "local").calibration
-    shipped = JudgeCalibration.read(CALIBRATION)
-
-    assert fitted is not None
-    assert (shipped.threshold, shipped.slope) == pytest.approx(
-        (fitted.threshold, fitted.slope), abs=0.001
-    )
-    assert shipped.labels == fitted.labels
-
-
-def test_the_page_says_how_often_the_judge_is_right_as_the_labels_have_it() -> None:
-    claims = labelled_claims(of_first=True)
-    read = JudgeCalibration.read(CALIBRATION)
-    calibrated = [read.label(each.judge, each.entailed or 0.0) for each in claims]
-    right = sum(
-        (found is Label.ENTAILED) == (each.human == "E")
-        for found, each in zip(calibrated, claims, strict=True)
-    )
-    plain = sum((each.judge is Label.ENTAILED) == (each.human == "E") for each in claims)
-
-    told = TRUST["calibrated(local)"]
-    assert f"On the {len(claims)} labelled claims" in told
-    assert f"right about {right}; uncalibrated it is about {plain}," in told

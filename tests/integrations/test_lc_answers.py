@@ -225,6 +225,20 @@ def test_what_only_retrieves_is_no_record(
     no_record(monitor)
 
 
+def test_an_answer_that_was_edited_and_has_its_passages_below_is_judged(
+    monitor: InMemoryMonitor,
+) -> None:
+    def show(said: str) -> str:
+        shown = "\n".join(f"- {fact}" for fact in FACTS[:2])
+        return f"{said.removesuffix('.')} (tower.pdf).\n\nSources:\n{shown}"
+
+    (rag() | RunnableLambda(show)).invoke(TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert record.outcome.status == "evaluated"
+    assert asked(record) == (TOWER, show(HIGH))
+
+
 def test_a_chain_that_returns_none_has_no_answer(monitor: InMemoryMonitor) -> None:
     def quiet(text: str) -> None:
         return None

@@ -130,6 +130,10 @@ def _answer(asked: Mapping[str, Mapping[str, str]]) -> Json:
             {"sentence": int(number), "text": text} for number, text in asked["sentences"].items()
         ]
         return {"claims": claims}
+    if "criteria" in asked:
+        return {
+            "grades": [_grade(*each, str(asked["answer"])) for each in asked["criteria"].items()]
+        }
     words = {each: _long_words(text_of(given)) for each, given in asked["references"].items()}
     if "together" in asked:
         passages = (given for given in asked["references"].values() if isinstance(given, list))
@@ -143,6 +147,17 @@ def _answer(asked: Mapping[str, Mapping[str, str]]) -> Json:
         ]
         rows.append({"claim": claim, "labels": labels})
     return {"verdicts": rows}
+
+
+def _grade(criterion: str, given: JsonValue, answer: str) -> JsonValue:
+    """The highest grade of a statement that has a long word of the answer, else the lowest."""
+    assert isinstance(given, dict)
+    lowest, highest = (
+        ("no", "yes") if given["grades"] == "yes, no" else ("1", str(given["grades"])[5:])
+    )
+    shared = sorted(_long_words(str(given["statement"])) & _long_words(answer))
+    reason = f"It speaks of {shared[0]}." if shared else "It speaks of nothing like that."
+    return {"criterion": criterion, "reason": reason, "grade": highest if shared else lowest}
 
 
 def text_of(given: JsonValue) -> str:
@@ -227,7 +242,8 @@ class JudgeServer:
         got = count(content)
         self.prompt_tokens += sent
         self.completion_tokens += got
-        self.kinds["extract" if "sentences" in exchange.asked else "check"] += 1
+        kinds = {"sentences": "extract", "criteria": "grade", "claims": "check"}
+        self.kinds[next(kinds[each] for each in kinds if each in exchange.asked)] += 1
         body = completion(content)
         body["usage"] = {
             "prompt_tokens": sent,

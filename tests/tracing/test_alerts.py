@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from claimspan.errors import ConfigError
-from claimspan.metrics.selection import FunctionMetric, Selection
+from claimspan.evaluation.selection import FunctionMetric, Selection
 from claimspan_tracing import Alert, AlertEvent, AlertState
 from claimspan_tracing.alert.alert import check_measured
 from claimspan_tracing.alert.window import MAX_SAMPLES, Sample, Window

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pytest
@@ -13,7 +13,6 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan import Claim, Evaluation, VerdictMatrix
 from claimspan.cost.usage import Usage, add_note
 from claimspan.evaluation import Assessment
-from claimspan.metrics import METRICS
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.adapters import is_list
@@ -75,10 +74,42 @@ def test_the_evaluation_shows_what_was_judged_and_why_scores_are_low(
 
     assert json.loads(str(shown["input.value"])) == {"question": "q", "response": answer_to("q")}
     assert shown["input.mime_type"] == shown["output.mime_type"] == "application/json"
-    assert result["scores"] == {
-        name: round(value, 4) for name, value in on_time.only_record().scores.items()
+    assert list(result) == ["label", "summary", "claims", "scores"]
+    assert (result["label"], result["scores"]["faithfulness"]) == ("low", 0.5)
+    assert result["summary"].startswith(
+        f"faithfulness 0.50: 1 of 2 claims is in no chunk: '{INVENTED}'"
+    )
+    # What nothing supports comes first, then what a chunk supports, with its sentence.
+    assert result["claims"] == [
+        {"claim": INVENTED, "verdict": "in no chunk"},
+        {"claim": "Answer to q", "verdict": "in chunk 1", "evidence": "Answer to q. More on q"},
+    ]
+
+
+def test_low_scores_stand_in_front_in_the_output_and_none_is_missing(
+    on_time: InMemoryMonitor,
+) -> None:
+    shown = attributes(named(on_time, "claimspan.evaluate"))
+    scores = json.loads(str(shown["output.value"]))["scores"]
+    values = on_time.only_record().scores
+
+    assert scores == {name: round(value, 2) for name, value in values.items()}
+    assert list(scores)[:2] == ["faithfulness", "precision"]
+    assert list(scores)[-1] == "context_precision"
+
+
+def test_a_chunk_that_contradicts_is_named_with_its_sentence() -> None:
+    judge = ScriptedJudge(lambda claim, text: "contradicted")
+    with InMemoryMonitor(judge=judge) as monitor:
+        ask(monitor)
+        shown = attributes(named(monitor, "claimspan.evaluate"))
+
+    first = json.loads(str(shown["output.value"]))["claims"][0]
+    assert first == {
+        "claim": "Answer to q",
+        "verdict": "contradicted by chunks 1, 2",
+        "evidence": "Answer to q. More on q",
     }
-    assert f"faithfulness 0.50: 1 of 2 claims is in no chunk: '{INVENTED}'" in result["low"]
 
 
 def test_the_root_tells_in_one_line_what_is_wrong(on_time: InMemoryMonitor) -> None:
@@ -103,7 +134,9 @@ def test_without_content_reasons_have_their_counts_and_no_quotes() -> None:
     assert "input.value" not in shown
     assert "input.mime_type" not in shown
     assert str(summary).startswith("faithfulness 0.50: 1 of 2 claims is in no chunk (also low")
-    assert json.loads(str(shown["output.value"]))["scores"]["faithfulness"] == 0.5
+    result = json.loads(str(shown["output.value"]))
+    assert result["scores"]["faithfulness"] == 0.5
+    assert result["claims"] == [{"verdict": "in no chunk"}, {"verdict": "in chunk 1"}]
     assert "Invented" not in f"{summary} {dict(shown)}"
 
 
@@ -194,7 +227,7 @@ def test_every_late_score_is_one_whole_annotation(late: InMemoryMonitor) -> None
     found = objects(carrier)
     fields = {"name", "score", "label", "annotator_kind", "identifier"}
 
-    assert sorted(found) == list(range(len(METRICS) - len(late_undefined(late))))
+    assert sorted(found) == list(range(len(late.only_record().scores)))
     assert {str(each["name"]): each["score"] for each in found.values()} == dict(
         late.only_record().scores
     )
@@ -203,12 +236,6 @@ def test_every_late_score_is_one_whole_annotation(late: InMemoryMonitor) -> None
         assert each["annotator_kind"] == "CODE"
         assert each["identifier"] == "claimspan/scripted/1"
     assert len(attributes(carrier)) <= 100
-
-
-def late_undefined(monitor: InMemoryMonitor) -> Mapping[str, str]:
-    evaluation = monitor.only_record().outcome.evaluation
-    assert evaluation is not None
-    return evaluation.undefined
 
 
 def test_a_carrier_of_annotations_has_nothing_but_these(late: InMemoryMonitor) -> None:

@@ -19,8 +19,8 @@ from opentelemetry.trace import Link, SpanKind, StatusCode
 from opentelemetry.util.types import AttributeValue
 
 from claimspan.errors import ConfigError
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan.text.shapes import is_list, is_mapping
+from claimspan_tracing.export.otlp_file import OtlpFileExporter
 
 ATTRIBUTES: dict[str, AttributeValue] = {
     "text": "Čoln, 船, \N{ROWBOAT}",

@@ -14,8 +14,8 @@ from opentelemetry.trace import SpanContext, TracerProvider
 from claimspan.cost.budget import Budget
 from claimspan.daemon_threads import refuse_eventlet
 from claimspan.errors import ClaimspanError
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges.choice import JudgeLike
-from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.capture.hooks import Capture

@@ -16,11 +16,11 @@ from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import judge_for
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.files.ground_truth import Lookup
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.choice import JudgeLike
 from claimspan.judges.protocol import BudgetedJudge
-from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.alert.alert import Alert, check_measured
 from claimspan_tracing.alert.sink import OnAlert

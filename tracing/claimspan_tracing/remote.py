@@ -19,9 +19,9 @@ from opentelemetry.trace import Tracer, TracerProvider
 
 from claimspan.cost.budget import Budget
 from claimspan.errors import DeliveryError
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
 from claimspan.judges.choice import JudgeLike
-from claimspan.metrics.selection import MetricsLike, Selection, Thresholds
 from claimspan_tracing import semconv
 from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status

@@ -7,7 +7,9 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
 from claimspan.files.account import Account, Skips
+from claimspan.metrics.catalogue import in_order
 from claimspan.metrics.compute import compute_metrics
 from claimspan.results.summary import Summary
 from claimspan.verdicts import Label
@@ -28,10 +30,15 @@ _LOSSES: Final = {
 
 
 def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
-    """Format how many records were evaluated, the means, the cost, and why records failed."""
-    yield f"{summary.evaluated} of {n_records} records evaluated"
+    """Format how many records were evaluated, what they are and why, the means, and the cost."""
+    told = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
+    yield f"{summary.evaluated} of {n_records} records evaluated{': ' * bool(told)}{', '.join(told)}"
+    if summary.low:
+        most = summary.low.most_common(_REASONS)
+        yield f"  low above all in {', '.join(f'{name} ({n})' for name, n in most)}"
     width = max(map(len, summary.means), default=0)
-    for name, each in summary.means.items():
+    for name in in_order(summary.means):
+        each = summary.means[name]
         yield f"  {name:<{width}}  {each.mean:.3f}  over {each.n}"
     if summary.cost_usd:  # of a judge that has a price
         yield f"  cost ${summary.cost_usd:.4f}"
@@ -62,14 +69,17 @@ def account_lines(account: Account, unit: str) -> Iterator[str]:
 
 
 def summary_as_json(summary: Summary) -> dict[str, JsonValue]:
-    """Return the counts, means and cost of a run."""
+    """Return the counts, means and cost of a run; metrics in the order of all scores."""
     means: dict[str, JsonValue] = {
-        name: {"mean": each.mean, "n": each.n} for name, each in summary.means.items()
+        name: {"mean": summary.means[name].mean, "n": summary.means[name].n}
+        for name in in_order(summary.means)
     }
     return {
         "records": summary.records,
         "failed": {str(index): error for index, error in summary.errors.items()},
         "n_failed": summary.failed,
+        "labels": dict[str, JsonValue](summary.labels),
+        "low": dict[str, JsonValue](summary.low.most_common()),
         "metrics": means,
         "judges": dict[str, JsonValue](summary.judges),
         "cost_usd": summary.cost_usd,

@@ -16,6 +16,7 @@ from typing import TextIO
 
 from claimspan.errors import ConfigError
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import Selection
 from claimspan.files.account import Account
 from claimspan.files.no_records import no_records
 from claimspan.files.private import replaced_private
@@ -25,7 +26,6 @@ from claimspan.files.record_rows import InputRow
 from claimspan.files.recorded import Recorded
 from claimspan.judges.protocol import Judge
 from claimspan.metrics.compute import Undefined
-from claimspan.metrics.selection import Selection
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.results.rag_results import RagResultsFile

@@ -113,12 +113,12 @@ class Views:
         """Open the files, and yield what writes each."""
         if self.table is not None:
             table = stack.enter_context(replaced_private(self.table, what="the table"))
-            yield lambda results, run, _: write_table(table, results.rows(), run.summary.means)
+            yield lambda results, run, _: write_table(table, results.rows(), run.summary.metrics)
         if self.parquet is not None:
             # First, so that nobody waits for a judge where pyarrow is missing.
             columnar = ParquetFormat()
             file = stack.enter_context(replaced_private_bytes(self.parquet, what="the table"))
-            yield lambda results, run, _: columnar.write(file, results.rows(), run.summary.means)
+            yield lambda results, run, _: columnar.write(file, results.rows(), run.summary.metrics)
         if self.page is not None:
             page, title = replaced_private(self.page, what="the report"), self.page.stem
             html = stack.enter_context(page)

@@ -13,8 +13,8 @@ from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
 from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
+from claimspan.evaluation.selection import names_given
 from claimspan.files.private import refuse_input, write_private
-from claimspan.metrics.selection import names_given
 from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from claimspan.errors import ConfigError
+from claimspan.evaluation.selection import Selection
+from claimspan.judges.criteria import Criterion
 from claimspan.loading import load_object
-from claimspan.metrics.selection import Criterion, Selection
 
 __all__ = ["Criteria", "Metrics", "ThresholdOptions", "selection_from"]
 

@@ -22,8 +22,13 @@ from claimspan.comparison.comparison import (
 from claimspan.comparison.pairs import compare_pairs, estimates, paired_rows
 from claimspan.comparison.systems import ScoredRow, System, lower_is_better, read_systems
 from claimspan.errors import ConfigError
-from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, METRICS, unknown_metric
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import (
+    CATALOGUE,
+    DEFAULT_METRICS,
+    LOW_RECORDS,
+    METRICS,
+    unknown_metric,
+)
 from claimspan.progress import progress_bar
 from claimspan.statistics import holm
 

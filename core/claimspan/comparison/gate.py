@@ -18,8 +18,7 @@ from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, D
 from claimspan.comparison.pairs import estimates
 from claimspan.comparison.systems import System, lower_is_better
 from claimspan.errors import ConfigError
-from claimspan.metrics.catalogue import METRICS, unknown_metric
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import LOW_RECORDS, METRICS, unknown_metric
 from claimspan.statistics import Estimate
 from claimspan.text.percentages import in_percent, percent_hint
 

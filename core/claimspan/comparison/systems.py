@@ -19,8 +19,7 @@ from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.files.jsonl import unreadable
 from claimspan.files.record_files import RecordFile
-from claimspan.metrics.catalogue import CATALOGUE
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
 from claimspan.results.rows import ResultRow
 
 __all__ = [

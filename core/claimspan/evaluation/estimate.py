@@ -7,7 +7,7 @@ makes up replies. So the calls and prompts counted are the ones that the evaluat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -15,14 +15,15 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from claimspan.cost.pricing import Price
 from claimspan.cost.usage import Usage
 from claimspan.errors import ConfigError
-from claimspan.evaluation.evaluate import aevaluate
+from claimspan.evaluation.evaluate import aevaluate, judge_for
+from claimspan.evaluation.selection import MetricsLike, Selection
 from claimspan.judges.calibrated import CalibratedJudge
 from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form
 from claimspan.judges.llm.judge import ModelJudge
+from claimspan.judges.llm.prompts import CANNOT_TELL
 from claimspan.judges.local.judge import LocalJudge
 from claimspan.judges.protocol import Judge
-from claimspan.metrics.selection import MetricsLike, Selection
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.tokens import count_tokens
@@ -32,6 +33,11 @@ __all__ = ["REASONING_TOKENS_PER_CALL", "Estimate", "aestimate"]
 CLAIMS_PER_SENTENCE: Final = 1.0
 """Default; models that split sentences finely find up to 2 or 3."""
 
+REASON: Final = (
+    "The answer names the opening hours that the question asks for, and says in its second "
+    "sentence how to book a visit, which is not asked."
+)
+"""A reason of a usual length: models write one sentence more often than two."""
 
 REASONING_TOKENS_PER_CALL: Final = 2_000
 """Completion tokens that a model which reasons is taken to use in a call, at the upper end.
@@ -93,7 +99,7 @@ async def aestimate(
         records: The records to evaluate.
         judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
             ``LocalJudge`` make no call.
-        metrics: What to measure, as in ``aevaluate``: what is not chosen is not judged.
+        metrics: What will be measured, as in ``aevaluate``: what is not chosen costs nothing.
         claims_per_sentence: Claims that the model is expected to find in a sentence.
         progress: As in ``evaluate_many``.
 
@@ -101,13 +107,14 @@ async def aestimate(
         The expected calls, tokens and price.
 
     Raises:
-        ConfigError: ``claims_per_sentence`` is not positive, or nothing is known of what the judge
-            costs.
+        ConfigError: ``claims_per_sentence`` is not positive, nothing is known of what the judge
+            costs, or it cannot judge by the criteria.
         MissingExtraError: ``progress=True`` without rich.
     """
     if not claims_per_sentence > 0:
         raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
     selection = Selection.of(metrics).in_judge
+    judge = judge_for(selection, judge)
     judge = judge.judge if isinstance(judge, CalibratedJudge) else judge
     if isinstance(judge, LexicalJudge | LocalJudge):
         return _estimate(len(records), Usage(), Price(input=0.0, output=0.0), None)
@@ -166,6 +173,8 @@ class _Rehearsal:
                 at_most if isinstance(at_most, int) else None,
                 has_notes='"notes"' in request.messages[0]["content"],
             )
+        elif "criteria" in asked:
+            reply = _grades(asked["criteria"])
         else:
             # The passages of a check may have one more label, for all of them together.
             together = asked.get("together")
@@ -202,3 +211,9 @@ def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, J
     # Every label is one letter, so which one makes no difference to the tokens.
     labels: list[JsonValue] = [f"{each}:N" for each in labelled]
     return {"verdicts": [{"claim": each, "labels": labels} for each in claims]}
+
+
+def _grades(criteria: Iterable[str]) -> dict[str, JsonValue]:
+    # Of any scale; a grade has a token or two.
+    grade: dict[str, JsonValue] = {"reason": REASON, "grade": CANNOT_TELL}
+    return {"grades": [{"criterion": each, **grade} for each in criteria]}

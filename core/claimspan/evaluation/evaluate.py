@@ -30,22 +30,18 @@ from claimspan.evaluation.coherence import coherent
 from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds, matrices_for
 from claimspan.judges.choice import JudgeLike, judge_of
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.protocol import ClaimLimitedJudge, CriteriaJudge, Grade, Judge
 from claimspan.metrics.compute import Undefined, measure
-from claimspan.metrics.selection import (
-    Criterion,
-    MetricsLike,
-    Selection,
-    Thresholds,
-    matrices_for,
-)
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
+from claimspan.text.shown import without_shown
 from claimspan.text.structured import answer_text
 from claimspan.verdicts import Claim, VerdictMatrices
 
@@ -142,7 +138,7 @@ async def aevaluate(
     if not deadline_seconds > 0:
         raise ConfigError(f"deadline_seconds is {deadline_seconds!r}: give more than 0")
     judge, whole = judge_for(selection, judge), record.encodable
-    record = _as_read(whole)
+    record = _answer_alone(whole)
     names = selection.of_record(has_ground_truth=ground_truth_of(record) is not None)
     started = time.perf_counter()
     # The meter counts what the judge reports in this task and its children, and nothing else.
@@ -178,7 +174,7 @@ async def aevaluate(
             claims_dropped=claims.dropped,
             undecided=dict(meter.undecided),
             notes=dict(meter.notes) | ({MADE_TO_AGREE: n_changed} if n_changed else {}),
-            injection_suspected=_suspected_texts(record),
+            injection_suspected=_suspected_texts(whole),
             judge_name=judge.name,
             judge_version=_version(judge),
             usage=meter.usage + Usage(seconds=time.perf_counter() - started),
@@ -383,12 +379,6 @@ async def _evaluation_or_error(
     return found if why is None else found.model_copy(update={"error": why, "metrics": {}})
 
 
-def _as_read(record: RagRecord) -> RagRecord:
-    """The record with the text of its answer, if that is a structure."""
-    said = answer_text(record.response)
-    return record if said == record.response else record.model_copy(update={"response": said})
-
-
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
     """Calls and tokens of a record: what a budget says of them, else the default."""
     calls = None if budget is None else budget.calls_per_record
@@ -428,6 +418,14 @@ async def _deadline(seconds: float) -> AsyncGenerator[None]:
         record_clock.reset(token)
 
 
+def _answer_alone(record: RagRecord) -> RagRecord:
+    """The record with what its answer says: of a structure its text, and no evidence beside it."""
+    chunks = [chunk.text for chunk in record.chunks]
+    answer = without_shown(answer_text(record.response), chunks)
+    is_whole = answer == record.response
+    return record if is_whole else record.model_copy(update={"response": answer})
+
+
 def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
     """Names of the texts of a record that seem to address the judge."""
     texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
@@ -445,6 +443,8 @@ async def _judged(
 ) -> tuple[_Claims, VerdictMatrices]:
     """The claims that some metrics are made of, and the verdicts on them."""
     wanted = matrices_for(names)
+    if ground_truth_of(record) is None:  # nothing is paid for what cannot be measured
+        wanted = frozenset(each for each in wanted if "ground_truth" not in each)
     claims = await _extract(judge, record, max_claims, wanted)
     matrices = await judge_matrices(
         judge, record, claims.response, claims.ground_truth, wanted=wanted
@@ -464,11 +464,11 @@ async def _graded_as_well(
     async def grade() -> None:
         if not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
             return
-        found = await guarded(judge, lambda: judge.grade(criteria, record))
+        found = await guarded(judge, partial(judge.grade, criteria, record))
         if not isinstance(found, list | tuple) or len(found) != len(criteria):  # pyright: ignore[reportUnknownArgumentType] - the items are checked below
             raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
         for criterion, each in zip(criteria, found, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked in the next line
-            if not isinstance(each, Grade):
+            if not isinstance(each, Grade) or not (each.score is None or 0 <= each.score <= 1):
                 raise JudgeError(f"judge {judge.name!r} returned something else than grades")
             grades[criterion.name] = each
 

@@ -12,6 +12,7 @@ from claimspan.metrics import counted
 from claimspan.metrics.catalogue import CATALOGUE, ClaimMetric
 from claimspan.metrics.expected import expected_of
 from claimspan.metrics.truths import Truths, UndefinedMetricError, share
+from claimspan.text.visible import one_line
 from claimspan.verdicts import Label
 
 __all__ = ["MAX_REASON_BYTES", "Evidence", "reason_for"]
@@ -129,7 +130,7 @@ def _contradicting(truths: Truths, failed: Sequence[bool], evidence: Evidence) -
 
 def _chunk(place: int, evidence: Evidence) -> str:
     known = place < len(evidence.chunk_ids)
-    return _one_line(evidence.chunk_ids[place]) if known else f"[{place}]"
+    return one_line(evidence.chunk_ids[place], MAX_QUOTED) if known else f"[{place}]"
 
 
 def _shown(
@@ -142,13 +143,9 @@ def _shown(
     if not evidence.quotes:
         return []
     claims = evaluation.response_claims if things == "claims" else evaluation.ground_truth_claims
-    return [f"'{_one_line(c.text)}'" for c in list(compress(claims, failed))[:MAX_QUOTES]]
-
-
-def _one_line(text: str) -> str:
-    # Cut before the white space is looked at: a text may be long.
-    line = " ".join(text[: 4 * MAX_QUOTED].split())
-    return line if len(line) <= MAX_QUOTED else line[: MAX_QUOTED - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return [
+        f"'{one_line(c.text, MAX_QUOTED)}'" for c in list(compress(claims, failed))[:MAX_QUOTES]
+    ]
 
 
 def _joined(told: str, shown: Sequence[str]) -> str:

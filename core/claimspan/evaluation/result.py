@@ -55,7 +55,8 @@ class Evaluation(BaseModel):
     """Claims beyond the cap, of both texts together, that were not judged."""
 
     undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
-    """Reason to number of verdicts that the judge left undecided; empty where it gave no reason."""
+    """Reason to number of verdicts and grades that the judge left undecided; empty where it gave no
+    reason."""
 
     notes: Mapping[str, int] = Field(default_factory=dict[str, int])
     """How the judge deviated from its usual method, to the number of verdicts concerned."""
@@ -75,6 +76,20 @@ class Evaluation(BaseModel):
     error: str | None = None
     """Why there are no verdicts; None if there are."""
 
+    def __repr__(self) -> str:
+        """What the scores say, in one line: ``<Evaluation low: faithfulness 0.50, ...>``."""
+        from claimspan.evaluation.display import line_of
+
+        return line_of(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the scores, why they are low, and the claims."""
+        from claimspan.evaluation.display import page_of
+
+        return page_of(self)
+
     @property
     def judgement(self) -> Judgement:
         """What the scores say of the answer: its label, why, and the part to blame.
@@ -85,11 +100,13 @@ class Evaluation(BaseModel):
 
     @property
     def why_undecided(self) -> str | None:
-        """Why no verdict at all is decided, by the most frequent reason; None if one is.
+        """Why no verdict or grade at all is decided, by the most frequent reason; None if one is.
 
         Such an evaluation is a failure of the judge, whether it raised an error or not.
         """
-        if self.matrices.score_mode is not None or not self.matrices.undecided_claims:
+        if self.matrices.score_mode is not None or self.explanations:
+            return None
+        if not self.matrices.undecided_claims and not self.undecided:
             return None
         if not self.undecided:
             return "the judge decided no verdict"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from claimspan.evaluation.judgement import judgement_of
 from claimspan.evaluation.result import Evaluation
-from claimspan.metrics.catalogue import METRICS
+from claimspan.metrics.catalogue import in_order
 from claimspan.records import RagRecord
 
 __all__ = ["Cell", "Columns", "table_columns", "table_row"]
@@ -17,23 +18,24 @@ Cell = str | int | float | bool | None
 Columns = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
 """Column to the type of its values, in the order of the table."""
 
-_BEFORE: Final[Columns] = {"index": int, "id": str, "query": str, "response": str}
+_BEFORE: Final[Columns] = {
+    **{"index": int, "id": str, "query": str, "response": str},
+    **{"label": str, "reason": str, "blame": str},
+}
 _AFTER: Final[Columns] = {
     **{"abstained": bool, "claims": int, "undecided_claims": int, "judge": str},
     **{"cost_usd": float, "seconds": float, "error": str},
 }
 
 
-def table_columns(metrics: Iterable[str] = ()) -> Columns:
+def table_columns(metrics: Iterable[str]) -> Columns:
     """Return the columns of a table.
 
     Args:
-        metrics: Names of the metrics that a record may have beside those of ``METRICS``.
+        metrics: Names of the metrics that a record has, or was to have: a program that reads the
+            table of the same run again finds the same columns.
     """
-    # Every metric has a column, also where no record has it: a program that reads the table finds
-    # the columns of the last run again.
-    names = [*METRICS, *sorted(set(metrics) - set(METRICS))]
-    return {**_BEFORE, **dict.fromkeys(names, float), **_AFTER}
+    return {**_BEFORE, **dict.fromkeys(in_order(metrics), float), **_AFTER}
 
 
 def table_row(
@@ -47,11 +49,15 @@ def table_row(
         evaluation: What was found out about it.
         columns: Those of ``table_columns``; a metric that is undefined here is None.
     """
+    judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
     known: dict[str, Cell] = {
         "index": index,
         "id": record.id,
         "query": record.query,
         "response": record.response,
+        "label": judged.label,
+        "reason": judged.summary or None,
+        "blame": judged.part.value,
         **evaluation.metrics,
         "abstained": evaluation.abstained,
         "claims": len(evaluation.response_claims),

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Final, Self, cast
+from typing import Final, ParamSpec, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.jsonl import read_text
-from claimspan.judges.protocol import BudgetedJudge, Cell, ContextJudge, Judge, SparseJudge
+from claimspan.judges.protocol import (
+    BudgetedJudge,
+    ContextJudge,
+    CriteriaJudge,
+    Judge,
+    SparseJudge,
+)
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = ["CalibratedJudge", "JudgeCalibration", "is_calibrated", "log_odds"]
+
+_P = ParamSpec("_P")
 
 # Beyond it a probability says no more than "sure", and its logarithm would outweigh all others.
 _SUREST: Final = 0.001
@@ -151,12 +159,6 @@ class CalibratedJudge:
     which people have labelled, and leaves those on and by a ground truth as the judge gives them.
     """
 
-    def __new__(cls, judge: Judge, calibration: JudgeCalibration | str | Path) -> CalibratedJudge:
-        """Picks the class with the calls that the judge has."""
-        if isinstance(judge, ContextJudge):
-            return object.__new__(_CalibratedContextJudge)
-        return object.__new__(_CalibratedSparseJudge if isinstance(judge, SparseJudge) else cls)
-
     def __init__(self, judge: Judge, calibration: JudgeCalibration | str | Path) -> None:
         """Puts a calibration around a judge.
 
@@ -178,6 +180,16 @@ class CalibratedJudge:
             )
         self.judge: Final = judge
         self.calibration: Final = calibration
+        # On the object: it must not seem to have calls that the judge behind it lacks.
+        if isinstance(judge, SparseJudge):
+            self.check_cells: Final = self._reading(judge.check_cells)
+            """As ``SparseJudge.check_cells``, calibrated; only if the judge has it."""
+        if isinstance(judge, ContextJudge):
+            self.check_context: Final = self._reading(judge.check_context)
+            """As ``ContextJudge.check_context``, calibrated; only if the judge has it."""
+        if isinstance(judge, CriteriaJudge):
+            self.grade: Final = judge.grade
+            """The call of the judge, whose grades a calibration says nothing of; if it has one."""
 
     @property
     def name(self) -> str:
@@ -213,37 +225,12 @@ class CalibratedJudge:
         rows = [[self.calibration.verdict(cell) for cell in row] for row in matrix.rows]
         return VerdictMatrix.of(rows, matrix.n_references)
 
+    def _reading(
+        self, call: Callable[_P, Coroutine[object, object, VerdictMatrix]]
+    ) -> Callable[_P, Coroutine[object, object, VerdictMatrix]]:
+        """A call of the judge whose verdicts are read as the calibration says."""
 
-class _CalibratedSparseJudge(CalibratedJudge):
-    """A calibrated judge that can check some cells of a matrix."""
+        async def calibrated(*args: _P.args, **kwargs: _P.kwargs) -> VerdictMatrix:
+            return self.read(await call(*args, **kwargs))
 
-    async def check_cells(
-        self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        *,
-        question: str | None = None,
-    ) -> VerdictMatrix:
-        """As ``SparseJudge.check_cells``, calibrated."""
-        judge = cast("SparseJudge", self.judge)
-        return self.read(await judge.check_cells(claims, references, cells, question=question))
-
-
-class _CalibratedContextJudge(_CalibratedSparseJudge):
-    """A calibrated judge that reads references together."""
-
-    async def check_context(
-        self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        *,
-        context: Sequence[int],
-        question: str | None = None,
-    ) -> VerdictMatrix:
-        """As ``ContextJudge.check_context``, calibrated."""
-        judge = cast("ContextJudge", self.judge)
-        return self.read(
-            await judge.check_context(claims, references, cells, context=context, question=question)
-        )
+        return calibrated

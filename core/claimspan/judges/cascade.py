@@ -19,6 +19,7 @@ from claimspan.judges.protocol import (
     Cell,
     ClaimLimitedJudge,
     ContextJudge,
+    CriteriaJudge,
     Judge,
     SparseJudge,
 )
@@ -110,6 +111,10 @@ class CascadeJudge:
             # On the object: a cascade of judges that read no context must not seem to read one.
             self.check_context: Final = partial(self._check_context, strong)
             """As ``ContextJudge.check_context``; only where the strong judge has it."""
+        for judge in (cheap, strong):
+            if isinstance(judge, CriteriaJudge):
+                self.grade = judge.grade
+                """As ``CriteriaJudge.grade``, by the strong judge if it can; only if one can."""
 
     @property
     def name(self) -> str:

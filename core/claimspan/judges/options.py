@@ -37,6 +37,7 @@ OPTIONS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "provider": ("a text", (str,)),
     "trust_env": ("true or false", (bool,)),
     "extraction": ("direct or reasoned", (str,)),
+    "instructions": ("a text", (str,)),
     "chunks_per_call": ("a whole number or null", (int, type(None))),
     "logprobs": ("true or false", (bool,)),
     "top_logprobs": ("a whole number", (int,)),

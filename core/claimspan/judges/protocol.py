@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from pydantic import JsonValue
 
 from claimspan.cost.budget import Budget
-from claimspan.metrics.selection import Criterion
+from claimspan.judges.criteria import Criterion
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrix
 

@@ -1,4 +1,4 @@
-"""A cache of verdicts and claims by content, in memory and optionally in an SQLite file."""
+"""A cache of verdicts, claims and grades by content, in memory and optionally in an SQLite file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from claimspan.errors import ConfigError
 from claimspan.files.private import create_private_database
+from claimspan.judges.protocol import Grade
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["VerdictCache", "content_key", "joint_key"]
@@ -23,7 +25,10 @@ __all__ = ["VerdictCache", "content_key", "joint_key"]
 MAX_ENTRIES: Final = 100_000
 """Default limit on the entries in memory: about 25 MB of verdicts."""
 
+_T = TypeVar("_T")
 _CLAIMS: Final = TypeAdapter(list[Claim])
+_GRADE: Final = TypeAdapter(Grade)
+_VERDICT: Final = TypeAdapter(Verdict)
 _QUERY_SIZE: Final = 500  # below SQLite's limit on parameters in every build
 
 
@@ -62,25 +67,27 @@ class VerdictCache:
 
     def verdicts(self, keys: Sequence[str]) -> dict[str, Verdict]:
         """The cached verdicts among these keys, by key."""
-        return {
-            key: verdict for key, text in self._get(keys).items() if (verdict := _verdict(text))
-        }
+        return self._values(keys, _VERDICT)
 
     def claims(self, key: str) -> list[Claim] | None:
         """The cached claims of a text, or None."""
-        text = self._get([key]).get(key)
-        try:
-            return None if text is None else _CLAIMS.validate_json(text)
-        except ValidationError:
-            return None
+        return self._values([key], _CLAIMS).get(key)
+
+    def grades(self, keys: Sequence[str]) -> dict[str, Grade]:
+        """The cached grades among these keys, by key."""
+        return self._values(keys, _GRADE)
 
     def add_verdicts(self, verdicts: Mapping[str, Verdict]) -> None:
         """Caches verdicts by key."""
-        self._put({key: each.model_dump_json() for key, each in verdicts.items()})
+        self._put(verdicts, _VERDICT)
 
     def add_claims(self, key: str, claims: Sequence[Claim]) -> None:
         """Caches the claims of a text."""
-        self._put({key: _CLAIMS.dump_json(list(claims)).decode()})
+        self._put({key: list(claims)}, _CLAIMS)
+
+    def add_grades(self, grades: Mapping[str, Grade]) -> None:
+        """Caches grades by key."""
+        self._put(grades, _GRADE)
 
     def close(self) -> None:
         """Closes the file; the cache goes on in memory."""
@@ -101,11 +108,19 @@ class VerdictCache:
                 found |= stored
             return found
 
-    def _put(self, values: Mapping[str, str]) -> None:
+    def _values(self, keys: Sequence[str], kind: TypeAdapter[_T]) -> dict[str, _T]:
+        found: dict[str, _T] = {}
+        for key, text in self._get(keys).items():
+            with suppress(ValidationError):
+                found[key] = kind.validate_json(text)
+        return found
+
+    def _put(self, values: Mapping[str, _T], kind: TypeAdapter[_T]) -> None:
+        written = {key: kind.dump_json(each).decode() for key, each in values.items()}
         with self._lock:
-            self._remember(values)
-            if self._file is not None and values:
-                self._write(self._file, values.items())
+            self._remember(written)
+            if self._file is not None and written:
+                self._write(self._file, written.items())
 
     def _remember(self, values: Mapping[str, str]) -> None:
         self._memory.update(values)
@@ -139,13 +154,6 @@ class VerdictCache:
             RuntimeWarning,
             stacklevel=2,
         )
-
-
-def _verdict(text: str) -> Verdict | None:
-    try:
-        return Verdict.model_validate_json(text)
-    except ValidationError:
-        return None
 
 
 def _open(path: Path) -> sqlite3.Connection:

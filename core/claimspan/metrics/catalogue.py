@@ -6,7 +6,7 @@ and the verdicts that have to be asked for follow from it, and its order is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -19,10 +19,12 @@ from claimspan.metrics.truths import Truth, Truths
 __all__ = [
     "CATALOGUE",
     "DEFAULT_METRICS",
+    "LOW_RECORDS",
     "METRICS",
     "WITHOUT_GROUND_TRUTH",
     "ClaimMetric",
     "Group",
+    "in_order",
     "lower_is_better",
     "unknown_metric",
 ]
@@ -319,6 +321,16 @@ DEFAULT_METRICS: Final = METRICS[:8]
 
 WITHOUT_GROUND_TRUTH: Final = DEFAULT_METRICS[:3]
 """What is measured of a record without one."""
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of metrics in the order of all scores, each once; unknown ones as they come."""
+    found = dict.fromkeys(names)
+    return [*(n for n in METRICS if n in found), *(n for n in found if n not in CATALOGUE)]
+
+
+LOW_RECORDS: Final = "low"
+"""Name under which gate, alerts and comparisons have the share of records that are low."""
 
 
 def lower_is_better(metric: str) -> bool | None:

@@ -20,11 +20,11 @@ from claimspan.comparison.systems import System, holds_results, read_system, sys
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many, evaluate_many
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds, names_given
 from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
-from claimspan.metrics.selection import MetricsLike, Selection, Thresholds, names_given
 from claimspan.pytest_plugin.names import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow

@@ -14,7 +14,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from claimspan.evaluation.diagnosis import CLOSE_CALL
-from claimspan.evaluation.judgement import Judgement
+from claimspan.evaluation.judgement import NEUTRAL, UNKNOWN, Assessment, Judgement
 from claimspan.records import Chunk
 from claimspan.verdicts import Claim, Label
 
@@ -142,6 +142,25 @@ class ReportEntry(BaseModel):
 
     seconds: float = 0.0
     """Duration of the pipeline in seconds, evaluation not included."""
+
+    @property
+    def assessments(self) -> tuple[Assessment, ...]:
+        """The scores with their labels; one that the judgement lacks is neutral, and comes last."""
+        judged = {each.name for each in self.judgement.scores}
+        others = (
+            Assessment(name=name, value=value, label=NEUTRAL)
+            for name, value in self.scores.items()
+            if name not in judged
+        )
+        return (*self.judgement.scores, *others)
+
+    @property
+    def why(self) -> str:
+        """Why the record is what it is, in one line; empty if nothing is to be said of it."""
+        if not self.assessments and not self.abstained:
+            return self.reason or ""
+        told = self.judgement.findings if self.judgement.label == UNKNOWN else ()
+        return self.judgement.summary or next(iter(told), "")
 
     @property
     def least_confidence(self) -> float | None:

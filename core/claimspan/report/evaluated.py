@@ -17,24 +17,18 @@ from claimspan.errors import FileError, NoRecordsError
 from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.judgement import judgement_of
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import Selection
 from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
-from claimspan.metrics.selection import Selection
 from claimspan.records import Chunk, RagRecord
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.results.recorded_judge import evaluate_recorded
 from claimspan.results.rows import ResultRow
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
-__all__ = [
-    "entry_of_evaluation",
-    "ground_truth_claims",
-    "holds_results",
-    "read_results",
-    "response_claims",
-]
+__all__ = ["entry_of_evaluation", "holds_results", "read_results"]
 
 _T = TypeVar("_T")
 
@@ -58,8 +52,20 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
         # A blank one was not judged against, and the page would show an empty text for it.
         ground_truth=record.ground_truth or None,
         chunks=record.chunks,
-        response_claims=response_claims(record.chunks, evaluation),
-        ground_truth_claims=ground_truth_claims(record.chunks, evaluation),
+        response_claims=_claims(
+            record.chunks,
+            evaluation.response_claims,
+            evaluation.response_vs_chunks,
+            evaluation.response_vs_chunks,
+            truths=_merged(evaluation.response_vs_ground_truth),
+            together=_merged(evaluation.response_vs_context),
+        ),
+        ground_truth_claims=_claims(
+            record.chunks,
+            evaluation.ground_truth_claims,
+            evaluation.ground_truth_vs_response,
+            evaluation.ground_truth_vs_chunks,
+        ),
         claims_undecided=evaluation.undecided_claims,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
@@ -166,9 +172,8 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         # What is recorded may be another version's figures: they are shown, not ours.
         known = row.recorded.metrics
         undefined = {name: why for name, why in found.undefined.items() if name not in known}
-        entry = entry_of_evaluation(row.record, found)
-        scores = {**entry.scores, **known}
-        entries.append(entry.model_copy(update={"scores": scores, "undefined": undefined}))
+        shown = {"metrics": {**found.metrics, **known}, "undefined": undefined}
+        entries.append(entry_of_evaluation(row.record, found.model_copy(update=shown)))
     return entries
 
 
@@ -181,54 +186,33 @@ def _pending(record: RagRecord) -> ReportEntry:
 # --- claims with their verdicts -----------------------------------------------------------------
 
 
-def response_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[ReportClaim, ...]:
-    """The claims of the response, with their verdicts against the chunks and the ground truth."""
-    against_chunks = evaluation.response_vs_chunks
-    labels, truths = _merged(against_chunks), _merged(evaluation.response_vs_ground_truth)
-    confidences, entailments = _probabilities(against_chunks)
-    together = _merged(evaluation.response_vs_context)
+def _claims(
+    chunks: Sequence[Chunk],
+    claims: Sequence[Claim],
+    judged: VerdictMatrix | None,
+    against_chunks: VerdictMatrix | None,
+    truths: Sequence[Label | None] = (),
+    together: Sequence[Label | None] = (),
+) -> tuple[ReportClaim, ...]:
+    """The claims of one text: with the labels of one matrix, and their chunks by another."""
+    labels = _merged(judged)
+    # How sure each label is, and how probable it is that the claim is entailed.
+    confidences, entailments = (judged.confidences, judged.entailments) if judged else ((), ())
     return tuple(
         ReportClaim(
             text=claim.text,
-            sentence=_sentence(claim),
-            label=_at(labels, index),
+            # The sentence that the claim came from, unless it is the claim.
+            sentence=None if claim.sentence == claim.text else claim.sentence or None,
+            label=(label := _at(labels, index)),
             ground_truth_label=_at(truths, index),
             confidence=_at(confidences, index),
             entailed=_at(entailments, index),
-            context_label=_other(_at(together, index), _at(labels, index)),
+            context_label=None if (joint := _at(together, index)) is label else joint,
             supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
             contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
         )
-        for index, claim in enumerate(evaluation.response_claims)
+        for index, claim in enumerate(claims)
     )
-
-
-def ground_truth_claims(chunks: Sequence[Chunk], evaluation: Evaluation) -> tuple[ReportClaim, ...]:
-    """The claims of the ground truth, with their verdicts against the response and the chunks."""
-    against_chunks = evaluation.ground_truth_vs_chunks
-    labels = _merged(evaluation.ground_truth_vs_response)
-    confidences, entailments = _probabilities(evaluation.ground_truth_vs_response)
-    return tuple(
-        ReportClaim(
-            text=claim.text,
-            sentence=_sentence(claim),
-            label=_at(labels, index),
-            confidence=_at(confidences, index),
-            entailed=_at(entailments, index),
-            supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
-            contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
-        )
-        for index, claim in enumerate(evaluation.ground_truth_claims)
-    )
-
-
-def _other(label: Label | None, first: Label | None) -> Label | None:
-    return None if label is first else label
-
-
-def _sentence(claim: Claim) -> str | None:
-    """Return the sentence that the claim came from, unless it is the claim."""
-    return None if claim.sentence == claim.text else claim.sentence or None
 
 
 def _ids(
@@ -244,13 +228,6 @@ def _ids(
 
 def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
     return [] if matrix is None else matrix.merged
-
-
-def _probabilities(
-    matrix: VerdictMatrix | None,
-) -> tuple[Sequence[float | None], Sequence[float | None]]:
-    """How sure each label is, and how probable it is that the claim is entailed."""
-    return ([], []) if matrix is None else (matrix.confidences, matrix.entailments)
 
 
 def _at(values: Sequence[_T | None], index: int) -> _T | None:

@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Final
 
 from claimspan.comparison.comparison import Comparison
-from claimspan.report.comparison_views import in_words, paper_rows
-from claimspan.report.glossary import describe
+from claimspan.report.compared import in_words, paper_rows
 from claimspan.report.outline import AnswerOutline, QuestionOutline, ReportOutline, SystemOutline
 from claimspan.report.slices import MeanScore, ReportSlice
-from claimspan.text.visible import visible
+from claimspan.report.summary import describe
+from claimspan.text.visible import one_line, visible
 
 __all__ = ["render_markdown"]
 
@@ -46,15 +46,17 @@ def _overview(report: ReportOutline) -> Iterator[str]:
     for system in report.systems:
         name = f"{_plain(system.name)}: " if system.name else ""
         states = ", ".join(f"{n} {_plain(state)}" for state, n in system.statuses.items())
+        labels = ", ".join(f"{n} {label}" for label, n in system.labels.items())
         parts = ", ".join(f"{part} {n}" for part, n in sorted(system.parts.items()))
-        yield f"- {name}{system.records} records ({states}). Where they fall short: {parts}."
+        because = f" Low because of: {parts}." if parts else ""
+        yield f"- {name}{system.records} records ({states}): {labels or 'none'}.{because}"
     yield ""
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
-    names, rows = paper_rows(comparison)
-    heads = [_named(name) for name in names]
-    cells = [[row.system, *(f"**{v}**" if best else v for v, best in row.values)] for row in rows]
+    columns, rows = paper_rows(comparison)
+    heads = [_named(metric.name) for metric in columns]
+    cells = [[name, *(f"**{v}**" if best else v for v, best in row)] for name, row in rows]
     yield from ("## The systems", "", "Means; shares in percent, the best in bold.", "")
     yield from _table(["system", *heads], [[_plain(first), *rest] for first, *rest in cells])
     for system in comparison.systems:
@@ -105,11 +107,11 @@ def _question(number: int, question: QuestionOutline) -> Iterator[str]:
 
 def _told(answer: AnswerOutline) -> str:
     name = f"{_plain(answer.system)}: " if answer.system else ""
-    scores = [f"{n} {answer.scores[n]:.2f}" for n in ("faithfulness", "f1") if n in answer.scores]
-    figures = f" ({_plain(', '.join(scores))})" if scores else f" ({_plain(answer.status)})"
-    part = f"*{'' if answer.sure else 'perhaps '}{answer.part}*"
-    told = f"{name}{_plain(answer.response)}{figures} {part}: {' '.join(answer.diagnosis)}"
-    return f"{told}{_linked(answer.trace_url)}"
+    part = f", {'' if answer.sure else 'perhaps '}{answer.part}" if answer.part.is_bad else ""
+    # A reason quotes claims of the answer, and is as little ours as the answer.
+    parts = (f"*{answer.label}{part}*", _plain(answer.reason), " ".join(answer.diagnosis))
+    told = ". ".join(each.rstrip(".") for each in parts if each)
+    return f"{name}{_plain(answer.response)} {told}.{_linked(answer.trace_url)}"
 
 
 def _linked(url: str | None) -> str:
@@ -144,8 +146,6 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 def _plain(text: str) -> str:
     """A text on one line without marks; a long one is cut."""
-    # A line end would end the table row or the list item, and begin what the text likes.
-    line = " ".join(visible(text).split())
-    shown = line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    # After the cut, which could otherwise part a backslash from its mark.
-    return _MARKS.sub(r"\\\1", shown)
+    # A line end would end the table row or the list item, and begin what the text likes. Marks are
+    # looked for after the cut, which could otherwise part a backslash from its mark.
+    return _MARKS.sub(r"\\\1", visible(one_line(text, _QUOTED)))

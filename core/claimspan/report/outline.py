@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.comparison.comparison import Comparison
 from claimspan.evaluation.diagnosis import Part
+from claimspan.evaluation.judgement import LOW
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.page import main_metric, row_metrics
-from claimspan.report.questions import Question, side_by_side, worst_first
+from claimspan.report.questions import LABELS, Question, side_by_side, worst_first
 from claimspan.report.slices import (
     MeanScore,
     ReportSlice,
@@ -60,6 +61,12 @@ class AnswerOutline(BaseModel):
     status: str
     """State in which the evaluation ended."""
 
+    label: str
+    """``low``, ``good`` or ``unknown``."""
+
+    reason: str
+    """Why it is what it is, in one line; empty if nothing is to be said."""
+
     part: Part
     """The part of the pipeline that is responsible."""
 
@@ -99,8 +106,11 @@ class SystemOutline(BaseModel):
     statuses: Mapping[str, int]
     """State to number of records."""
 
+    labels: Mapping[str, int]
+    """``low``, ``unknown`` and ``good`` to number of records."""
+
     parts: Mapping[Part, int]
-    """Responsible part to number of records."""
+    """Responsible part to number of low records."""
 
     scores: Mapping[str, MeanScore]
     """Metric to its mean."""
@@ -124,7 +134,7 @@ class ReportOutline(BaseModel):
     """Their differences; None for one system."""
 
     worst: tuple[QuestionOutline, ...]
-    """Of one system the answers with the lowest scores, of several those that differ most."""
+    """Of one system the answers that come first on its page, of several those that differ most."""
 
 
 def outline(
@@ -165,12 +175,14 @@ def _system(system: ReportSystem) -> SystemOutline:
     summaries = summarise(entries)
     # The columns of the page, so that both show the same slices.
     columns = [metric.name for metric in row_metrics(summaries)]
+    labels = Counter(entry.judgement.label for entry in entries)
     means = {s.metric.name: mean_score(entries, s.metric.name) for s in summaries}
     return SystemOutline(
         name=system.name,
         records=len(entries),
         statuses=Counter(entry.status for entry in entries),
-        parts=Counter(entry.judgement.part for entry in entries),
+        labels={label: n for label in LABELS if (n := labels[label])},
+        parts=Counter(e.judgement.part for e in entries if e.judgement.label == LOW),
         scores={name: mean for name, mean in means.items() if mean},
         slices=tuple(
             each for key in slice_keys(entries) for each in slices_of(entries, key, columns)
@@ -191,7 +203,7 @@ def _question(
 
 
 def _answer(system: str, entry: ReportEntry, links: TraceLinks | None) -> AnswerOutline:
-    diagnosis = entry.judgement
+    judged = entry.judgement
     return AnswerOutline(
         system=system,
         trace_id=entry.trace_id,
@@ -199,7 +211,9 @@ def _answer(system: str, entry: ReportEntry, links: TraceLinks | None) -> Answer
         response=entry.response,
         scores=entry.scores,
         status=entry.status,
-        part=diagnosis.part,
-        sure=diagnosis.is_sure,
-        diagnosis=diagnosis.sentences,
+        label=judged.label,
+        reason=entry.why,
+        part=judged.part,
+        sure=judged.is_sure,
+        diagnosis=judged.sentences,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
@@ -17,27 +18,30 @@ from pydantic import JsonValue
 from claimspan.comparison.comparison import Comparison
 from claimspan.errors import MissingExtraError
 from claimspan.evaluation.diagnosis import Part
+from claimspan.evaluation.judgement import LOW
+from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from claimspan.progress import progress_bar
-from claimspan.report.blocks import PAGE_SIZE, compressed, index_of
-from claimspan.report.comparison_views import paper_rows, view_metrics
+from claimspan.report.compared import paper_rows, view_metrics
 from claimspan.report.entries import ReportEntry, ReportSystem
-from claimspan.report.glossary import GLOSSARY, MAIN_METRICS, Metric, describe
-from claimspan.report.questions import Question, index_row, side_by_side, worst_first
-from claimspan.report.slice_views import view_slices
-from claimspan.report.slices import slice_keys
-from claimspan.report.summary import MetricSummary, summarise
+from claimspan.report.questions import (
+    LABELS,
+    PAGE_SIZE,
+    Question,
+    index_of,
+    side_by_side,
+    worst_first,
+)
+from claimspan.report.slices import slice_keys, slices_of
+from claimspan.report.summary import Metric, MetricSummary, describe, summarise
 from claimspan.report.trace_links import TraceLinks
 from claimspan.report.views import (
     CONFLICTING,
     UNDECIDED,
     AnswerView,
-    TileView,
     response_label,
     view_record,
-    view_score,
-    view_tile,
 )
-from claimspan.text.visible import visible
+from claimspan.text.visible import one_line, visible
 from claimspan.verdicts import Label
 
 if TYPE_CHECKING:
@@ -50,17 +54,21 @@ _RECORD: Final = "record.html.j2"
 _SCRIPT: Final = "report.js"
 _STYLE: Final = "report.css"
 
-# In the order of their worth for finding a bad answer; the first four with a value are columns.
-_ROW_METRICS: Final = (
-    "faithfulness",
-    "f1",
-    "claim_recall",
-    "hallucination",
-    "contradicted_by_chunks",
-    "context_precision",
-)
+_FIRST_COLUMNS: Final = ("faithfulness", "f1")
+"""What says most of an answer: of its use of the chunks, and of the whole. The user's own metrics
+come next."""
+
+_MORE_COLUMNS: Final = ("claim_recall", "contradicted_by_chunks")
+"""What comes after these; then the others in their order."""
+
 _ROW_LIMIT: Final = 4
 """Number of score columns; more would leave no room for the question."""
+
+_FIRST_LINE: Final = 240
+"""Characters of an answer that its row shows, if it has room for them."""
+
+_PACKING: Final = 6
+"""Level of the compression: 9 takes twice the time for one hundredth of the size."""
 
 _LABELS: Final = (
     Label.ENTAILED,
@@ -71,13 +79,18 @@ _LABELS: Final = (
 )
 """The labels of claims in the order of the overview."""
 
-_WORDS: Final = {
-    Part.RETRIEVER: "the retriever",
-    Part.GENERATOR: "the generator",
-    Part.BOTH: "both of them",
-    Part.NONE: "no shortcoming",
-    Part.UNKNOWN: "undecided",
+_BLAMED: Final = {
+    Part.RETRIEVER: "Retriever",
+    Part.GENERATOR: "Generator",
+    Part.BOTH: "Retriever and generator",
 }
+"""The parts that a low record may come from, as a heading."""
+
+_WORDS: Final = {
+    **{part: words.lower() for part, words in _BLAMED.items()},
+    Part.UNKNOWN: "not known",
+}
+"""What a low record comes from, within a line."""
 
 
 def render_report(
@@ -94,7 +107,7 @@ def render_report(
     characters that would reorder the page or command a terminal are shown by their code.
 
     Args:
-        entries: The records, in any order; the page shows those with the lowest scores first.
+        entries: The records, in any order; the page shows those that are low first.
         title: The heading of the page.
         note: A sentence below the heading, such as how far the judge can be trusted.
         links: Links each record to its trace; None shows the id alone.
@@ -142,12 +155,15 @@ def render_comparison(
 def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
     """The metric that stands for an answer as a whole: f1, else faithfulness."""
     found = {summary.metric.name for summary in summaries}
-    return describe(next((n for n in ("f1", *MAIN_METRICS) if n in found), "faithfulness"))
+    return describe(next((n for n in ("f1", *DEFAULT_METRICS) if n in found), "faithfulness"))
 
 
 def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
     """The metrics that have a column in the list of records and in tables of slices."""
-    return [GLOSSARY[name] for name in _ROW_METRICS if _shown(name, summaries)][:_ROW_LIMIT]
+    found = {summary.metric.name: summary.metric for summary in summaries}
+    own = [name for name in found if name not in CATALOGUE]
+    names = dict.fromkeys((*_FIRST_COLUMNS, *own, *_MORE_COLUMNS, *found))
+    return [found[name] for name in names if name in found][:_ROW_LIMIT]
 
 
 @dataclass(frozen=True)
@@ -166,7 +182,7 @@ class _Page:
         with progress_bar("rendering", total=len(self.questions), show=progress) as advance:
             items = self._items(environment, summaries, advance)
             # In this order: the items are one iterator, and the blocks hold what is left of it.
-            first_page, blocks = list(islice(items, PAGE_SIZE)), list(compressed(items))
+            first_page, blocks = list(islice(items, PAGE_SIZE)), list(_compressed(items))
         return environment.get_template(_TEMPLATE).render(
             title=title,
             note=note,
@@ -178,7 +194,7 @@ class _Page:
             first_page=first_page,
             blocks=blocks,
             glossary=_glossary(entries),
-            orders=[summary.metric for summary in summaries],
+            metrics=[summary.metric for summary in summaries],
             columns=[] if self.comparison else row_metrics(summaries),
             main=main_metric(summaries),
             systems=[system.name for system in self.systems],
@@ -187,7 +203,7 @@ class _Page:
             **_tiles(summaries),
             **_overview(entries),
             part_words=_WORDS,
-            part_rows=[(system.name, _parts(system.entries)) for system in self.systems],
+            part_rows=[(each.name, *_counted(each.entries)) for each in self.systems],
             **_compared(self.comparison),
         )
 
@@ -205,20 +221,18 @@ class _Page:
         for place, question in enumerate(self.questions):
             key = f"e{place}"
             if self.comparison:
-                yield render(key, question.query, self._answers(key, question, main))
+                yield render(key, question.query, self._answers(key, question), main)
             else:
                 (entry,) = question.answered
-                scores = [view_score(entry, metric.name) for metric in columns]
-                yield render(key, view_record(key, entry, self.links), scores)
+                yield render(key, view_record(key, entry, self.links), columns)
             advance()
 
-    def _answers(self, key: str, question: Question, main: Metric) -> list[AnswerView]:
+    def _answers(self, key: str, question: Question) -> list[AnswerView]:
         pairs = zip(self.systems, question.entries, strict=True)
         return [
             AnswerView(
                 system.name,
                 view_record(f"{key}s{number}", entry, self.links) if entry else None,
-                view_score(entry, main.name) if entry else None,
             )
             for number, (system, entry) in enumerate(pairs)
         ]
@@ -226,16 +240,20 @@ class _Page:
     def _sliced(
         self, entries: Sequence[ReportEntry], summaries: Sequence[MetricSummary]
     ) -> dict[str, object]:
-        keys = slice_keys(entries, len(self.systems))
-        columns = row_metrics(summaries)
-        tables = view_slices(self.systems, keys, columns)
-        cells = [cell for table in tables for row in table.rows for cell in row.cells if cell]
-        names = [summary.metric.name for summary in summaries]
+        keys, columns = slice_keys(entries, len(self.systems)), row_metrics(summaries)
+        names = [metric.name for metric in columns]
+        tables = [
+            (key, [(each.name, slices_of(each.entries, key, names)) for each in self.systems])
+            for key in keys
+        ]
+        means = [
+            m for _, rows in tables for _, table in rows for s in table for m in s.scores.values()
+        ]
         return {
             "slices": tables,
             "slice_columns": columns,
-            "has_intervals": any(cell.low is not None for cell in cells),
-            "index": index_of([index_row(q, names, keys) for q in self.questions], names),
+            "has_intervals": any(mean.low is not None for mean in means),
+            "index": index_of(self.questions, [each.metric for each in summaries], keys),
         }
 
 
@@ -254,6 +272,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["plain"] = _plain
+    environment.filters["first_line"] = lambda text: one_line(text, _FIRST_LINE)
+    # Macros see nothing of the page's own values.
+    environment.globals.update(explained=CATALOGUE, part_names=_BLAMED)
     return environment
 
 
@@ -273,20 +294,33 @@ def _read(name: str) -> str:
     return resources.files("claimspan.report").joinpath(name).read_text("utf-8")
 
 
-def _shown(name: str, summaries: Sequence[MetricSummary]) -> bool:
-    return any(summary.metric.name == name for summary in summaries)
+def _compressed(items: Iterable[str]) -> Iterator[str]:
+    """Return blocks of HTML, each of 50 records: a JSON list, compressed by gzip, in base 64.
+
+    They become elements when the reader pages to them, so that ten thousand records open as fast as
+    fifty. Base 64 has no character that means anything in HTML.
+    """
+    # One block is in memory at a time: the HTML of 10,000 records is half a gigabyte.
+    rest = iter(items)
+    while block := list(islice(rest, PAGE_SIZE)):
+        # Without the time that gzip writes, equal records give equal pages.
+        packed = gzip.compress(json.dumps(block).encode(), _PACKING, mtime=0)
+        yield base64.b64encode(packed).decode()
 
 
-def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[TileView]]:
-    by_name = {summary.metric.name: view_tile(summary) for summary in summaries}
+def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[MetricSummary]]:
+    """The metrics in two groups: what is measured by default and the user's own, and the others."""
+    names = {n for s in summaries if (n := s.metric.name) in DEFAULT_METRICS or n not in CATALOGUE}
     return {
-        "main_tiles": [by_name[name] for name in MAIN_METRICS if name in by_name],
-        "other_tiles": [tile for name, tile in by_name.items() if name not in MAIN_METRICS],
+        "main_tiles": [each for each in summaries if each.metric.name in names],
+        "other_tiles": [each for each in summaries if each.metric.name not in names],
     }
 
 
 def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
     claims = Counter(response_label(c) for e in entries for c in e.response_claims)
+    judged = Counter(entry.judgement.label for entry in entries)
+    _, blamed = _counted(entries)
     started = [entry.started for entry in entries if entry.started]
     # Records whose price is not known are left out: their number of calls is shown all the same.
     costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
@@ -301,7 +335,9 @@ def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
         "labels": [(label, claims[label]) for label in _LABELS if claims[label]],
         "n_claims": claims.total(),
         "n_records": len(entries),
-        **_diagnosed(entries),
+        "verdicts": [(each, judged[each]) for each in LABELS if judged[each]],
+        "parts": [(part, _WORDS[part], n) for part, n in zip(_WORDS, blamed, strict=True) if n],
+        "n_unsure": sum(bool(e.judgement.doubts) for e in entries),
     }
 
 
@@ -318,41 +354,22 @@ def _cost(dollars: float) -> str:
 def _glossary(entries: Sequence[ReportEntry]) -> list[Metric]:
     """Our metrics that a record has or lacks: the reason of an undefined one links here as well."""
     found = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
-    return [metric for metric in GLOSSARY.values() if metric.name in found]
+    return [describe(name) for name in CATALOGUE if name in found]
 
 
-def _diagnosed(entries: Sequence[ReportEntry]) -> dict[str, object]:
-    found = [entry.judgement for entry in entries]
-    counts = Counter(diagnosis.part for diagnosis in found)
-    return {
-        "n_bad": sum(diagnosis.part.is_bad for diagnosis in found),
-        "n_unsure": sum(not diagnosis.is_sure for diagnosis in found),
-        "bad_parts": _buttons(counts, lambda part: part.is_bad),
-        "other_parts": _buttons(counts, lambda part: not part.is_bad),
-    }
-
-
-def _buttons(counts: Counter[Part], wanted: Callable[[Part], bool]) -> list[tuple[Part, str, int]]:
-    return [
-        (part, words, counts[part])
-        for part, words in _WORDS.items()
-        if counts[part] and wanted(part)
-    ]
-
-
-def _parts(entries: Sequence[ReportEntry]) -> list[int]:
-    """Number of answers of each part, in the order of ``_WORDS``."""
-    counts = Counter(entry.judgement.part for entry in entries)
-    return [counts[part] for part in _WORDS]
+def _counted(entries: Sequence[ReportEntry]) -> tuple[int, list[int]]:
+    """Number of low records, and of those of each part in the order of ``_WORDS``."""
+    counts = Counter(entry.judgement.part for entry in entries if entry.judgement.label == LOW)
+    return counts.total(), [counts[part] for part in _WORDS]
 
 
 def _compared(comparison: Comparison | None) -> dict[str, object]:
     if comparison is None:
         return {"metric_views": [], "paper_columns": [], "paper": [], "notes": []}
-    names, rows = paper_rows(comparison)
+    columns, rows = paper_rows(comparison)
     return {
         "metric_views": view_metrics(comparison),
-        "paper_columns": [describe(name) for name in names],
+        "paper_columns": columns,
         "paper": rows,
         "notes": comparison.notes,
     }

@@ -1,18 +1,29 @@
-"""The rows of a page: one question with the answer of each system."""
+"""The rows of a page: one question with the answer of each system, and what a script finds it by."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from claimspan.report.blocks import IndexRow
+from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN
+from claimspan.metrics.catalogue import METRICS
 from claimspan.report.entries import ReportEntry, ReportSystem
-from claimspan.report.glossary import describe
 from claimspan.report.slices import SliceKey, slice_value
-from claimspan.report.views import response_label, score_order
+from claimspan.report.summary import Metric, describe
+from claimspan.report.views import response_label
+from claimspan.text.visible import visible
 
-__all__ = ["Question", "index_row", "side_by_side", "worst_first"]
+__all__ = ["LABELS", "PAGE_SIZE", "Question", "index_of", "side_by_side", "worst_first"]
+
+# Some 11,000 elements with records of four chunks, which a phone still scrolls without a stop.
+PAGE_SIZE: Final = 50
+"""Records that a page shows at once, and records in a block."""
+
+LABELS: Final = (LOW, UNKNOWN, GOOD)
+"""The labels of records, those that a reader looks at first in front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +45,12 @@ class Question:
 
 
 def worst_first(entries: Sequence[ReportEntry]) -> list[Question]:
-    """Return the questions of one system, those with the lowest scores first."""
-    return [Question((entry,)) for entry in sorted(entries, key=score_order)]
+    """Return the questions of one system, in the order of their judgements.
+
+    Low records come first, then unknown and good ones. Of low records those come first whose low
+    score tells most; then those whose scores are worst.
+    """
+    return [Question((entry,)) for entry in sorted(entries, key=_badness)]
 
 
 def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]:
@@ -56,30 +71,58 @@ def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]
     return sorted(questions, key=lambda question: -_spread(question, metric))
 
 
-def index_row(question: Question, metrics: Sequence[str], keys: Sequence[SliceKey]) -> IndexRow:
-    """Return what the script sorts and filters a question by.
+def index_of(
+    questions: Sequence[Question], metrics: Sequence[Metric], keys: Sequence[SliceKey]
+) -> dict[str, object]:
+    """Return what the script sorts and filters by: JSON with a list for each column.
+
+    Names in each row would double it. Of several systems the worst score counts, the slowest answer
+    and the least sure label.
 
     Args:
-        question: The question.
-        metrics: The metrics; of several systems the worst score counts.
+        questions: The questions in the order of the page.
+        metrics: The metrics that a record has.
         keys: The metadata keys that are offered as slices.
     """
-    entries = question.answered
-    started = [entry.started.timestamp() for entry in entries if entry.started]
-    return IndexRow(
-        scores={m: score for m in metrics if (score := _worst(entries, m)) is not None},
-        # A set would give another page for the same records each time.
-        statuses=list(dict.fromkeys(entry.status for entry in entries)),
-        labels=sorted({response_label(c) for e in entries for c in e.response_claims}),
-        parts=sorted({entry.judgement.part for entry in entries}),
-        started=min(started, default=None),
-        # "Slowest first" finds a question that is slow in any system.
-        seconds=max(entry.seconds for entry in entries),
-        values=[_place(entries, key) for key in keys],
-        confidence=min(
-            (e.least_confidence for e in entries if e.least_confidence is not None), default=None
-        ),
-    )
+    rows = [question.answered for question in questions]
+    return {
+        "size": PAGE_SIZE,
+        "metrics": [visible(metric.name) for metric in metrics],
+        "scores": [[_rounded(_worst(row, metric)) for metric in metrics] for row in rows],
+        # As the page shows them: the script compares these with what the reader chooses.
+        "statuses": [_listed(visible(entry.status) for entry in row) for row in rows],
+        "judged": [_listed(entry.judgement.label for entry in row) for row in rows],
+        "labels": [
+            _listed(response_label(c) for e in row for c in e.response_claims) for row in rows
+        ],
+        "parts": [
+            _listed(e.judgement.part for e in row if e.judgement.label == LOW) for row in rows
+        ],
+        "started": [
+            min((e.started.timestamp() for e in row if e.started), default=None) for row in rows
+        ],
+        # Milliseconds: traces have nanoseconds, which would be most of the index.
+        "seconds": [round(max(entry.seconds for entry in row), 3) for row in rows],
+        "values": [[_place(row, key) for key in keys] for row in rows],
+        "confidences": [
+            _rounded(min((c for e in row if (c := e.least_confidence) is not None), default=None))
+            for row in rows
+        ],
+    }
+
+
+def _badness(entry: ReportEntry) -> tuple[int, int, float]:
+    """A sort key that is the lowest for the record that a reader should look at first."""
+    label, low, scores = entry.judgement.label, entry.judgement.low[:1], entry.assessments
+    # The score that makes it low; else all that could have. The mean of all would hide that score.
+    telling = low or [each for each in scores if each.label != NEUTRAL] or scores
+    places = [METRICS.index(each.name) for each in low if each.name in METRICS]
+    values = [
+        1 - each.value if describe(each.name, entry.lower_is_better).lower_is_better else each.value
+        for each in telling
+    ]
+    mean = sum(values) / len(values) if values else math.inf
+    return LABELS.index(label), next(iter(places), len(METRICS)), mean
 
 
 def _keyed(entries: Sequence[ReportEntry]) -> Iterator[tuple[tuple[str, int], ReportEntry]]:
@@ -96,14 +139,22 @@ def _spread(question: Question, metric: str) -> float:
     return max(values) - min(values) if len(values) > 1 else -1.0
 
 
-def _worst(entries: Sequence[ReportEntry], metric: str) -> float | None:
-    values = [entry.scores[metric] for entry in entries if metric in entry.scores]
-    if not values:
-        return None
-    return max(values) if describe(metric).lower_is_better else min(values)
+def _worst(entries: Sequence[ReportEntry], metric: Metric) -> float | None:
+    values = [entry.scores[metric.name] for entry in entries if metric.name in entry.scores]
+    return (max if metric.lower_is_better else min)(values, default=None)
 
 
 def _place(entries: Sequence[ReportEntry], key: SliceKey) -> int | None:
     # Metadata belongs to the question, but one system may lack it: its traces did not record any.
     values = (slice_value(entry.metadata.get(key.name)) for entry in entries)
     return next((key.values.index(value) for value in values if value in key.values), None)
+
+
+def _listed(values: Iterable[str]) -> list[str]:
+    # A set would give another page for the same records each time.
+    return list(dict.fromkeys(values))
+
+
+def _rounded(value: float | None) -> float | None:
+    # The page shows two decimals; two more keep the order of scores that look alike.
+    return None if value is None else round(value, 4)

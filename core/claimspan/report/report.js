@@ -8,6 +8,7 @@ const rows = index.statuses.map((statuses, place) => ({
   place,
   statuses,
   scores: index.scores[place],
+  judged: index.judged[place],
   labels: index.labels[place],
   parts: index.parts[place],
   started: index.started[place] ?? 0,
@@ -49,7 +50,7 @@ async function elementOf(row) {
   return template.content.firstElementChild;
 }
 
-// --- order: lowest scores first; a record without the score comes last ---
+// --- order: worst scores first; a record without the score comes last ---
 
 function orderValue(row, order) {
   if (order === "place") return row.place;
@@ -102,11 +103,13 @@ let latest = 0;
 function chosen() {
   const status = $("#status").value;
   const labels = pressed("[data-label]").map((data) => data.label);
+  const verdicts = pressed("[data-verdict]").map((data) => data.verdict);
   const parts = pressed("[data-part]").map((data) => data.part);
   const slices = pressed("[data-slice]").map((data) => [Number(data.slice), Number(data.value)]);
   return (row) =>
     (!status || row.statuses.includes(status)) &&
     labels.every((label) => row.labels.includes(label)) &&
+    (!verdicts.length || verdicts.some((label) => row.judged.includes(label))) &&
     (!parts.length || parts.some((part) => row.parts.includes(part))) &&
     slices.every(([key, value]) => row.values[key] === value);
 }
@@ -200,7 +203,7 @@ for (const button of $$("button[disabled]")) button.disabled = false;
 for (const button of $$("[data-order]")) {
   button.addEventListener("click", () => arrange(button.dataset.order));
 }
-for (const button of $$("[data-label], [data-part], [data-slice]")) {
+for (const button of $$("[data-label], [data-verdict], [data-part], [data-slice]")) {
   button.addEventListener("click", () => {
     const on = button.getAttribute("aria-pressed") !== "true";
     // Two values of one key have no record in common.

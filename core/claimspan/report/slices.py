@@ -67,6 +67,23 @@ class MeanScore(BaseModel):
     high: float | None = None
     """Upper end of the 95 % interval."""
 
+    @classmethod
+    def of(cls, estimate: Estimate) -> MeanScore:
+        """Return the mean that was estimated."""
+        return cls(mean=estimate.value, n=estimate.n, low=estimate.low, high=estimate.high)
+
+    @property
+    def drawn(self) -> tuple[float, float, float]:
+        """Where the mean is, where its interval begins, and how wide it is: in percent of a scale
+        from 0 to 1.
+        """
+        ends = (self.mean, self.low, self.high)
+        # Metrics of others may leave the scale; a bar outside of its drawing would be cut.
+        place, start, end = (
+            round(min(max(self.mean if each is None else each, 0.0), 1.0) * 100, 2) for each in ends
+        )
+        return place, start, round(end - start, 2)
+
 
 class ReportSlice(BaseModel):
     """The records that have one value of a metadata key."""
@@ -162,7 +179,7 @@ def mean_score(entries: Sequence[ReportEntry], metric: str) -> MeanScore | None:
     if estimate is None:
         # A mean needs no scipy, so that the extra `report` alone is enough for slices.
         return MeanScore(mean=sum(values) / len(values), n=len(values))
-    return MeanScore(mean=estimate.value, n=estimate.n, low=estimate.low, high=estimate.high)
+    return MeanScore.of(estimate)
 
 
 def _estimate(values: Sequence[float]) -> Estimate | None:

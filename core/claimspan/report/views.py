@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
 
-from claimspan.evaluation.judgement import Judgement
+from claimspan.evaluation.judgement import Assessment
 from claimspan.records import Chunk
 from claimspan.report.entries import ReportClaim, ReportEntry
-from claimspan.report.glossary import GLOSSARY, GROUPS, Metric, describe
 from claimspan.report.highlight import highlight
 from claimspan.report.passages import Passage, Sought, passages
-from claimspan.report.summary import BINS, MetricSummary
 from claimspan.report.trace_links import TraceLinks
 from claimspan.verdicts import Label
 
@@ -25,18 +23,12 @@ __all__ = [
     "CONFLICTING",
     "UNDECIDED",
     "AnswerView",
-    "BarView",
     "ChunkView",
     "ClaimView",
     "RecordView",
-    "ScoreView",
     "SegmentView",
-    "TileView",
     "response_label",
-    "score_order",
     "view_record",
-    "view_score",
-    "view_tile",
 ]
 
 UNDECIDED: Final = "undecided"
@@ -49,9 +41,6 @@ _OF_RESPONSE: Final = "r"
 """How the keys of the response's claims begin; those of the ground truth begin with another letter.
 """
 
-_TILE_HEIGHT: Final = 30
-"""Height of the tallest bar, in units of the 32-unit-high drawing in the template."""
-
 _WORST_FIRST: Final = (Label.CONTRADICTED, CONFLICTING, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
 
 
@@ -60,42 +49,6 @@ def response_label(claim: ReportClaim) -> str:
     if claim.supported_by and claim.contradicted_by:
         return CONFLICTING
     return claim.label or UNDECIDED
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreView:
-    """The score of one metric, or the reason why it has none."""
-
-    metric: Metric
-    value: float | None
-    reason: str
-
-    @property
-    def fill(self) -> float:
-        """The filled share of the bar, between 0 and 1."""
-        return round(min(max(self.value or 0.0, 0.0), 1.0), 3)
-
-    @property
-    def goodness(self) -> float:
-        """1 at the better end of the scale, 0 at the other."""
-        return round(1.0 - self.fill, 3) if self.metric.lower_is_better else self.fill
-
-
-class BarView(NamedTuple):
-    """One bar of a histogram. Empty bins have no bar."""
-
-    place: int
-    n: int
-    height: float
-    goodness: float | None
-    """Position of the bin on the scale from worse (0) to better (1); None without a direction."""
-
-
-class TileView(NamedTuple):
-    """The summary of one metric with its histogram."""
-
-    summary: MetricSummary
-    bars: tuple[BarView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +122,22 @@ class RecordView:
     response: tuple[SegmentView, ...]
     ground_truth: tuple[SegmentView, ...]
     chunks: tuple[ChunkView, ...]
-    diagnosis: Judgement
+    scores: Mapping[str, Assessment]
+    """Metric to score."""
+
     retrieval_known: bool
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
 
-    groups: Mapping[str, Sequence[ScoreView]] = field(default_factory=dict[str, list[ScoreView]])
     trace_url: str | None = None
     """Address of its trace in the user's backend; None where it is not known."""
+
+    @property
+    def undefined(self) -> Mapping[str, Sequence[str]]:
+        """Reason to the metrics that have no value for it."""
+        found: dict[str, list[str]] = {}
+        for name, reason in self.entry.undefined.items():
+            found.setdefault(reason, []).append(name)
+        return found
 
 
 class AnswerView(NamedTuple):
@@ -184,41 +146,6 @@ class AnswerView(NamedTuple):
     system: str
     record: RecordView | None
     """None where the system was not asked."""
-
-    score: ScoreView | None
-    """The score by which the systems are compared."""
-
-
-def score_order(entry: ReportEntry) -> tuple[float, float]:
-    """Return a sort key that puts the lowest scores first and records without scores last.
-
-    The key is the lower one of faithfulness and f1, then the mean of both.
-    """
-    # One for the use of the chunks, one for the match with the ground truth: a bad answer is low
-    # in either, and the mean of both would hide that.
-    values = [entry.scores[name] for name in ("faithfulness", "f1") if name in entry.scores]
-    return (min(values), sum(values) / len(values)) if values else (float("inf"), 0.0)
-
-
-def view_tile(summary: MetricSummary) -> TileView:
-    """Compute the histogram of a summary. The highest bar has the height of the tile."""
-    peak, lower_is_better = max(summary.bins), summary.metric.lower_is_better
-    bars: list[BarView] = []
-    for place, n in enumerate(summary.bins):
-        share = place / (BINS - 1)
-        goodness = None if lower_is_better is None else 1 - share if lower_is_better else share
-        if n:
-            # At least one unit: a bin with one record of 10,000 would be invisible.
-            height = max(round(_TILE_HEIGHT * n / peak, 1), 1.0)
-            bars.append(BarView(place, n, height, goodness and round(goodness, 2)))
-    return TileView(summary, tuple(bars))
-
-
-def view_score(entry: ReportEntry, name: str) -> ScoreView:
-    """Return one score of an entry, or the reason why the entry does not have it."""
-    # Without an evaluation no metric has a reason of its own; the state has.
-    reason = entry.undefined.get(name) or entry.reason or entry.status
-    return ScoreView(describe(name), entry.scores.get(name), reason)
 
 
 def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -> RecordView:
@@ -238,7 +165,7 @@ def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -
     return RecordView(
         key=key,
         entry=entry,
-        diagnosis=entry.judgement,
+        scores={each.name: each for each in entry.assessments},
         retrieval_known=known,
         response_claims=claims,
         ground_truth_claims=truth_claims,
@@ -248,7 +175,6 @@ def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -
             _view_chunk(f"k{i}", chunk, claims, truth_claims, known=all_decided)
             for i, chunk in enumerate(entry.chunks)
         ),
-        groups=_scores_by_group(entry),
         trace_url=links.url(entry) if links else None,
     )
 
@@ -309,14 +235,6 @@ def _view_chunk(
         relevant=any(key in c.supported_by for c in truth_claims) or (False if known else None),
         passages=tuple(passages(chunk.text, sought)),
     )
-
-
-def _scores_by_group(entry: ReportEntry) -> dict[str, list[ScoreView]]:
-    known = {**entry.scores, **entry.undefined}
-    names = [n for n in GLOSSARY if n in known] + sorted(known.keys() - GLOSSARY.keys())
-    scores = [view_score(entry, name) for name in names]
-    groups = {group: [s for s in scores if s.metric.group == group] for group in GROUPS}
-    return {group: members for group, members in groups.items() if members}
 
 
 def _retrieval_is_known(entry: ReportEntry) -> bool:

@@ -65,7 +65,7 @@ class ParquetFormat:
         Args:
             file: Takes the table.
             rows: The records with their evaluations.
-            metrics: Names of the metrics that a record may have beside those of ``METRICS``.
+            metrics: As for ``table_columns``.
         """
         columns = table_columns(metrics)
         # Written down, not guessed from the first rows: a metric that none of them has is a number

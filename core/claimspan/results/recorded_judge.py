@@ -11,10 +11,10 @@ from claimspan.errors import JudgeError
 from claimspan.evaluation.evaluate import MAX_CLAIMS, aevaluate_many
 from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import Selection
 from claimspan.files.recorded import Recorded
 from claimspan.judges.protocol import Cell, Judge
 from claimspan.metrics.compute import Undefined
-from claimspan.metrics.selection import Selection
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 

@@ -19,13 +19,13 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 def write_table(file: TextIO, rows: Iterable[ResultRow], metrics: Iterable[str]) -> None:
     """Write a row for each record, with a header.
 
-    A cell is empty where a metric has no value. A text that a spreadsheet would run as a formula
-    has an apostrophe in front.
+    A cell is empty if a metric has no value. A number has four digits. A text that a spreadsheet
+    would run as a formula has an apostrophe in front.
 
     Args:
         file: Takes the table as CSV.
         rows: The records with their evaluations.
-        metrics: Names of the metrics that a record may have beside those of ``METRICS``.
+        metrics: As for ``table_columns``.
     """
     columns = table_columns(metrics)
     writer = csv.DictWriter(file, list(columns), lineterminator="\n")
@@ -49,5 +49,7 @@ def cells_of(row: ResultRow, columns: Columns) -> dict[str, Cell]:
 def _shown(cell: Cell) -> Cell:
     if isinstance(cell, bool):
         return str(cell).lower()
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
     is_formula = isinstance(cell, str) and cell.startswith(_FORMULA)
     return f"'{cell}" if is_formula else cell

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from claimspan.evaluation.judgement import judgement_of
 from claimspan.evaluation.result import Evaluation
+from claimspan.metrics.catalogue import in_order
 from claimspan.results.recorded_judge import RECORDED
 from claimspan.results.rows import ResultRow
 
@@ -52,8 +55,17 @@ class Summary:
     reasons: dict[str, int] = field(default_factory=dict[str, int])
     """Reason to the number of records that failed for it."""
 
+    labels: Counter[str] = field(default_factory=Counter[str])
+    """``low``, ``good`` or ``unknown`` to the number of evaluated records."""
+
+    low: Counter[str] = field(default_factory=Counter[str])
+    """Metric to the number of records of which it is the most telling low score."""
+
     means: dict[str, Mean] = field(default_factory=dict[str, Mean])
-    """Metric to its mean."""
+    """Metric to its mean, as they come."""
+
+    undefined: set[str] = field(default_factory=set[str])
+    """Metrics that some record was to have, and has not."""
 
     judges: dict[str, int] = field(default_factory=dict[str, int])
     """Judge with its version, to the number of records that it has evaluated."""
@@ -72,8 +84,17 @@ class Summary:
         self.evaluated += 1
         if judge := _judge_of(row.evaluation):
             self.judges[judge] = self.judges.get(judge, 0) + 1
+        judged = judgement_of(row.evaluation, quotes=False)
+        self.labels[judged.label] += 1
+        self.low.update(each.name for each in judged.low[:1])
+        self.undefined |= row.evaluation.undefined.keys()
         for name, value in row.metrics.items():
             self.means.setdefault(name, Mean()).add(value)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that a record has or was to have, in the order of all scores."""
+        return in_order((*self.means, *sorted(self.undefined)))
 
     @property
     def records(self) -> int:

@@ -7,9 +7,13 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``markdown``: splits Markdown into blocks, and blocks into the sentences that they contain.
 - ``formulas``: reads formulas in TeX as people say them.
 - ``phrases``: recognises fixed phrases: filler, abstentions, apologies, referrals; and questions.
-- ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them.
+- ``refusals``: the phrases of abstentions, and of what refers elsewhere beside them, in English.
+- ``refusals_by_language``: the same in other languages, by words in any order.
+- ``beside_answers``: the table of refusals, pointers, disclaimers and hedges in other languages.
 - ``openers``: takes off what a sentence says about itself, such as "Based on the context,".
 - ``citations``: finds what a text does not assert: citations, footers, tags, a model's thoughts.
+- ``footers``: recognises what stands beside an answer: sources, pointers to more, disclaimers.
+- ``shown``: takes off the passages and sources that are shown above or below an answer.
 - ``answers``: reads a short answer as the statement that it makes, given its question.
 - ``structured``: the text of an answer that is a structure, such as JSON.
 - ``shapes``: type guards for values of unknown shape.

@@ -19,6 +19,7 @@ from claimspan.text.phrases import (
     starts_with_abstention,
 )
 from claimspan.text.refusals import DENIALS
+from claimspan.text.refusals_by_language import declined, may_decline
 
 __all__ = ["MAX_ABSTENTION_CHARACTERS", "abstains", "abstention_strength"]
 
@@ -69,6 +70,7 @@ _REFERS_ELSEWHERE: Final = re.compile(
 )
 _APOLOGIES: Final = ("sorry", "afraid", "apolog")
 _MAY_BEGIN: Final = re.compile(r"(?:^|[.!?:;,\u2026\u3002\n|<>])[\W\d_]*")
+_ENDS: Final = re.compile(r"[.!?…。！？।\n|]+|<[^<>\n]{0,200}>|[*_`]{1,3}")
 """Where a sentence may begin, with its marks and its number in a list."""
 
 
@@ -78,7 +80,7 @@ def abstains(text: str) -> bool:
     Where it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
 
     Args:
-        text: A response, in English or one of the languages of ``refusals``. One of more than
+        text: A response, in English or a language of ``beside_answers.toml``. One of more than
             ``MAX_ABSTENTION_CHARACTERS`` does not abstain.
 
     Returns:
@@ -107,6 +109,10 @@ def _may_abstain(text: str) -> bool:
     """Tells at little cost whether a sentence of a text may decline, or apologise."""
     lowered = text.lower()
     if any(map(lowered.__contains__, _APOLOGIES)):
+        return True
+    if may_decline(text) and any(
+        declined(each) is not None for each in _ENDS.split(normalise(text))
+    ):
         return True
     if not any(map(lowered.__contains__, DENIALS)) and not _WITHIN_WORD.search(text):
         return False

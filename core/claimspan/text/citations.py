@@ -11,29 +11,21 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-__all__ = ["is_footer", "masked", "without_citations"]
+from claimspan.text.footers import FILE, PLACE, SOURCE_WORD, URL, is_footer, is_source_heading
 
-_FILE: Final = r"[\w%./ -]{1,80}\.(?:pdf|html?|docx?|md|txt|csv|xlsx?|pptx?|json|xml|rst)\b"
-_URL: Final = r"(?:https?://|www\.)[^\s<>\])]+"
-_PLACE: Final = (
-    r"(?:,?\s*(?:p{1,2}\.|pages?|sections?|sec\.|§|chapters?|lines?|paragraphs?|table|fig(?:ure|\.)?|"
-    r"S\.|Seite|str\.|strani?)\s*[\divxlc][\d.,\s–-]*)"
-)
-_SOURCE_WORD: Final = (
-    r"(?:sources?|documents?|docs?|passages?|chunks?|refs?\.?|references?|contexts?|citations?|"
-    r"articles?|quellen?|viri?|bron|fuente|fonte)"
-)
+__all__ = ["masked", "without_citations"]
+
 _REFERENCE: Final = (
-    rf"(?:{_FILE}|{_URL}|{_SOURCE_WORD}\s*(?:#|no\.\s*)?\d+(?:\s*(?:,|and|&)\s*\d+)*|"
-    rf"{_SOURCE_WORD}\s*:[^()\[\]]{{1,160}})"
+    rf"(?:{FILE}|{URL}|{SOURCE_WORD}\s*(?:#|no\.\s*)?\d+(?:\s*(?:,|and|&)\s*\d+)*|"
+    rf"{SOURCE_WORD}\s*:[^()\[\]]{{1,160}})"
 )
 _BRACKETED: Final = (
     # [^1], [Source 2], [guide.pdf, p. 3], (Source: guide.pdf), (see section 4.2), (p. 12), 【4†x】
     r"(?:\[\^[\w-]{1,12}\](?!:)"
-    rf"|\[{_REFERENCE}{_PLACE}?\]"
+    rf"|\[{_REFERENCE}{PLACE}?\]"
     rf"|\((?:(?:see|cf\.|from|in|via|per|as per|siehe|glej|voir|zie)\s+)?(?:the\s+)?"
-    rf"{_REFERENCE}{_PLACE}?\)"
-    rf"|\((?:(?:see|cf\.|siehe|glej|voir|zie)\s+){_PLACE}\)|\({_PLACE}\)"
+    rf"{_REFERENCE}{PLACE}?\)"
+    rf"|\((?:(?:see|cf\.|siehe|glej|voir|zie)\s+){PLACE}\)|\({PLACE}\)"
     r"|【[^】]{0,80}】)"
 )
 _INLINE: Final = re.compile(rf"\s*{_BRACKETED}", re.IGNORECASE)
@@ -44,24 +36,6 @@ _PICTOGRAPH: Final = re.compile(
 )
 _SHORT_CODE: Final = re.compile(r"(?<!\S):[a-z][a-z0-9_+-]{1,30}:(?!\S)")
 _FIRST_PICTOGRAPH: Final = "\u2600"
-
-_FOOTER: Final = re.compile(
-    rf"(?:{_SOURCE_WORD}|further reading|read more|learn more|see also)\s*[:：].*"
-    r"|(?:(?:my )?confidence|certainty|relevance|zaupanje|konfidenz)(?:\s+(?:score|level))?"
-    r"\s*[:=：]\s*(?:very\s+)?(?:high|medium|moderate|low|hoch|mittel|niedrig|[\d.,/ ]+%?)[.!]?"
-    r"|disclaimer\s*[:：].*|this is not (?:\w+,? ){0,2}(?:or )?\w+ advice[.!]?"
-    r"|(?:note: )?(?:this (?:information|answer|response|summary)"
-    r"|the (?:information|answer|response|summary) above) (?:is|was) "
-    r"(?:based on|taken from|drawn from|sourced from)\b.*"
-    r"|(?:last )?(?:updated|retrieved|accessed|reviewed)(?: on)?\s*[:：].*"
-    rf"|(?:\[\^?\w{{1,12}}\]:?\s*)?(?:{_FILE}|{_URL}){_PLACE}?[.,;]?"
-    rf"|\[\^\w{{1,12}}\]:.*|\[\d{{1,3}}\]:?\s*{_SOURCE_WORD}\b.*"
-    r"|(?:see|visit|check|consult|refer to) (?:\S+ ){0,8}(?:for (?:more|further|full|additional)"
-    r"(?: \w+)?|for (?:details|information))[.!]?"
-    r"|\[\d[\d,\s–-]*\]"
-    r"|for (?:more|further|additional) (?:information|details|help)\b.*",
-    re.IGNORECASE,
-)
 
 _CODE: Final = re.compile(r"(?ms)^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`")
 _THOUGHTS: Final = re.compile(
@@ -108,10 +82,6 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (_QUOTATION, " "),
 )
 """What is no part of what is said, and the end of the blanks that stand for it."""
-_SOURCE_SECTION: Final = re.compile(
-    rf"(?im)^[ \t]*(?:#{{1,6}}[ \t]*|[*_]{{2}})?(?:{_SOURCE_WORD}(?: used| consulted)?|footnotes|"
-    r"bibliography|further reading|see also)[ \t]*(?:[*_]{2})?[ \t]*[:：]?[ \t]*(?:[*_]{2})?[ \t]*$"
-)
 _SIGN_OFF: Final = re.compile(
     r"(?:^|(?<=[.!?]))[ \t]*"
     r"(?:(?:with )?(?:best|kind|kindest|warm|warmest|many)? ?(?:regards|wishes)"
@@ -125,6 +95,7 @@ _SIGN_OFF: Final = re.compile(
 """The end of a letter, with the names below it."""
 _MAX_SIGN_OFF: Final = 700
 
+_LINE: Final = re.compile(r"[^\n]+")
 _NEXT_LINE: Final = re.compile(r"\n([^\n]*)")
 _LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{1,12}\])\s*\S")
 
@@ -141,16 +112,6 @@ def without_citations(sentence: str) -> str:
     if read.count(":") > 1:  # of a pictograph, as in ":warning:"
         read = _SHORT_CODE.sub("", read)
     return _PICTOGRAPH.sub("", read) if read[:1] >= _FIRST_PICTOGRAPH else read
-
-
-def is_footer(sentence: str) -> bool:
-    """Tells whether a sentence is nothing but a reference, a rating of itself, or a referral.
-
-    Args:
-        sentence: One sentence without markup, such as ``Confidence: 95%`` or ``guide.pdf, p. 3``.
-    """
-    # "(Source: guide.pdf)" may stand behind the full stop of what it is the source of.
-    return bool(_FOOTER.fullmatch(sentence.strip().strip("()").strip()))
 
 
 def masked(text: str) -> str:
@@ -206,11 +167,13 @@ def _blank(text: str, fill: str = " ") -> str:
 def _source_sections(text: str) -> Iterator[tuple[int, int]]:
     """Yields the places of headings such as ``Sources:``, each with the list below it."""
     end = 0
-    while heading := _SOURCE_SECTION.search(text, end):
-        end = heading.end()
-        while line := _NEXT_LINE.match(text, end):
+    for line in _LINE.finditer(text):
+        if line.start() < end or not is_source_heading(line.group()):
+            continue
+        start, end = line.span()
+        while below := _NEXT_LINE.match(text, end):
             # A line that is neither blank nor an item belongs to the answer again.
-            if line[1].strip() and not (_LIST_LINE.match(line[1]) or is_footer(line[1])):
+            if below[1].strip() and not (_LIST_LINE.match(below[1]) or is_footer(below[1])):
                 break
-            end = line.end()
-        yield heading.start(), end
+            end = below.end()
+        yield start, end

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from claimspan.text.citations import is_footer
+from claimspan.text.footers import is_footer
 from claimspan.text.openers import is_courtesy, without_attribution
 from claimspan.text.phrases import (
     is_apology,
@@ -18,6 +18,7 @@ from claimspan.text.phrases import (
     normalise,
     starts_with_abstention,
 )
+from claimspan.text.refusals_by_language import declined
 
 __all__ = ["assertions", "asserts_something", "split_clauses"]
 
@@ -68,6 +69,9 @@ def assertions(sentence: str, language: str = "en") -> list[str]:
     """
     if not is_statement(sentence) or is_footer(sentence):
         return []
+    beside = declined(normalise(sentence))
+    if beside is not None:  # "Je ne sais pas quand, mais cela coûte 3 %."
+        return [beside] if asserts_something(beside) else []
     asserted = without_attribution(sentence)
     clauses = split_clauses(asserted) if language == "en" else [asserted]
     return [clause for clause in clauses if asserts_something(clause)]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from claimspan.text.beside_answers import alternatives
+
 __all__ = ["SOURCES", "is_courtesy", "without_attribution"]
 
 SOURCES: Final = (
@@ -31,7 +33,8 @@ _THE_SOURCE: Final = (
     rf"(?: {_GIVEN}| you (?:provided|gave|shared)| I (?:have|was given))?"
 )
 _SAYS: Final = (
-    r"(?:says?|states?|stated|mentions?|notes?|indicates?|explains?|specif(?:y|ies)|confirms?|shows?|"
+    r"(?:says?|states?|stated|mentions?|notes?|indicates?|explains?|specif(?:y|ies)|confirms?|"
+    r"shows?|"
     r"suggests?|reports?|describes?)"
 )
 _COURTESY: Final = (
@@ -53,6 +56,16 @@ _FOREIGN_SOURCES: Final = (
     r"documentos?|textos?|besedil\w*|kontekst\w*|podatk\w*|vir\w*|bronnen|contesto|documento)"
 )
 
+_HEDGES: Final = (
+    r"(?:I (?:think|believe|assume|guess|suppose)|if I(?:'m| am) not mistaken|I(?:'m|"
+    r" am) (?:fairly|quite|"
+    r"pretty) (?:sure|certain|confident)(?: that)?),?\s+(?=\S+ \S+ \S)",
+    r"(?:probably|perhaps|presumably|apparently|most likely|very likely|it may be that|possibly|"
+    r"as it seems),\s+",
+    alternatives("hedges"),
+)
+"""How a speaker says that he is not sure; what follows is asserted all the same."""
+
 _OPENERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -68,8 +81,14 @@ _OPENERS: Final = tuple(
         rf"{_THE_SOURCE} (?:also |clearly |explicitly )?{_SAYS} that (?=\S)",
         rf"{_THE_SOURCE} (?:also )?(?:says|states|notes|mentions),? "
         r"(?=(?:the|a|an|that|this|it)\b)",
-        r"(?:from what I (?:can (?:see|tell|find)|found)|as far as I can (?:see|tell)),?\s+",
-        r"(?:it (?:appears|seems|looks like)|I (?:found|see|understand|can confirm)) that (?=\S)",
+        r"(?:(?:from|based on|going by) what I (?:can (?:see|tell|find)|(?:have )?(?:found|read|"
+        r"know))|"
+        rf"as far as (?:I|{_THE_SOURCE}) (?:can )?(?:see|tells?|know|says?|goes|shows?)|"
+        r"to (?:the best of )?my knowledge),?\s+",
+        r"(?:it (?:appears|seems|looks like|is likely)|I (?:found|see|understand|can confirm|"
+        r"(?:would )?"
+        r"(?:think|believe|assume|say|guess))) that (?=\S)",
+        *_HEDGES,
         r"(?:in (?:summary|short|brief|conclusion|other words)|to (?:summari[sz]e|sum up|conclude)|"
         r"overall|to answer your question|therefore|thus|so|long story short)\s*[,:]\s*",
         r"(?:(?:the )?(?:final |short |direct |long )?answer|response|a|tl;dr|antwort|réponse|"

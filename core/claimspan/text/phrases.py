@@ -1,6 +1,6 @@
 """Recognises sentences by fixed phrases: filler, abstentions, apologies and questions.
 
-Abstentions are known in the languages of ``refusals``, everything else in English; question marks
+Abstentions and referrals are known in many languages, everything else in English; question marks
 of other scripts are known too. The patterns match at the start of a sentence and have straight
 apostrophes: ``normalise`` prepares a sentence for them.
 """
@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from claimspan.text.beside_answers import alternatives
 from claimspan.text.refusals import ABSTENTIONS, REFERRALS
+from claimspan.text.refusals_by_language import declined
 
 __all__ = [
     "is_apology",
@@ -44,7 +46,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(ABSTENTIONS, re.IGNORECASE)
-_REFERRAL: Final = re.compile(REFERRALS, re.IGNORECASE)
+_REFERRAL: Final = re.compile(rf"{REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
     r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",
@@ -81,7 +83,7 @@ def is_filler(sentence: str) -> bool:
 
 def starts_with_abstention(sentence: str) -> bool:
     """Tells whether a sentence opens like ``I don't know`` or ``The context does not say``."""
-    return bool(_ABSTENTION.match(sentence))
+    return bool(_ABSTENTION.match(sentence)) or declined(sentence) is not None
 
 
 def is_apology(sentence: str) -> bool:

@@ -1,4 +1,4 @@
-"""How people and models say that they do not know, or do not answer, by language.
+"""How people and models say in English that they do not know, or do not answer.
 
 Among them are answers that frameworks and services give by themselves: ``Empty Response`` of
 LlamaIndex, ``Hmm, I'm not sure`` of LangChain's tutorials, ``Sorry, the model cannot answer this
@@ -116,79 +116,19 @@ _ENGLISH: Final = (
     r"(?: found)?)\W*$",
 )
 
-_BY_LANGUAGE: Final = {
-    "de": (
-        r"(?:(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung)?[,.]?\s*(?:aber )?(?:"
-        r"(?:das |es )?weiß ich (?:leider )?nicht|ich weiß (?:es |das )?(?:leider )?nicht"
-        r"|ich (?:kann|konnte) (?:\w+ ){0,6}(?:nicht|nichts|keine\w*) (?:\w+ ){0,4}"
-        r"(?:beantworten|finden|sagen|helfen|weiterhelfen|bearbeiten|unterstützen)"
-        r"|(?:das|dazu|dabei|damit|hierbei|(?:diese|die|ihre|deine) (?:frage|anfrage)) kann ich "
-        r"(?:\w+ ){0,3}(?:nicht|nichts|keine\w*) (?:\w+ ){0,3}"
-        r"(?:beantworten|sagen|helfen|weiterhelfen|bearbeiten|geben)"
-        r"|ich habe (?:dazu |hierzu |darüber )?keine (?:\w+ )?(?:informationen|angaben|daten)"
-        r"|(?:der|die|das|den|im) (?:\w+ )?"
-        r"(?:kontext|text|dokument\w*|unterlagen|quellen?|informationen)"
-        r" (?:\w+ ){0,3}(?:enthält|enthalten|nennt|nennen|erwähnt|erwähnen|gibt|geben|sagt)"
-        r" (?:\w+ ){0,4}(?:nicht|keine\w*)"
-        r"|dazu (?:liegen|gibt es|finde ich|habe ich) (?:\w+ ){0,4}keine)"
-    ),
-    "fr": (
-        r"(?:(?:je suis )?désolé\w*|malheureusement)?[,.]?\s*(?:mais )?"
-        r"(?:je ne (?:le |la |l')?sais pas"
-        r"|je n'ai pas (?:\w+ ){0,3}(?:trouvé|d'informations?|connaissance)"
-        r"|je ne (?:peux|trouve|dispose) pas"
-        r"|le (?:\w+ )?(?:contexte|texte|document) (?:\w+ )?ne (?:\w+ )?"
-        r"(?:mentionne|précise|contient|indique|dit|donne) (?:pas|aucun\w*))"
-    ),
-    "es": (
-        r"(?:lo siento|lamentablemente)?[,.]?\s*(?:pero )?(?:no lo sé|no sé"
-        r"|no puedo (?:ayudar|responder|contestar|proporcionar|encontrar)\w*"
-        r"|no (?:tengo|encuentro|he encontrado|dispongo de) (?:\w+ )?información"
-        r"|el (?:\w+ )?(?:contexto|texto|documento) (?:\w+ )?no "
-        r"(?:menciona|indica|contiene|especifica|dice|proporciona))"
-    ),
-    "it": (
-        r"(?:mi dispiace|purtroppo)?[,.]?\s*(?:ma )?(?:non lo so"
-        r"|non posso (?:aiutar|risponder|fornir|trovar)\w*"
-        r"|non (?:ho|trovo|ho trovato|dispongo di) (?:\w+ )?informazioni"
-        r"|il (?:\w+ )?(?:contesto|testo|documento) (?:\w+ )?non "
-        r"(?:menziona|indica|contiene|specifica))"
-    ),
-    "nl": (
-        r"(?:het spijt me|helaas)?[,.]?\s*(?:maar )?"
-        r"(?:(?:daar|hier)(?:bij|mee)? kan ik (?:\w+ ){0,3}niet (?:\w+ )?(?:helpen|beantwoorden)"
-        r"|ik weet (?:het|dat) niet|dat weet ik niet"
-        r"|ik (?:kan|heb|vind) (?:\w+ ){0,5}(?:geen|niet) (?:\w+ )?"
-        r"(?:informatie|antwoord\w*|vinden)"
-        r"|de (?:\w+ )?(?:context|tekst|documenten) (?:\w+ )?(?:bevat|bevatten|vermeldt|noemt) "
-        r"(?:\w+ ){0,3}(?:geen|niet))"
-    ),
-    "sl": (
-        r"(?:žal(?: mi je)?|oprostite)?[,.]?\s*(?:(?:a|ampak|vendar) )?(?:(?:tega )?ne vem"
-        r"|(?:o tem )?nimam (?:\w+ ){0,2}(?:podatk\w*|informacij\w*)"
-        r"|(?:na to|na vaše|tega|s tem|pri tem) (?:\w+ ){0,3}ne morem|ne najdem"
-        r"|(?:\w+ )?(?:kontekst\w*|besedil\w*|dokument\w*|vir\w*|podatki) (?:\w+ ){0,2}ne "
-        r"(?:omenja\w*|vsebuje\w*|navaja\w*|pove\w*)"
-        r"|v (?:\w+ )?(?:kontekstu|besedilu|dokument\w*|virih) (?:\w+ ){0,3}ni (?:\w+ )?"
-        r"(?:podatk\w*|informacij\w*|odgovora|navedeno|omenjeno))"
-    ),
-}
 _OPENERS: Final = (
     r"(?:(?:hmm+|well|oh|i(?:'m| am) (?:(?:so|very|really|truly|deeply) )?(?:sorry|afraid)|sorry|"
     r"unfortunately|regrettably|however|therefore|(?:my )?apologies|"
     r"i apologi[sz]e(?: for [^,.]{1,60})?)[,.]*\s*(?:but |that )?){0,3}"
     r"(?:(?:based on|according to|as of (?:my|the) last) [^,.]{1,120}[,.]?\s*)?"
 )
-ABSTENTIONS: Final = _OPENERS + (
-    "(?:" + "|".join(f"(?:{each})" for each in (*_ENGLISH, *_BY_LANGUAGE.values())) + ")"
-)
+ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
 """A pattern that matches the beginning of an abstention, in lower or upper case."""
 
 DENIALS: Final = (
     *("not", "n't", "n\u2019t", "no ", "no_", "none ", "nothing ", "unable", "unanswer", "lack"),
     *("insufficient", "decline", "refuse", " only ", "outside", "beyond", "out of", "idk", "n/a"),
     *(" ai", "assistant", "language model", "empty"),
-    *("nicht", "kein", "ne ", "ni ", "non ", "n'ai", "n\u2019ai", "niet", "geen", "nimam"),
 )
 """Each abstention has one of these in lower case, and most other sentences have none."""
 

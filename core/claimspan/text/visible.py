@@ -1,11 +1,14 @@
-"""Shows characters that are invisible, and that would command a terminal or reorder a page."""
+"""Shows characters that are invisible, and that would command a terminal or reorder a page.
+
+And shows a long text on one line.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["visible"]
+__all__ = ["one_line", "visible"]
 
 # Tab and line feed are what texts are made of. A carriage return is one only before a line feed:
 # alone it moves a terminal's cursor back, so that what follows hides what was written.
@@ -31,6 +34,18 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _UNSAFE.sub(_code, text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return the beginning of a text on one line.
+
+    Args:
+        text: Of any length and any number of lines.
+        limit: Characters of the result; the last one is an ellipsis if the text is longer.
+    """
+    # Cut before the white space is looked at: a text may be long.
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit else line[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _code(found: re.Match[str]) -> str:

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final, Self
 
 from claimspan.errors import ConfigError
-from claimspan.metrics.catalogue import CATALOGUE, unknown_metric
-from claimspan.metrics.selection import LOW_RECORDS, Selection
+from claimspan.evaluation.selection import Selection
+from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS, unknown_metric
 from claimspan.text.percentages import percent_hint
 from claimspan_tracing.decide.status import Status
 

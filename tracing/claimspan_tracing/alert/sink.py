@@ -13,7 +13,7 @@ from typing import Final
 from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
 
 from claimspan.evaluation.judgement import LOW_SCORE
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import LOW_RECORDS
 from claimspan_tracing import semconv
 from claimspan_tracing.alert.alert import Alert, AlertEvent, AlertState
 from claimspan_tracing.alert.window import Sample, Window

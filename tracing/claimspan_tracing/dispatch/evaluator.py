@@ -15,9 +15,9 @@ from claimspan.concurrency import DaemonPool
 from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError, JudgeError, JudgeUnavailableError
 from claimspan.evaluation.evaluate import with_functions
+from claimspan.evaluation.selection import Selection
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan.judges import Judge
-from claimspan.metrics.selection import Selection
 from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.first_look import FirstLook

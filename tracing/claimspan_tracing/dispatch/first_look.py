@@ -11,7 +11,7 @@ from typing import Final
 from claimspan import aevaluate
 from claimspan.cost.budget import Budget
 from claimspan.errors import BudgetExceededError
-from claimspan.metrics.selection import Selection
+from claimspan.evaluation.selection import Selection
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.dispatch.judge_process import Judging

@@ -14,7 +14,7 @@ from claimspan import Evaluation, RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.cost.usage import metered
 from claimspan.errors import JudgeError
-from claimspan.metrics.selection import Selection
+from claimspan.evaluation.selection import Selection
 from claimspan_tracing.dispatch.child_process import ChildProcess, ProcessEndedError
 from claimspan_tracing.dispatch.frames import SetUp
 from claimspan_tracing.dispatch.judge_errors import ChildJudgeError

@@ -26,8 +26,8 @@ from claimspan.errors import (
     JudgeError,
     JudgeUnavailableError,
 )
+from claimspan.evaluation.selection import Selection
 from claimspan.judges import Judge
-from claimspan.metrics.selection import Selection
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.forwarded_budget import ForwardedBudget
 from claimspan_tracing.dispatch.frames import (

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from claimspan.metrics.catalogue import in_order
 from claimspan.text.percentages import in_percent
 from claimspan_tracing.decide.sampling import RateSampler
 from claimspan_tracing.decide.status import Status
@@ -126,4 +127,5 @@ def _described(settings: Settings) -> str:
 def _scores_of(outcome: Outcome) -> str:
     if outcome.evaluation is None:
         return "none"
-    return ", ".join(f"{name} {score:.2f}" for name, score in outcome.evaluation.metrics.items())
+    scores = outcome.evaluation.metrics
+    return ", ".join(f"{name} {scores[name]:.2f}" for name in in_order(scores))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
+from claimspan.evaluation.selection import Selection
 from claimspan.judges import Judge
-from claimspan.metrics.selection import Selection
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.decide.sampling import Sampler

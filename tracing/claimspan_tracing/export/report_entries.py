@@ -9,9 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from claimspan import Evaluation
-from claimspan.evaluation.judgement import judgement_of
 from claimspan.report import ReportEntry
-from claimspan.report.evaluated import ground_truth_claims, response_claims
+from claimspan.report.evaluated import entry_of_evaluation
 from claimspan_tracing.job import Job, Outcome
 
 __all__ = ["entry_of"]
@@ -24,6 +23,8 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
 
     * Texts, chunks and claims are whole: no text is cut, no claim is left out, and no chunk up to
       ``MAX_CHUNKS``. Spans hold at most 8 KiB of a query or a response, and 20 chunks of 2 KiB.
+    * Each low score has its reason. Spans have that of the first one, in their summary, and those
+      of criteria.
     * The status of a late outcome is its own, ``evaluated``. The root span keeps the state that it
       was ended with, such as ``timeout``, and its reason.
     * Where no chunk reached the generator there are none. Spans show those that were retrieved.
@@ -36,33 +37,23 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
         job: What was read from the run tree.
         outcome: What evaluating it has led to.
     """
-    evaluation = outcome.evaluation or Evaluation()
-    chunks = job.record.chunks
-    ground_truth = outcome.ground_truth.text if outcome.ground_truth else job.record.ground_truth
-    return ReportEntry(
-        trace_id=job.trace_id,
-        span_id=job.span_id,
-        query=job.record.query,
-        response=job.record.response,
-        ground_truth=ground_truth or None,
-        chunks=chunks,
-        chunks_left_out=max(0, job.chunks_found - len(chunks)),
-        response_claims=response_claims(chunks, evaluation),
-        ground_truth_claims=ground_truth_claims(chunks, evaluation),
-        # None, not 0: without an evaluation nothing was decided either.
-        claims_undecided=evaluation.undecided_claims if outcome.evaluation else None,
-        scores=dict(evaluation.metrics),
-        undefined=dict(evaluation.undefined),
-        lower_is_better=evaluation.lower_is_better,
-        judgement=judgement_of(evaluation, chunk_ids=[chunk.id for chunk in chunks]),
-        metadata=job.record.metadata,
-        abstained=evaluation.abstained,
-        status=outcome.status.value,
-        reason=outcome.reason or None,
-        late=outcome.late,
-        judge=evaluation.judge_name,
-        judge_calls=evaluation.usage.calls,
-        cost_usd=None if outcome.evaluation is None else evaluation.usage.cost_usd,
-        started=datetime.fromtimestamp(job.started / 1e9, UTC),
-        seconds=max(job.ended - job.started, 0) / 1e9,
+    record, judged = job.record, outcome.evaluation
+    truth = outcome.ground_truth.text if outcome.ground_truth else record.ground_truth
+    made = entry_of_evaluation(
+        record.model_copy(update={"id": None, "ground_truth": truth}), judged or Evaluation()
+    )
+    return made.model_copy(
+        update={
+            "trace_id": job.trace_id,
+            "span_id": job.span_id,
+            "chunks_left_out": max(0, job.chunks_found - len(record.chunks)),
+            # None, not 0: without an evaluation nothing was decided, and nothing is known to cost.
+            "claims_undecided": judged.undecided_claims if judged else None,
+            "cost_usd": judged.usage.cost_usd if judged else None,
+            "status": outcome.status.value,
+            "reason": outcome.reason or None,
+            "late": outcome.late,
+            "started": datetime.fromtimestamp(job.started / 1e9, UTC),
+            "seconds": max(job.ended - job.started, 0) / 1e9,
+        }
     )

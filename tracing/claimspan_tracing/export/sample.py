@@ -9,7 +9,7 @@ from pathlib import Path
 
 from claimspan.errors import NoRecordsError
 from claimspan.evaluation.judgement import LOW_SCORE
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import LOW_RECORDS
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import DROPPED, Status
 from claimspan_tracing.export.otlp_json import Attributes, SpanKey, TraceSpan, read_spans

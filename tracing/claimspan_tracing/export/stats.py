@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from claimspan.metrics import METRICS
-from claimspan.metrics.selection import LOW_RECORDS
+from claimspan.metrics.catalogue import LOW_RECORDS
 from claimspan_tracing.export.estimates import Estimate, Observation, estimate_mean
 from claimspan_tracing.export.sample import SampledRecord
 

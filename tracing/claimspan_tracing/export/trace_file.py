@@ -30,9 +30,11 @@ from claimspan.errors import NoRecordsError
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN, Assessment, Judgement
 from claimspan.metrics import METRICS
+from claimspan.metrics.catalogue import in_order
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.text.abstention import abstains
+from claimspan.text.shown import without_shown
 from claimspan.verdicts import Label
 from claimspan_tracing import semconv
 from claimspan_tracing.export.otlp_json import (
@@ -151,11 +153,12 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
     # Generator spans have documents only where the model read others than were retrieved.
     chunks = _chunks(family, semconv.KIND_LLM, skipped)
     chunks = chunks or _chunks(family, semconv.KIND_RETRIEVER, skipped)
+    response = _text(root.attributes, semconv.OUTPUT_VALUE)
     return ReportEntry(
         trace_id=root.key[0],
         span_id=root.key[1],
         query=_text(root.attributes, semconv.INPUT_VALUE),
-        response=_text(root.attributes, semconv.OUTPUT_VALUE),
+        response=response,
         ground_truth=_text(facts, semconv.GROUND_TRUTH) or None,
         chunks=chunks,
         chunks_left_out=_chunks_left_out(root, len(chunks)),
@@ -169,7 +172,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         judgement=_judgement(facts, scores),
         metadata=_metadata(root.attributes),
         abstained=semconv.JUDGE_NAME in facts
-        and abstains(_text(root.attributes, semconv.OUTPUT_VALUE)),
+        and abstains(without_shown(response, [chunk.text for chunk in chunks])),
         status=_text(root.attributes, semconv.EVALUATION_STATUS),
         reason=_text(facts, semconv.EVALUATION_REASON) or None,
         late=bool(scores) and not _scores(root.attributes),
@@ -257,7 +260,6 @@ def _judgement(attributes: Attributes, scores: Mapping[str, float]) -> Judgement
     except ValueError:
         part = Part.UNKNOWN
     label = _text(attributes, semconv.EVALUATION_LABEL)
-    order = {name: place for place, name in enumerate(METRICS)}
     return Judgement(
         label=LOW if label == LOW else GOOD if label == GOOD else UNKNOWN,
         scores=tuple(
@@ -267,7 +269,7 @@ def _judgement(attributes: Attributes, scores: Mapping[str, float]) -> Judgement
                 label=labels.get(name, GOOD),
                 explanation=_text(attributes, semconv.reason(name)),
             )
-            for name in sorted(scores, key=lambda name: order.get(name, len(order)))
+            for name in in_order(scores)
         ),
         part=part,
         summary=_text(attributes, semconv.EVALUATION_SUMMARY),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final, Literal
 
+from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.acknowledged import acknowledges
@@ -109,6 +110,9 @@ def find_context(
         response: What the pipeline returned.
         asked: What retrievers were asked: the question in other words, or parts of it.
     """
+    if "\n" in response.strip():  # the words of passages below an answer are no model's
+        seen = [text_of(document) for document in _once(candidates.documents())]
+        response = without_shown(response, seen)
     questions = {each.strip() for each in (query, *asked)} - {""} if query.strip() else set[str]()
     found = _context(candidates, generations, query, response, questions)
     # What a model made of documents without being asked may stand in the prompt as no evidence.

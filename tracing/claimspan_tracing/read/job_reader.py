@@ -15,6 +15,7 @@ from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_i
 from claimspan import Chunk, RagRecord
 from claimspan.files.ground_truth import ID_KEYS
 from claimspan.text.abstention import abstains
+from claimspan.text.shown import without_shown
 from claimspan_tracing.capture.reader import Generation
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
@@ -118,7 +119,7 @@ def read_job(
         chunks_found=found.n_chunks,
         rewritten=_rewritten(found.query, tree, read, found.chunks, of),
         runs_dropped=read.dropped,
-        abstained=abstains(found.response),
+        abstained=abstains(without_shown(found.response, [each.text for each in found.chunks])),
         status=found.result.status,
         reason=found.result.reason,
         capture_content=capture_content,

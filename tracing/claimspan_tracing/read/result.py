@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from claimspan import Chunk
+from claimspan.text.shown import without_shown
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
@@ -122,6 +123,9 @@ def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> 
 def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:
     """Whether the response is what was retrieved, in whatever form, and no model gave it."""
     if any(gave(each, response) for each in generations):
+        return False
+    # An answer that was edited after the model gave it, with its passages below it.
+    if without_shown(response, [each.text for each in chunks]) != response:
         return False
     repeated = [each.text for each in chunks if each.text in response]
     return len(repeated) == len(chunks) or any(len(text) >= MIN_REPEATED for text in repeated)

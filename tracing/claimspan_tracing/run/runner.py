@@ -11,8 +11,8 @@ from typing import Final
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import Selection
 from claimspan.judges import Judge
-from claimspan.metrics.selection import Selection
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
 from claimspan_tracing.decide.status import Status

@@ -14,10 +14,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from claimspan.cli.judge_options import judge_from
 from claimspan.evaluation.evaluate import judge_for
+from claimspan.evaluation.selection import Selection
 from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.loading import load_object
-from claimspan.metrics.selection import Selection
 from claimspan.progress import progress_bar
 from claimspan.report import render_report
 from claimspan.results.rows import ResultRow

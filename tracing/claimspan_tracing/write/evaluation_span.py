@@ -15,11 +15,11 @@ from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from pydantic import JsonValue
 
 from claimspan import Claim, Evaluation, Label, VerdictMatrix
-from claimspan.evaluation import Assessment
 from claimspan.evaluation.judgement import LOW
+from claimspan.evaluation.told import evidence_of, told_claims
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
-from claimspan_tracing.text import clean, cut, encode_json, json_list
+from claimspan_tracing.text import byte_length, clean, cut, encode_json, json_list
 from claimspan_tracing.write.annotations import annotation_attributes
 from claimspan_tracing.write.attributes import (
     about,
@@ -41,6 +41,14 @@ MAX_EVIDENCE_BYTES: Final = 2 * 1024
 MAX_JUDGED_BYTES: Final = 2 * 1024
 """Bytes of question and of answer in the input of the evaluation; the root has all of them. As JSON
 they may take twice as many."""
+
+MAX_SHOWN: Final = 20
+"""Claims in the output of the evaluation; the span has each of them in attributes of its own."""
+
+MAX_CLAIM_BYTES: Final = 500
+"""Bytes of a claim there, and of the sentence that decides it."""
+
+_WORST_FIRST: Final = (Label.CONTRADICTED, Label.NEUTRAL, None, Label.ENTAILED)
 
 MAX_ATTRIBUTES: Final = 97
 """Attributes of ours on one span, of the 100 that we allow ourselves: the SDK drops the oldest past
@@ -139,19 +147,46 @@ def _texts(finished: Finished, evaluation: Evaluation) -> Attributes:
         "question": cut(record.query, MAX_JUDGED_BYTES),
         "response": cut(record.response, MAX_JUDGED_BYTES),
     }
-    texts = {semconv.OUTPUT_VALUE: _result(finished.assessments)}
+    texts = {semconv.OUTPUT_VALUE: _result(finished, evaluation)}
     if WITHHELD not in judged.values():
         texts[semconv.INPUT_VALUE] = encode_json(judged)
         texts[semconv.INPUT_MIME_TYPE] = semconv.MIME_JSON
     return {**texts, semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON}
 
 
-def _result(assessments: Sequence[Assessment]) -> str:
-    """The reasons of the low scores, which people read first, and all scores: JSON, 8 KiB."""
-    scores = encode_json({each.name: round(each.value, 4) for each in assessments})
-    room = MAX_VALUE_BYTES - len(scores.encode("utf-8")) - len('{"scores":,"low":}')
-    low = json_list([str(each) for each in assessments if each.label == LOW], room)
-    return f'{{"low":{low},"scores":{scores}}}'
+def _result(finished: Finished, evaluation: Evaluation) -> str:
+    """What people read first: label, reason, claims and scores, low ones in front; JSON, 8 KiB."""
+    judged = finished.judgement
+    # The sort is stable: scores stay in the order of all scores, claims in that of the answer.
+    scores = sorted(judged.scores, key=lambda each: each.label != LOW)
+    parts = {
+        "label": encode_json(judged.label),
+        "summary": encode_json(cut(judged.summary, MAX_EVIDENCE_BYTES)),
+        "claims": "",
+        "scores": encode_json({each.name: round(each.value, 2) for each in scores}),
+    }
+    room = MAX_VALUE_BYTES - sum(byte_length(f'"{name}":{part},') for name, part in parts.items())
+    parts["claims"] = json_list(_shown_claims(finished.job, evaluation), room - 1)
+    return "{" + ",".join(f'"{name}":{part}' for name, part in parts.items()) + "}"
+
+
+def _shown_claims(job: Job, evaluation: Evaluation) -> list[JsonValue]:
+    """The claims of the answer as a person reads them, those that nothing supports in front."""
+    told = sorted(told_claims(evaluation), key=lambda each: _WORST_FIRST.index(each.label))
+    told = told[:MAX_SHOWN]
+    evidence = evidence_of(told, [chunk.text for chunk in job.record.chunks], MAX_CLAIM_BYTES)
+    shown: list[JsonValue] = []
+    for each, sentence in zip(told, evidence, strict=True):
+        texts = {"claim": clean(each.claim.text), "verdict": each.verdict, "evidence": sentence}
+        withheld = each.claim.text == WITHHELD
+        shown.append(
+            {
+                name: cut(text, MAX_CLAIM_BYTES)
+                for name, text in texts.items()
+                if text and (name == "verdict" or not withheld)
+            }
+        )
+    return shown
 
 
 # --- claims -------------------------------------------------------------------------------------

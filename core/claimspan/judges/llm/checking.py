@@ -27,7 +27,7 @@ from claimspan.judges.llm.chat import ChatReply, Prompt
 from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.logprobs import LABEL_ONLY, graded_verdicts
-from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER
+from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     VerdictsReply,
@@ -68,6 +68,7 @@ class Checker:
         *,
         references_per_call: int | None,
         logprobs: bool,
+        instructions: str,
         exact_schema: bool,
         seed: int | None,
     ) -> None:
@@ -76,6 +77,7 @@ class Checker:
         self._scope = scope
         self._references_per_call = references_per_call
         self._logprobs = logprobs
+        self._instructions = instructions
         self._exact_schema = exact_schema
         self._seed = seed
         # Tokens of the references in one call: the most that fitted, and the most that may fit.
@@ -146,7 +148,7 @@ class Checker:
         """The prompt of one call."""
         exact = exact_verdicts_schema(ids.call, list(ids.claims), list(ids.columns))
         return Prompt(
-            system=_system_prompt(batch),
+            system=informed(_system_prompt(batch), self._instructions),
             user=encode(_material(batch, ids, question)),
             schema_name="verdicts",
             schema=exact if self._exact_schema else verdicts_schema(),

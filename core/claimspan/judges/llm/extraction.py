@@ -13,7 +13,7 @@ from claimspan.errors import ReplyError
 from claimspan.judges.llm.chat import ChatReply, Prompt
 from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED
+from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_CLAIMS_PER_SENTENCE,
@@ -26,6 +26,7 @@ from claimspan.judges.llm.replies import (
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.text.abstention import abstains
 from claimspan.text.encodable import encodable
+from claimspan.text.footers import is_footer
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound
@@ -49,6 +50,7 @@ class Extractor:
         scope: str,
         *,
         reasoned: bool,
+        instructions: str,
         exact_schema: bool,
         seed: int | None,
     ) -> None:
@@ -56,6 +58,7 @@ class Extractor:
         self._cache = cache
         self._scope = scope
         self._reasoned = reasoned
+        self._system = informed(EXTRACT_REASONED if reasoned else EXTRACT, instructions)
         self._exact_schema = exact_schema
         self._seed = seed
         self._flights = SingleFlight[list[Claim]]()
@@ -75,7 +78,7 @@ class Extractor:
         sentences = [
             each.strip()
             for each in every_sentence(text_of_language, detect_language(text_of_language) or "en")
-            if each.strip()
+            if each.strip() and not is_footer(each)
         ]
         starts = range(0, len(sentences), _MAX_SENTENCES)
         batches = [sentences[start : start + _MAX_SENTENCES] for start in starts]
@@ -146,7 +149,7 @@ class Extractor:
                 reasoned=self._reasoned,
             )
         prompt = Prompt(
-            system=EXTRACT_REASONED if self._reasoned else EXTRACT,
+            system=self._system,
             user=encode(
                 {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
             ),

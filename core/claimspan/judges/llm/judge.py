@@ -1,4 +1,4 @@
-"""``ModelJudge`` and ``OpenAIJudge``: extract claims and check them with a language model."""
+"""``ModelJudge`` and ``OpenAIJudge``: extract, check and grade with a language model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pydantic import JsonValue, SecretStr
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
+from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm import prompts
 from claimspan.judges.llm.base_url import is_openai
 from claimspan.judges.llm.batches import Context
@@ -23,11 +24,13 @@ from claimspan.judges.llm.checking import Checker
 from claimspan.judges.llm.dialect import LIMITS, REASONING_TOKENS, Dialect, is_reasoning_model
 from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.extraction import Extraction, Extractor
+from claimspan.judges.llm.grading import Grader
 from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
-from claimspan.judges.llm.replies import claims_schema, verdicts_schema
-from claimspan.judges.protocol import Cell
+from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
+from claimspan.judges.protocol import Cell, Grade
 from claimspan.judges.values import VALUES_VERSION
 from claimspan.judges.verdict_cache import VerdictCache, content_key
+from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
 __all__ = ["ModelJudge", "OpenAIJudge"]
@@ -39,17 +42,21 @@ go with up to 8 of them, else into a second call; see ``tests/benchmarks/judge_c
 TOP_LOGPROBS: Final = 10
 """Alternatives of a token: five labels, each in several spellings."""
 
+MAX_INSTRUCTIONS: Final = 2_000
+"""Characters of the user's instructions: they stand in every prompt."""
+
 
 class ModelJudge:
-    """Extracts and checks claims with any chat model.
+    """Extracts and checks claims with any chat model, and grades answers by criteria.
 
-    A record takes one call for the claims of each text, and one check for every
-    ``chunks_per_call`` texts with all claims. The check that has all chunks also reads them
-    together; if they do not fit into one check, another call reads those that came near. Claims
-    and verdicts are cached by content. The verdicts of a reply are matched by ids that no text
-    knows; a verdict that is missing, given twice or malformed is requested once more, and
-    then left undecided. A claim that is a bare value, such as ``$1,577 million``, is decided by the
-    value check if that can tell. A text that declines to answer makes no claim, and no call.
+    A record takes one call for the claims of each text, one check for every ``chunks_per_call``
+    texts with all claims, and one call for all criteria, if there are any. The check that has all
+    chunks also reads them together; if they do not fit into one check, another call reads those
+    that came near. Claims, verdicts and grades are cached by content. The verdicts of a reply are
+    matched by ids that no text knows; a verdict or a grade that is missing, given twice or
+    malformed is requested once more, and then left undecided. A claim that is a bare value, such as
+    ``$1,577 million``, is decided by the value check if that can tell. A text that declines to
+    answer makes no claim, and no call for claims.
 
     A record may make 100 calls and use 1,000,000 tokens, unless a budget says otherwise; the
     verdicts beyond are undecided. A call never takes longer than ``call_seconds``, retries
@@ -66,6 +73,9 @@ class ModelJudge:
         options: Further fields in the body of every request; None leaves a field out that would be
             sent otherwise, as in ``{"temperature": None}``.
         extraction: ``"direct"``, or ``"reasoned"`` for claims after a chain of thought.
+        instructions: What a reader of the texts has to know of their domain, at most 2,000
+            characters: ``Prices are without VAT.`` It stands in every prompt, and cannot change the
+            form of a reply.
         chunks_per_call: Texts in one check; 1 is the most careful, None as many as fit.
         logprobs: Request log probabilities for graded verdicts, if the endpoint gives them.
         top_logprobs: Alternatives of each token in them; at most 20 at OpenAI.
@@ -93,6 +103,7 @@ class ModelJudge:
         *,
         options: Mapping[str, JsonValue] | None = None,
         extraction: Extraction = "direct",
+        instructions: str = "",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
         logprobs: bool = False,
         top_logprobs: int = TOP_LOGPROBS,
@@ -106,6 +117,7 @@ class ModelJudge:
         cache: VerdictCache | None = None,
     ) -> None:
         _check_settings(extraction, chunks_per_call, concurrency, call_seconds, reasoning_tokens)
+        instructions = _checked_instructions(instructions)
         is_reasoned = extraction == "reasoned"
         has_logprobs = logprobs and not is_reasoning_model(model.model)
         if not isinstance(model, ChatModel):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
@@ -115,7 +127,8 @@ class ModelJudge:
         self._options = given = dict(options or {})
         _check_options(given)
         asked = (is_reasoned, chunks_per_call, has_logprobs, exact_schema, top_logprobs, given)
-        self._digest = _digest(repr(asked), reasoned=is_reasoned)
+        told = (instructions,) if instructions else ()
+        self._digest = _digest(repr(asked + told), reasoned=is_reasoned)
         self._price = price
         self._dialect = partial(
             Dialect,
@@ -129,14 +142,22 @@ class ModelJudge:
             Endpoint, concurrency=concurrency, call_seconds=call_seconds, budget=budget
         )
         self._extracting = partial(
-            Extractor, reasoned=is_reasoned, exact_schema=exact_schema, seed=seed
+            Extractor,
+            reasoned=is_reasoned,
+            instructions=instructions,
+            exact_schema=exact_schema,
+            seed=seed,
         )
         self._checking = partial(
             Checker,
             references_per_call=chunks_per_call,
             logprobs=has_logprobs,
+            instructions=instructions,
             exact_schema=exact_schema,
             seed=seed,
+        )
+        self._grading = partial(
+            Grader, instructions=instructions, exact_schema=exact_schema, seed=seed
         )
         self._ask(model, VerdictCache() if cache is None else cache)
         if budget is not None:
@@ -167,6 +188,7 @@ class ModelJudge:
         scope = content_key(self.version, chat.url if chat else traits.address)
         self._extractor = self._extracting(cache, scope)
         self._checker = self._checking(cache, scope)
+        self._grader = self._grading(cache, scope)
 
     @property
     def name(self) -> str:
@@ -272,6 +294,17 @@ class ModelJudge:
         )
         return _matrix(found, len(claims), len(references) + 1)
 
+    async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
+        """Grades the response of a record with one call; see ``CriteriaJudge``.
+
+        The ground truth is not sent, and the chunks only if a criterion has ``with_chunks``.
+
+        Raises:
+            JudgeError: No reply came before any grade was decided. Two replies in a row that
+                cannot be used leave grades undecided.
+        """
+        return await self._grader.grades(self._endpoint, criteria, record)
+
 
 def _check_settings(
     extraction: str,
@@ -292,6 +325,17 @@ def _check_settings(
             raise ConfigError(f"{name} is {value!r}: give {least} or more")
 
 
+def _checked_instructions(given: object) -> str:
+    """Returns the instructions without the white space around them."""
+    if not isinstance(given, str):
+        raise ConfigError(f"instructions is of type {type(given).__name__}: give a text")
+    if len(given) > MAX_INSTRUCTIONS:
+        raise ConfigError(
+            f"instructions has {len(given):,} characters: give at most {MAX_INSTRUCTIONS:,}"
+        )
+    return given.strip()
+
+
 def _check_options(options: Mapping[str, JsonValue]) -> None:
     """Refuses fields that are the judge's own, and a limit that is none."""
     for name in options.keys() & {"model", "messages", "stream"}:
@@ -303,10 +347,11 @@ def _check_options(options: Mapping[str, JsonValue]) -> None:
 
 
 def _digest(asked: str, *, reasoned: bool) -> str:
-    """A digest of everything beside the model that can change a verdict."""
+    """A digest of everything beside the model that can change a verdict or a grade."""
     said = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER, prompts.EXTRACT)
-    schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema()])
-    return content_key(*said, prompts.EXTRACT_REASONED, VALUES_VERSION, schemas, asked)
+    schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema(), grades_schema()])
+    more = (prompts.EXTRACT_REASONED, prompts.GRADE)
+    return content_key(*said, *more, VALUES_VERSION, schemas, asked)
 
 
 def _matrix(found: Mapping[Cell, Verdict], n_claims: int, n_columns: int) -> VerdictMatrix:
@@ -357,6 +402,7 @@ class OpenAIJudge(ModelJudge):
         provider: str = "openai",
         options: Mapping[str, JsonValue] | None = None,
         extraction: Extraction = "direct",
+        instructions: str = "",
         chunks_per_call: int | None = CHUNKS_PER_CALL,
         logprobs: bool = True,
         top_logprobs: int = TOP_LOGPROBS,
@@ -387,6 +433,7 @@ class OpenAIJudge(ModelJudge):
             chat,
             options=options,
             extraction=extraction,
+            instructions=instructions,
             chunks_per_call=chunks_per_call,
             logprobs=logprobs,
             top_logprobs=top_logprobs,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Final, NamedTuple, TypeVar, cast
 
@@ -21,13 +21,17 @@ from claimspan.text.encodable import encodable_json
 
 __all__ = [
     "MAX_CLAIMS_PER_SENTENCE",
+    "MAX_EXACT_REASON_LENGTH",
     "MAX_NOTES_LENGTH",
     "ClaimsReply",
+    "GradesReply",
     "Reply",
     "VerdictsReply",
     "claims_schema",
     "exact_claims_schema",
+    "exact_grades_schema",
     "exact_verdicts_schema",
+    "grades_schema",
     "objects_in",
     "read_reply",
     "verdicts_schema",
@@ -44,10 +48,18 @@ MAX_CLAIMS_PER_SENTENCE: Final = 4
 MAX_NOTES_LENGTH: Final = 300
 """Limit on the characters of a chain of thought under an exact schema."""
 
+MAX_EXACT_REASON_LENGTH: Final = 250
+"""Limit on the characters of the reason of a grade under an exact schema."""
+
 
 def _as_text(value: object) -> object:
     """An id that the model gives as a number, as the text that it was given."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _as_written(value: object) -> object:
+    """A grade that the model gives as a number, a truth or nothing, as a text."""
+    return value if isinstance(value, str) else str(value)
 
 
 def _as_number(value: object) -> object:
@@ -74,6 +86,7 @@ def _label_of(label: object) -> object:
 
 
 _Id = Annotated[str, BeforeValidator(_as_text)]
+_Written = Annotated[str, BeforeValidator(_as_written)]
 _Labels = Annotated[list[str], BeforeValidator(_as_labels)]
 _Number = Annotated[int, BeforeValidator(_as_number)]
 
@@ -114,6 +127,20 @@ class VerdictsReply(Reply):
     """The reply to a check."""
 
     verdicts: list[VerdictRow]
+
+
+class GradeRow(_Form):
+    """The grade of one criterion in the reply to a grading."""
+
+    criterion: _Id
+    reason: JsonValue = ""
+    grade: _Written = ""
+
+
+class GradesReply(Reply):
+    """The reply to a grading."""
+
+    grades: list[GradeRow]
 
 
 R = TypeVar("R", bound=Reply)
@@ -296,6 +323,12 @@ def verdicts_schema() -> Schema:
     return _object({"call": _STRING, "verdicts": {"type": "array", "items": row}})
 
 
+def grades_schema() -> Schema:
+    """The schema of a grading, the same for every call, so that OpenAI compiles it once."""
+    row = _object({"criterion": _STRING, "reason": _STRING, "grade": _STRING})
+    return _object({"call": _STRING, "grades": {"type": "array", "items": row}})
+
+
 def exact_claims_schema(
     call: str, sentences: int, *, max_claims: int, max_claim_length: int, reasoned: bool
 ) -> Schema:
@@ -316,6 +349,18 @@ def exact_verdicts_schema(call: str, claims: Sequence[str], references: Sequence
     labels = _tuple([{"type": "string", "pattern": f"^{each}:{_LABEL}$"} for each in references])
     rows = _tuple([_object({"claim": {"const": each}, "labels": labels}) for each in claims])
     return _object({"call": {"const": call}, "verdicts": rows})
+
+
+def exact_grades_schema(call: str, grades: Mapping[str, Sequence[str]]) -> Schema:
+    """The schema of one grading, with the grades that each of its criteria takes."""
+    reason: Schema = {"type": "string", "maxLength": MAX_EXACT_REASON_LENGTH}
+    rows = _tuple(
+        [
+            _object({"criterion": {"const": each}, "reason": reason, "grade": {"enum": [*some]}})
+            for each, some in grades.items()
+        ]
+    )
+    return _object({"call": {"const": call}, "grades": rows})
 
 
 def _object(properties: Schema) -> Schema:

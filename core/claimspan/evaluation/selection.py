@@ -5,29 +5,31 @@ What is not chosen is not judged: a record costs the verdicts that the chosen me
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import BaseModel, JsonValue
 
 from claimspan.errors import ConfigError
+from claimspan.evaluation.result import Evaluation
+from claimspan.judges.criteria import (
+    MAX_CRITERIA,
+    SHIPPED,
+    Criterion,
+    check_name,
+    check_threshold,
+)
 from claimspan.metrics.catalogue import (
     CATALOGUE,
     DEFAULT_METRICS,
+    LOW_RECORDS,
     METRICS,
     WITHOUT_GROUND_TRUTH,
     unknown_metric,
 )
-from claimspan.text.percentages import percent_hint
-
-if TYPE_CHECKING:
-    from claimspan.evaluation.result import Evaluation
 
 __all__ = [
-    "ANSWER_RELEVANCE",
-    "Criterion",
     "FunctionMetric",
     "MetricsLike",
     "Selection",
@@ -35,89 +37,8 @@ __all__ = [
     "names_given",
 ]
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-
-MAX_STATEMENT: Final = 2_000
-"""Characters of a criterion: it stands in the prompt of each record."""
-
-MAX_CRITERIA: Final = 20
-"""Criteria that one call judges with care."""
-
 Thresholds = Mapping[str, float]
 """Metric to its worst value that is still good, 0 to 1."""
-
-
-LOW_RECORDS: Final = "low"
-"""Name under which gate, alerts and comparisons have the share of records that are low."""
-
-
-def _check_name(what: str, name: object) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"{what} got the name {name!r}: give small letters, digits and underscores, such as "
-            "'polite'"
-        )
-    if name in CATALOGUE or name in ("all", "default", "paper", LOW_RECORDS):
-        raise ConfigError(f"{what} got the name {name!r}, which claimspan uses: give another one")
-
-
-def _check_threshold(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ConfigError(
-            f"the threshold of {name} is {value!r}: give a value between 0.0 and 1.0"
-            f"{percent_hint(value)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """A property that answers should have, in words; a language model judges it.
-
-    All criteria of a record are judged in one call, each with a reason.
-    """
-
-    name: str
-    """Name of the score: small letters, digits and underscores."""
-
-    statement: str
-    """What holds of a good answer: ``The answer is polite and does not blame the user.``"""
-
-    with_chunks: bool = False
-    """Whether it is about the chunks as well: they are then a part of the call."""
-
-    scale: int | None = None
-    """Number of grades, 2 to 10, of which the lowest makes a score of 0 and the highest of 1; None
-    asks for yes or no."""
-
-    threshold: float = 0.75
-    """The worst score that is good."""
-
-    lower_is_better: bool = False
-    """Whether the statement says what is wrong: ``The answer blames the user.``"""
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigError: A field cannot be used.
-        """
-        _check_name("Criterion", self.name)
-        if not isinstance(self.statement, str) or not self.statement.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(
-                f"criterion {self.name!r} has no statement: say what holds of a good answer"
-            )
-        if len(self.statement) > MAX_STATEMENT:
-            raise ConfigError(
-                f"the statement of criterion {self.name!r} has {len(self.statement):,} characters: "
-                f"give at most {MAX_STATEMENT:,}"
-            )
-        scale = self.scale
-        if scale is not None and (type(scale) is not int or not 2 <= scale <= 10):
-            raise ConfigError(
-                f"the scale of criterion {self.name!r} is {scale!r}: give 2 to 10 grades, or None "
-                "for yes or no"
-            )
-        _check_threshold(self.name, self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +70,9 @@ class FunctionMetric:
             )
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", ""))
-        _check_name("FunctionMetric", self.name)
+        check_name("FunctionMetric", self.name)
         if self.threshold is not None:
-            _check_threshold(self.name, self.threshold)
+            check_threshold(self.name, self.threshold)
 
     def value(self, evaluation: Evaluation) -> tuple[float | None, str]:
         """Return the score, and why there is none; whatever the function does."""
@@ -165,17 +86,6 @@ class FunctionMetric:
             return float(value), ""
         return None, "the function returned no number between 0 and 1"
 
-
-ANSWER_RELEVANCE: Final = Criterion(
-    "answer_relevance",
-    "The answer gives what the question asks for: each part of the question is answered, and no "
-    "more is said than helps to answer it. Whether it is true does not matter here.",
-    scale=5,
-)
-"""How well an answer fits its question; ``metrics=["answer_relevance"]`` chooses it by its name."""
-
-SHIPPED: Final = {ANSWER_RELEVANCE.name: ANSWER_RELEVANCE}
-"""The criteria that are chosen by their names."""
 
 OwnMetric = Criterion | FunctionMetric
 
@@ -241,6 +151,10 @@ class Selection:
         given_own: list[OwnMetric] = [*criteria, *functions]
         own = [each.name for each in given_own]
         for name in own:
+            if name in CATALOGUE or name in _RESERVED:
+                raise ConfigError(
+                    f"a metric of yours got the name {name!r}, which claimspan uses: give another"
+                )
             if own.count(name) > 1:
                 raise ConfigError(f"two metrics are called {name!r}: give each a name of its own")
         if len(criteria) > MAX_CRITERIA:
@@ -351,6 +265,9 @@ def _given(metrics: object) -> Sequence[object]:
 _GIVE = "give names, Criterion(...) or functions in a list, or 'all'"
 
 
+_RESERVED: Final = frozenset({"all", "default", "paper", LOW_RECORDS})
+"""Names that options and tables use for something else than a metric."""
+
 _SETS: Final[Mapping[str, Sequence[str]]] = {"all": METRICS, "default": DEFAULT_METRICS}
 
 
@@ -386,6 +303,6 @@ def _checked(given: object, chosen: Sequence[str]) -> dict[str, float]:
             raise ConfigError(
                 f"thresholds has {name!r}, of which neither end is better: leave it out"
             )
-        _check_threshold(name, value)
+        check_threshold(name, value)
         found[name] = float(value)
     return found
