@@ -12,9 +12,10 @@ from pathlib import Path
 from growth_curves import Curve, cpu, measure
 
 from claimspan.comparison.compare import compare_files
+from claimspan.comparison.systems import read_system
 from claimspan.files.record_files import read_records
 from claimspan.report import ReportSystem, outline, render_markdown, render_report
-from claimspan.results import ResultRow, read_scores
+from claimspan.results import ResultRow
 from claimspan.results.result_file import ResultFile
 from claimspan.statistics.intervals import mean_estimates
 from claimspan_tracing.export.sample import SampledRecord
@@ -103,7 +104,7 @@ def _gone_on(folder: Path, n: int) -> Callable[[], object]:
 
 
 def _scores(folder: Path, n: int) -> Callable[[], object]:
-    return partial(read_scores, _write(folder / f"{n}.results.jsonl", list(many_rows(n))))
+    return partial(read_system, _write(folder / f"{n}.results.jsonl", list(many_rows(n))))
 
 
 def _compared(folder: Path, n: int) -> Callable[[], object]:

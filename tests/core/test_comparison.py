@@ -10,15 +10,15 @@ from random import Random
 
 import numpy as np
 import pytest
+from claimspan.results.scores import ScoredRow
 from scipy import stats
 
 from claimspan.comparison import Comparison, Difference
 from claimspan.comparison.compare import compare_files, compare_systems
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, PAPER_METRICS
-from claimspan.comparison.systems import System, read_systems
+from claimspan.comparison.systems import ScoredRow, System, read_systems
 from claimspan.errors import ConfigError, FileError
 from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS
-from claimspan.results.scores import ScoredRow
 from claimspan.statistics import holm
 
 from result_files import Scores, result_row, write_results

@@ -11,10 +11,9 @@ import pytest
 from typer.testing import Result
 
 from claimspan.comparison.gate import Gate, GateResult, check_gate
-from claimspan.comparison.systems import System
+from claimspan.comparison.systems import ScoredRow, System
 from claimspan.errors import ClaimspanError
 from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS, lower_is_better
-from claimspan.results.scores import ScoredRow
 
 from command_line import invoke
 from result_files import Scores, result_row, write_results

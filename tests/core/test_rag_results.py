@@ -10,9 +10,10 @@ import pytest
 
 from claimspan import Claim, VerdictMatrix
 from claimspan.cli import evaluate_command
+from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
 from claimspan.judges import LexicalJudge
-from claimspan.results import rag_results, read_scores
+from claimspan.results import rag_results
 
 from command_line import invoke, run
 
@@ -306,13 +307,13 @@ def test_its_scores_are_read_for_comparisons(tmp_path: Path, judge: CountingJudg
     records, output = results_of(tmp_path / "in.json", RAW), tmp_path / "system.json"
     run("evaluate", str(records), "-o", str(output))
 
-    system = read_scores(output)
+    system = read_system(output)
 
     assert system.name == "system"
     assert [row.key for row in system.rows] == ["7"]
-    assert system.values("recall") == [1.0]
+    assert [row.scores["recall"] for row in system.rows] == [1.0]
     with pytest.raises(FileError, match="record 2: response is missing"):
-        read_scores(results_of(tmp_path / "broken.json", RAW, {"query": "q"}))
+        read_system(results_of(tmp_path / "broken.json", RAW, {"query": "q"}))
 
 
 class WatchingJudge(CountingJudge):

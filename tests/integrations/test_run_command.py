@@ -20,7 +20,8 @@ from llama_index_instrumentation import root_dispatcher
 from opentelemetry.context import get_current
 from opentelemetry.trace import get_tracer_provider
 
-from claimspan.results import ResultRow, read_scores
+from claimspan.comparison.systems import read_system
+from claimspan.results import ResultRow
 from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.run.dataset import read_dataset
 from claimspan_tracing.run.session import RunSettings, Session
@@ -257,7 +258,7 @@ def test_failures_are_counted_by_their_class_and_tried_again(dataset: Path) -> N
     }
     assert second["failed"] == {}
     assert [row.index for row in rows_of(output)] == [0, 1, 2, 3]
-    assert read_scores(output).values("faithfulness") == [RIGHT] * 4
+    assert [row.scores["faithfulness"] for row in read_system(output).rows] == [RIGHT] * 4
 
 
 def test_a_coroutine_that_hangs_is_left_behind(dataset: Path) -> None:

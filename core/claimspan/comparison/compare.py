@@ -20,7 +20,7 @@ from claimspan.comparison.comparison import (
     SystemResult,
 )
 from claimspan.comparison.pairs import compare_pairs, estimates, paired_rows
-from claimspan.comparison.systems import System, lower_is_better, read_systems
+from claimspan.comparison.systems import ScoredRow, System, lower_is_better, read_systems
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import (
     CATALOGUE,
@@ -30,7 +30,6 @@ from claimspan.metrics.catalogue import (
     unknown_metric,
 )
 from claimspan.progress import progress_bar
-from claimspan.results.scores import ScoredRow
 from claimspan.statistics import holm
 
 __all__ = ["chosen_metrics", "compare_files", "compare_systems"]

@@ -251,48 +251,37 @@ def _on_thresholds(system: System, gate: Gate) -> Iterator[Check]:
     ]
     means = estimates(system.rows, list(gate.min.keys() | gate.max.keys()))
     for rule, metric, limit in limits:
-        if metric not in means:
-            yield _never_defined(system, rule, metric, limit)
+        found = means.get(metric)
+        fell_by = 0.0
+        if found is None:
+            # A name that we know is not misspelt; its metric only has no value here.
+            known = {*METRICS, LOW_RECORDS}
+            there = known.union(*(row.scores for row in system.rows))
+            close = [] if metric in known else get_close_matches(metric, sorted(there), n=1)
+            said = "no record has a value" + (f"; did you mean {close[0]}?" if close else "")
+            passed = False
         else:
-            yield _threshold(gate, rule, metric, limit, means[metric])
-
-
-def _threshold(
-    gate: Gate, rule: Literal["min", "max"], metric: str, limit: float, found: Estimate
-) -> Check:
-    # The end of the interval that is nearest to failing.
-    end = found.low if rule == "min" else found.high
-    value = end if gate.confident else found.value
-    beyond = limit - value if rule == "min" else value - limit
-    fell_by = beyond if beyond > _ROUNDING else 0.0
-    # The interval of a single value has no width, and would hold any threshold that the value does.
-    few = found.n < max(gate.min_records, 2 if gate.confident else 1)
-    what = "interval" if gate.confident else "mean"
-    told = f"the {what} {'is too low' if rule == 'min' else 'is too high'}" if fell_by else "holds"
-    return Check(
-        rule=rule,
-        metric=metric,
-        passed=not fell_by and not few,
-        estimate=found,
-        limit=limit,
-        fell_by=fell_by,
-        said=f"only {found.n} records have a value" if few else told,
-    )
-
-
-def _never_defined(system: System, rule: Literal["min", "max"], metric: str, limit: float) -> Check:
-    there = {name for row in system.rows for name in row.scores}
-    # A name that we know is not misspelt; its metric only has no value here.
-    known = (*METRICS, LOW_RECORDS)
-    close = [] if metric in known else get_close_matches(metric, sorted({*there, *known}), n=1)
-    meant = f"; did you mean {close[0]}?" if close else ""
-    return Check(
-        rule=rule,
-        metric=metric,
-        passed=False,
-        limit=limit,
-        said=f"no record has a value{meant}",
-    )
+            # The end of the interval that is nearest to failing.
+            end = found.low if rule == "min" else found.high
+            value = end if gate.confident else found.value
+            beyond = limit - value if rule == "min" else value - limit
+            fell_by = beyond if beyond > _ROUNDING else 0.0
+            # The interval of a single value has no width, and would hold any threshold that the
+            # value does.
+            few = found.n < max(gate.min_records, 2 if gate.confident else 1)
+            what = "interval" if gate.confident else "mean"
+            said = f"the {what} is too {'low' if rule == 'min' else 'high'}" if fell_by else "holds"
+            said = f"only {found.n} records have a value" if few else said
+            passed = not fell_by and not few
+        yield Check(
+            rule=rule,
+            metric=metric,
+            passed=passed,
+            estimate=found,
+            limit=limit,
+            fell_by=fell_by,
+            said=said,
+        )
 
 
 def _on_baseline(

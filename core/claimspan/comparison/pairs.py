@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from claimspan.comparison.comparison import Difference
-from claimspan.comparison.systems import System
-from claimspan.results.scores import ScoredRow
+from claimspan.comparison.systems import ScoredRow, System
 from claimspan.statistics import Estimate, mean_estimates, sign_flip_p_values
 
 __all__ = ["compare_pairs", "estimates", "paired_rows"]

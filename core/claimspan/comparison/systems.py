@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +21,9 @@ from claimspan.files.jsonl import unreadable
 from claimspan.files.record_files import RecordFile
 from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
 from claimspan.results.rows import ResultRow
-from claimspan.results.scores import ScoredRow, SystemScores, read_scores
 
 __all__ = [
+    "ScoredRow",
     "System",
     "holds_results",
     "lower_is_better",
@@ -33,6 +33,23 @@ __all__ = [
 ]
 
 _WANTED: Final = "file of results (claimspan evaluate -o)"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """The scores of one record."""
+
+    key: str
+    """The record's id, else its query: what the same record has in another system's file."""
+
+    scores: Mapping[str, float]
+    """Metric to value; an undefined metric is absent."""
+
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """What the record's author keeps with it, for slices."""
+
+    error: str | None = None
+    """Why there are no scores; None where there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +170,7 @@ def read_system(path: Path, *, name: str | None = None) -> System:
             found = _system(name, _lines(file, path))
     except OSError as error:
         raise unreadable(path, error, wanted=_WANTED) from None
-    # RAGChecker's results, or none at all, of which ``read_scores`` says what is wrong.
-    return found or _rag_results(read_scores(path, name=name), path)
+    return found or _rag_results(name, path)
 
 
 def holds_results(path: Path) -> bool:
@@ -191,17 +207,23 @@ def _system(name: str, lines: Iterator[_Line]) -> System | None:
     return System(name, tuple(rows), queries, frozenset(judges - {""}), own) if rows else None
 
 
-def _rag_results(scores: SystemScores, path: Path) -> System:
-    """The scores of RAGChecker's results, with the number of claims as one of them."""
+def _rag_results(name: str, path: Path) -> System:
+    """RAGChecker's results, in one JSON value."""
+    file = RecordFile(path)
     rows: list[ScoredRow] = []
     queries: dict[str, str] = {}
-    # The file is read a second time, since scores come without claims.
-    for row, read in zip(scores.rows, RecordFile(path).records(), strict=True):
-        claims = read.recorded.response_claims
-        counted = {} if claims is None else {CLAIMS_PER_RESPONSE: float(len(claims))}
-        rows.append(replace(row, scores={**row.scores, **counted}))
-        queries[row.key] = read.record.query
-    return System(scores.name, tuple(rows), queries, undefined_is_zero=True)
+    for row in file.every_record() if file.document is not None else ():
+        record, recorded = row.record, row.recorded
+        scores = dict(recorded.metrics)
+        if recorded.response_claims is not None:
+            scores[CLAIMS_PER_RESPONSE] = float(len(recorded.response_claims))
+        error = None if recorded.metrics else "not evaluated yet"
+        key = record.id or record.query
+        rows.append(ScoredRow(key, scores, record.metadata, error))
+        queries[key] = record.query
+    if not rows:
+        raise FileError(f"{str(path)!r} holds no results: give a {_WANTED}")
+    return System(name, tuple(rows), queries, undefined_is_zero=True)
 
 
 def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:

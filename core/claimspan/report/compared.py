@@ -12,13 +12,12 @@ from claimspan.comparison.comparison import (
     Difference,
     SystemResult,
 )
-from claimspan.comparison.systems import System, lower_is_better
+from claimspan.comparison.systems import ScoredRow, System, lower_is_better
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
 from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.report.slices import MeanScore
 from claimspan.report.summary import Metric, describe
-from claimspan.results.scores import ScoredRow
 from claimspan.statistics import Estimate
 
 __all__ = ["CellView", "MetricView", "compare_entries", "in_words", "paper_rows", "view_metrics"]
