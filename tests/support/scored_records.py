@@ -31,8 +31,12 @@ class Assessed(Finished):
 
     @cached_property
     def judgement(self) -> Judgement:
-        is_low = any(each.label == "low" for each in self.given)
-        return Judgement(label="low" if is_low else "good", scores=self.given)
+        low = [each for each in self.given if each.label == "low"]
+        return Judgement(
+            label="low" if low else "good",
+            scores=self.given,
+            summary=str(low[0]) if low else "",
+        )
 
 
 def finished(number: int = 1, *, trace: int | None = None, judge_version: str = "") -> Finished:
