@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from claimspan.results.scores import ScoredRow
 from scipy import stats
 
 from claimspan.comparison import Comparison, Difference
