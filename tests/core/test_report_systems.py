@@ -338,7 +338,7 @@ def test_the_page_of_two_systems_says_what_differs_and_how_surely() -> None:
     assert f"better than plain: {f1.difference.value:+.3f}" in page
     assert "no difference to plain shown" in page
     assert page.count('<article class="body answer">') == 2 * 30
-    assert page.count(">contradicted by chunks ↓</th>") == 1
+    assert ">contradicted by chunks ↓</th>" in page
 
 
 def test_ids_stay_unique_with_several_systems() -> None:
