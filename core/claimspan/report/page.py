@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -215,7 +216,9 @@ class _Page:
     ) -> Iterator[str]:
         """The HTML of each row, made when it is asked for: all of them would take gigabytes."""
         macro = "versus" if self.comparison else "single"
-        module = environment.get_template(_RECORD).module
+        # Macros see nothing of the page's own values.
+        names = {"explained": CATALOGUE, "part_names": _BLAMED}
+        module = environment.get_template(_RECORD, globals=names).module
         render: Callable[..., str] = getattr(module, macro)
         main, columns = main_metric(summaries), row_metrics(summaries)
         for place, question in enumerate(self.questions):
@@ -272,9 +275,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["plain"] = _plain
-    environment.filters["first_line"] = lambda text: one_line(text, _FIRST_LINE)
-    # Macros see nothing of the page's own values.
-    environment.globals.update(explained=CATALOGUE, part_names=_BLAMED)
+    environment.filters["first_line"] = partial(one_line, limit=_FIRST_LINE)
     return environment
 
 
