@@ -21,6 +21,7 @@ from opentelemetry.context import get_current
 from opentelemetry.trace import get_tracer_provider
 
 from claimspan.comparison.systems import read_system
+from claimspan.evaluation.selection import Selection
 from claimspan.results import ResultRow
 from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.run.dataset import read_dataset
@@ -322,6 +323,7 @@ def test_a_run_leaves_nothing_behind_in_its_process(name: str, dataset: Path) ->
         inputs={},
         judge="lexical",
         judge_options=(),
+        selection=Selection(),
         evaluate=True,
         output=None,
         traces=None,

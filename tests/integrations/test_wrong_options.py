@@ -31,7 +31,7 @@ MOST_FRAMES: Final = 6
     ("options", "message"),
     [
         ({"sampel": 0.1}, "a monitor has no option 'sampel': did you mean sample\\?"),
-        ({"nonsense": 1}, "a monitor has no option 'nonsense': there are judge, metrics, thresholds"),
+        ({"nonsense": 1}, "a monitor has no option 'nonsense': there are judge, metrics"),
         ({"sample": 2}, "sample is 2.0: give a share between 0.0 and 1.0"),
         ({"sample": 5}, "between 0.0 and 1.0, such as 0.05 for 5 %"),
         ({"sample": "5%"}, "between 0.0 and 1.0, such as 0.05 for 5 %, or a sampler"),
