@@ -16,7 +16,7 @@ from typing import Final
 
 from claimspan.comparison.compare import compare_systems
 from claimspan.comparison.systems import read_systems
-from claimspan.metrics.compute import METRICS
+from claimspan.metrics import METRICS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 

@@ -160,7 +160,7 @@ def test_no_chunk_supports_what_a_sole_fact_that_it_holds_contradicts(
 
 
 RECORD: Final = RagRecord(
-    query="q", chunks=[Chunk(id="a", text="chunk")], response="claim.", ground_truth="fact."
+    query="q", chunks=(Chunk(id="a", text="chunk"),), response="claim.", ground_truth="fact."
 )
 SCRIPT: Final = {
     ("claim", "chunk"): "entailed",
@@ -180,12 +180,12 @@ def test_an_evaluation_notes_the_verdicts_that_gave_way() -> None:
 
 async def test_labels_that_others_recorded_are_taken_as_they_are() -> None:
     recorded = Recorded(
-        response_claims=["claim"],
-        gt_answer_claims=["fact"],
-        retrieved2response=[[E]],
-        answer2response=[C],
-        response2answer=[C],
-        retrieved2answer=[[E]],
+        response_claims=("claim",),
+        gt_answer_claims=("fact",),
+        retrieved2response=((E,),),
+        answer2response=(C,),
+        response2answer=(C,),
+        retrieved2answer=((E,),),
     )
     found = await evaluate_recorded(RECORD, recorded, None, "omit", Selection.of("all"))
 

@@ -344,8 +344,8 @@ def test_good_scores_have_no_summary() -> None:
 class Case(NamedTuple):
     """The claims of an answer by ``(chunks, ground truth)``; facts by ``(chunks, answer)``."""
 
-    claims: list[tuple[Label, Label | None]]
-    facts: list[tuple[Label, Label]]
+    claims: Sequence[tuple[Label, Label | None]]
+    facts: Sequence[tuple[Label, Label]]
     label: str
     part: Part
     abstained: bool = False

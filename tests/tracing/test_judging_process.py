@@ -17,6 +17,7 @@ from claimspan import Chunk, Claim, Evaluation, RagRecord, VerdictMatrix
 from claimspan.cost import Usage
 from claimspan.cost.budget import Budget, current_budget
 from claimspan.errors import ConfigError
+from claimspan.evaluation.selection import Selection
 from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Monitor
@@ -151,7 +152,7 @@ def test_a_process_that_does_not_heed_a_cancellation_is_ended_and_others_are_jud
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_process, "HEED_SECONDS", 0.2)
-    process = JudgeProcess([spec_of(Obeys(str(tmp_path)))], max_cpu_share=1.0)
+    process = JudgeProcess([spec_of(Obeys(str(tmp_path)))], [Selection()], max_cpu_share=1.0)
     judge = process.judging(0, None)
 
     async def cancel_one_and_judge_another() -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -142,10 +142,10 @@ def test_a_record_without_a_ground_truth_ends_so_if_every_chosen_metric_needs_on
     ],
 )
 def test_what_cannot_be_measured_is_refused_when_the_monitor_is_made(
-    options: dict[str, object], message: str
+    options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as told:
-        Monitor("lexical", **options)  # type: ignore[arg-type] - what users may give
+        Monitor("lexical", **options)
 
     assert message in str(told.value)
 
@@ -177,7 +177,7 @@ def test_no_two_places_judge_a_record_differently(
     tmp_path: Path,
     script: dict[tuple[str, str], str],
     has_truth: bool,
-    metrics: object,
+    metrics: Any,
     limit: float | None,
 ) -> None:
     judge = ScriptedJudge(script)
@@ -189,7 +189,7 @@ def test_no_two_places_judge_a_record_differently(
     path.unlink(missing_ok=True)
     with InMemoryMonitor(
         judge=judge,
-        metrics=metrics,  # type: ignore[arg-type] - one of the kinds that are drawn
+        metrics=metrics,
         thresholds=thresholds,
         ground_truth=truths,
     ) as monitor:
@@ -210,7 +210,7 @@ def test_no_two_places_judge_a_record_differently(
     alone = evaluate(
         record,
         judge=judge,
-        metrics=metrics,  # type: ignore[arg-type] - one of the kinds that are drawn
+        metrics=metrics,
         thresholds=thresholds,
     )
 

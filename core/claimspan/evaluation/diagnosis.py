@@ -185,8 +185,9 @@ def findings_of(evaluation: Evaluated, truths: Truths) -> Findings:
     answer, held = verdicts.ground_truth_vs_response, verdicts.ground_truth_vs_chunks
     n_claims = len(chunks or by_truth or ())
     # Without chunks no claim has a verdict by them, and no fact was looked for.
-    labels = chunks.labels if chunks else [[] for _ in range(n_claims)]
-    relevant = truths.relevant if held and held.rows and held.n_references else []
+    none: list[list[Label | None]] = [[] for _ in range(n_claims)]
+    labels = chunks.labels if chunks else none
+    relevant: Sequence[Truth] = truths.relevant if held and held.rows and held.n_references else []
     facts = answer or held
     n_facts = 0 if facts is None else len(facts)
     return Findings(

@@ -78,12 +78,13 @@ async def judge_matrices(
         areas = _areas(len(response_claims), len(claims), len(chunks))
     areas = {name: area for name, area in areas.items() if name in wanted}
     # Each look at what a judge can do takes some 50 us.
-    reader = judge if "response_vs_context" in wanted and isinstance(judge, ContextJudge) else None
+    together = "response_vs_context" in wanted
+    reader = judge if together and isinstance(judge, ContextJudge) else None  # pyright: ignore[reportGeneralTypeIssues] - a wrapped judge is unwrapped above
     if reader is not None and len(chunks) > 1:
         areas["response_vs_context"] = _Area(
             range(len(response_claims)), range(len(texts), len(texts) + 1)
         )
-    sparse = judge if reader is None and isinstance(judge, SparseJudge) else reader
+    sparse = judge if reader is None and isinstance(judge, SparseJudge) else reader  # pyright: ignore[reportGeneralTypeIssues] - as above
     # Of a record with a ground truth a judge sees all texts, whichever matrices are wanted.
     if sparse is not None and (len(areas) > 1 or ground_truth is not None):
         matrices = await _matrices_at_once(sparse, reader, claims, texts, areas, record.query)

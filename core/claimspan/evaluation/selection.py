@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final
+from typing import Final, cast
 
 from pydantic import BaseModel, JsonValue
 
@@ -259,7 +259,7 @@ def _given(metrics: object) -> Sequence[object]:
         return [metrics]
     if isinstance(metrics, Mapping) or not isinstance(metrics, Iterable):
         raise ConfigError(f"metrics is of type {type(metrics).__name__}: {_GIVE}")
-    return list(metrics)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - each item is checked
+    return list(cast("Iterable[object]", metrics))  # each item is checked
 
 
 _GIVE = "give names, Criterion(...) or functions in a list, or 'all'"
@@ -285,24 +285,23 @@ def _metric(given: object) -> str | OwnMetric:
         raise ConfigError(f"metrics has a value of type {type(given).__name__}: {_GIVE}")
     if getattr(given, "__name__", "").startswith("<"):
         raise ConfigError("metrics has a lambda: give FunctionMetric(function, name='...')")
-    return FunctionMetric(given)
+    return FunctionMetric(cast("Callable[[Evaluation], float | None]", given))
 
 
 def _checked(given: object, chosen: Sequence[str]) -> dict[str, float]:
     if not isinstance(given, Mapping):
         raise ConfigError("thresholds is no mapping: give {'faithfulness': 0.9}")
     found: dict[str, float] = {}
-    for name, value in given.items():  # pyright: ignore[reportUnknownVariableType] - checked below
+    for name, value in cast("Mapping[str, object]", given).items():
         if name not in chosen:
             if name in CATALOGUE:
                 raise ConfigError(
                     f"thresholds has {name!r}, which is not chosen: add it to metrics"
                 )
-            raise unknown_metric("thresholds", name, chosen)  # pyright: ignore[reportUnknownArgumentType] - only shown
+            raise unknown_metric("thresholds", name, chosen)
         if name in CATALOGUE and CATALOGUE[name].lower_is_better is None:
             raise ConfigError(
                 f"thresholds has {name!r}, of which neither end is better: leave it out"
             )
-        check_threshold(name, value)
-        found[name] = float(value)
+        found[name] = check_threshold(name, value)
     return found

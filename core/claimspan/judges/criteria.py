@@ -40,8 +40,8 @@ def check_name(what: str, name: object) -> None:
         )
 
 
-def check_threshold(name: str, value: object) -> None:
-    """Refuse what no score can be compared with.
+def check_threshold(name: str, value: object) -> float:
+    """Return the threshold of a metric.
 
     Raises:
         ConfigError: It is no number between 0 and 1.
@@ -51,6 +51,7 @@ def check_threshold(name: str, value: object) -> None:
             f"the threshold of {name} is {value!r}: give a value between 0.0 and 1.0"
             f"{percent_hint(value)}"
         )
+    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
