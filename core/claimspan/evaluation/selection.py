@@ -258,7 +258,8 @@ def _given(metrics: object) -> Sequence[object]:
     if isinstance(metrics, Criterion | FunctionMetric) or callable(metrics):
         return [metrics]
     if isinstance(metrics, Mapping) or not isinstance(metrics, Iterable):
-        raise ConfigError(f"metrics is of type {type(metrics).__name__}: {_GIVE}")
+        kind = type(cast("object", metrics)).__name__
+        raise ConfigError(f"metrics is of type {kind}: {_GIVE}")
     return list(cast("Iterable[object]", metrics))  # each item is checked
 
 
