@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from pydantic import JsonValue
 
 from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
 from claimspan.files.account import Account, Skips
-from claimspan.metrics.catalogue import in_order
-from claimspan.metrics.compute import compute_metrics
+from claimspan.metrics.catalogue import CATALOGUE, in_order
 from claimspan.results.summary import Summary
-from claimspan.verdicts import Label
 
 __all__ = ["account_as_json", "account_lines", "summary_as_json", "summary_lines"]
 
@@ -51,19 +49,20 @@ def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
         yield f"failed: {reason}" + (f" ({n} records)" if n > 1 else "")
 
 
-def account_lines(account: Account, unit: str) -> Iterator[str]:
+def account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
     """Format what was skipped and why, what records lack, and what was not read.
 
     Args:
         account: The account.
         unit: What places are the number of: ``line`` or ``record``.
+        metrics: The metrics of the catalogue that are measured.
     """
     if account.skips:
         yield f"skipped {account.skipped} of {account.rows} rows{_other_lines(account)}"
     for reason, skips in account.skips.items():
         yield f"  {reason}: {skips.count} ({_places(skips, unit)})"
     for name, n in account.missing.items():
-        yield f"no {name} in {n} of {account.records} records: {_loss(name)}"
+        yield f"no {name} in {n} of {account.records} records: {_loss(name, metrics)}"
     if account.unread:
         told = ", ".join(account.unread)
         yield f"columns that were not read (--map FIELD=COLUMN reads one): {told}"
@@ -87,7 +86,7 @@ def summary_as_json(summary: Summary) -> dict[str, JsonValue]:
     }
 
 
-def account_as_json(account: Account, unit: str) -> dict[str, JsonValue]:
+def account_as_json(account: Account, unit: str, metrics: Collection[str]) -> dict[str, JsonValue]:
     """Return what a file holds; arguments as for ``account_lines``."""
     skipped: dict[str, JsonValue] = {
         reason: {"count": each.count, f"first_{unit}s": list[JsonValue](each.places)}
@@ -103,7 +102,7 @@ def account_as_json(account: Account, unit: str) -> dict[str, JsonValue]:
         "missing": dict[str, JsonValue](account.missing),
         "not_read": list[JsonValue](account.unread),
         "not_computed": {
-            name: list[JsonValue](_not_computed(name))
+            name: list[JsonValue](_not_computed(name, metrics))
             for name in ("chunks", "ground_truth")
             if name in account.missing
         },
@@ -125,26 +124,16 @@ def _places(skips: Skips, unit: str) -> str:
     return f"{unit}{'s' if skips.count > 1 else ''} {shown}" + (f", {more} more" if more else "")
 
 
-def _loss(name: str) -> str:
+def _loss(name: str, metrics: Iterable[str]) -> str:
     if name in _LOSSES:
         return _LOSSES[name]
-    return f"{', '.join(_not_computed(name))} cannot be computed for them"
+    lost = ", ".join(_not_computed(name, metrics))
+    return f"{lost} cannot be computed for them" if lost else "nothing that was asked for needs it"
 
 
-def _not_computed(name: str) -> Sequence[str]:
-    """The metrics that a record without chunks, or without a ground truth, does not have."""
-    label = [Label.ENTAILED]
-    whole = _metrics(label, [label])
-    left: Mapping[str, float] = compute_metrics(response_vs_chunks=[label])
-    if name == "chunks":
-        left = _metrics(label, [[]])
-    return [metric for metric in whole if metric not in left]
-
-
-def _metrics(column: Sequence[Label], table: Sequence[Sequence[Label]]) -> Mapping[str, float]:
-    return compute_metrics(
-        response_vs_ground_truth=column,
-        ground_truth_vs_response=column,
-        response_vs_chunks=table,
-        ground_truth_vs_chunks=table,
-    )
+def _not_computed(name: str, metrics: Iterable[str]) -> list[str]:
+    """The chosen metrics that a record without chunks, or without a ground truth, does not have."""
+    wanted = "chunks" if name == "chunks" else "ground_truth"
+    return [
+        metric for metric in metrics if any(wanted in matrix for matrix in CATALOGUE[metric].needs)
+    ]

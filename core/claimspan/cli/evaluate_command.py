@@ -295,7 +295,7 @@ def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
 
 
 def _as_json(run: EvaluationRun, found: Comparison | None, views: Views) -> str:
-    file = account_as_json(run.account, run.file.unit)
+    file = account_as_json(run.account, run.file.unit, run.selection.names)
     compared = {} if found is None else {"comparison": found.model_dump(mode="json")}
     written = {option.removeprefix("--"): str(path) for option, path in views.paths.items()}
     return json.dumps({**summary_as_json(run.summary), "file": file, **compared, **written})
@@ -305,4 +305,11 @@ def _as_table(run: EvaluationRun, found: Comparison | None, views: Views) -> str
     lines = summary_lines(run.summary, run.account.records)
     compared = [] if found is None else ["", as_text(found)]
     written = [f"written: {path}" for path in views.paths.values()]
-    return "\n".join([*lines, *account_lines(run.account, run.file.unit), *written, *compared])
+    return "\n".join(
+        [
+            *lines,
+            *account_lines(run.account, run.file.unit, run.selection.names),
+            *written,
+            *compared,
+        ]
+    )
