@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from claimspan import Chunk, Label
+from claimspan.metrics.catalogue import lower_is_better
 from claimspan.report import ReportClaim, ReportEntry, summarise
 from claimspan.text.visible import visible
 from claimspan_tracing import Finished
@@ -20,7 +21,7 @@ __all__ = ["show"]
 
 COLUMNS: Final = {
     "faithfulness": "faith-\nful",
-    "hallucination": "hallu-\ncin.",
+    "contradicted_by_chunks": "contra-\ndicted",
     "precision": "pre-\ncision",
     "recall": "recall",
     "claim_recall": "claim\nrecall",
@@ -28,7 +29,6 @@ COLUMNS: Final = {
 }
 """Metric to column head: two generator metrics, two overall, two retriever metrics."""
 
-LOWER_IS_BETTER: Final = ("hallucination",)
 HEAD_WIDTH: Final = 7
 MIN_QUESTION_WIDTH: Final = 16
 WORST_CLAIMS: Final = 4
@@ -96,7 +96,7 @@ def _cell(metric: str, value: float | None) -> Text:
     """Format a score in green, yellow or red; an undefined score is a dash."""
     if value is None:
         return Text("-", style="dim")
-    goodness = 1 - value if metric in LOWER_IS_BETTER else value
+    goodness = 1 - value if lower_is_better(metric) else value
     style = "green" if goodness >= 0.75 else "yellow" if goodness >= 0.4 else "red"
     return Text(f"{value:.2f}", style=style)
 
