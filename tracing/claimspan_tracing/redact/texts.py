@@ -128,6 +128,7 @@ def _evaluation(evaluation: Evaluation, swap: Swap) -> Evaluation:
             "ground_truth_claims": tuple(map(claim, evaluation.ground_truth_claims)),
             # The reasons are the judge's own words, and may quote.
             "undefined": {name: swap(why) for name, why in evaluation.undefined.items()},
+            "explanations": {name: swap(why) for name, why in evaluation.explanations.items()},
             "undecided": _counts(evaluation.undecided, swap),
             "notes": _counts(evaluation.notes, swap),
             "error": _optional(evaluation.error, swap),

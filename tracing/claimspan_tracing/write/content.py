@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from claimspan import Chunk, Claim, Evaluation
+from claimspan.metrics import CATALOGUE
 from claimspan_tracing.job import GeneratorRun, Job, Outcome, RetrieverRun
 from claimspan_tracing.write.limits import WITHHELD
 from claimspan_tracing.write.sinks import Finished
@@ -74,11 +75,15 @@ def _reason(outcome: Outcome) -> str:
 
 
 def _evaluation(evaluation: Evaluation) -> Evaluation:
-    # The reasons of undecided verdicts and the notes are the judge's own words, and may quote.
+    # The reasons of grades and of undecided verdicts and the notes are the judge's own words, and
+    # may quote; those of our metrics are ours.
+    undefined = evaluation.undefined.items()
     return evaluation.model_copy(
         update={
             "response_claims": _claims(evaluation.response_claims),
             "ground_truth_claims": _claims(evaluation.ground_truth_claims),
+            "explanations": {},
+            "undefined": {name: why if name in CATALOGUE else WITHHELD for name, why in undefined},
             "undecided": _sum(evaluation.undecided),
             "notes": _sum(evaluation.notes),
         }
