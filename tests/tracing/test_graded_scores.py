@@ -41,7 +41,7 @@ def graded(claim: str, reference: str) -> Verdict:
 def test_a_judge_with_probabilities_has_every_score_on_its_span(
     options: MonitorOptions, span_name: str
 ) -> None:
-    truth: MonitorOptions = {"ground_truth": TRUTH}
+    truth: MonitorOptions = {"ground_truth": TRUTH, "metrics": "all"}
     with InMemoryMonitor(**(truth | options)) as monitor:
         rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
         scores = monitor.only_record().scores

@@ -41,7 +41,7 @@ def spans_of(options: MonitorOptions) -> Mapping[str, ReadableSpan]:
         Document(id=f"d{n}", page_content="Answer to q", metadata={"page": n, "score": 0.5})
         for n in range(20)
     ]
-    truth: MonitorOptions = {"ground_truth": TRUTH}
+    truth: MonitorOptions = {"ground_truth": TRUTH, "metrics": "all"}
     with InMemoryMonitor(**(truth | options)) as monitor:
         rag_chain(Shelf(documents=chunks)).invoke(
             "q", {"callbacks": [ClaimspanCallbackHandler(monitor)]}
