@@ -98,7 +98,9 @@ def test_a_chunk_without_an_id_gets_a_stable_one_from_its_content(
 def test_scores_are_doubles_on_the_span_they_speak_of(
     make_monitor: MonitorFactory, spans: Spans
 ) -> None:
-    monitor = make_monitor(metrics="all", ground_truth={QUERY: f"Answer to {QUERY}. Missing from {QUERY}."})
+    monitor = make_monitor(
+        metrics="all", ground_truth={QUERY: f"Answer to {QUERY}. Missing from {QUERY}."}
+    )
 
     rag_chain().invoke(QUERY, attached(monitor))
     monitor.flush()
