@@ -258,7 +258,7 @@ def _given(metrics: object) -> Sequence[object]:
     if isinstance(metrics, Criterion | FunctionMetric) or callable(metrics):
         return [metrics]
     if isinstance(metrics, Mapping) or not isinstance(metrics, Iterable):
-        kind = type(cast("object", metrics)).__name__
+        kind = type(metrics).__name__  # pyright: ignore[reportUnknownArgumentType] - its name alone
         raise ConfigError(f"metrics is of type {kind}: {_GIVE}")
     return list(cast("Iterable[object]", metrics))  # each item is checked
 
