@@ -283,7 +283,7 @@ def test_text_that_runs_from_right_to_left_is_shown_so(tmp_path: Path) -> None:
 
 def test_systems_stand_side_by_side_where_they_differ_most(compared: Path) -> None:
     with shown(compared) as page:
-        expect(page.locator(".metrics .tile")).to_have_count(11)
+        expect(page.locator(".metrics .tile")).to_have_count(8)
         page.locator("#list summary.row").first.click()
         answers = page.locator("#list details[open] .answer")
         expect(answers).to_have_count(3)
