@@ -31,6 +31,12 @@ _SAYS_NOT: Final = (
     r"(?:does not|doesn't|do not|don't) (?:\w+ )?(?:say|mention|contain|provide|specify|include|"
     r"state|give|answer|tell|cover|discuss|address|disclose|detail|describe|refer)\b"
 )
+_AT_HAND: Final = (
+    r"(?:(?:that |which )?(?:i|we) (?:have|had|got|found|saw|see|(?:was|were|am|are) (?:\w+ )?\w+|"
+    r"(?:can|could) (?:see|find|access))|(?:given|provided|available|supplied)(?: to (?:me|us))?|"
+    r"at hand)"
+)
+"""What may stand between a source and what it does not say: ``the documents I was given``."""
 _READ: Final = (
     r"(?:(?:the|this|that|these|those|your|my|any of the) )?"
     r"(?:(?:\w+ )?(?:contexts?|texts?|documents?|documentation|passages?|sources?|articles?|"
@@ -87,7 +93,7 @@ _ENGLISH: Final = (
     r"that(?:'s| is) (?:not something i can|something i (?:cannot|can't))\b",
     # The source does not say.
     rf"(?:(?:the|this|that|these|any|your|my) )?(?:\w+ )?(?:{SOURCES}|knowledge base) "
-    rf"(?:given |provided )?{_SAYS_NOT}",
+    rf"(?:{_AT_HAND} )?{_SAYS_NOT}",
     rf"{_READ} (?:makes?|has|have|contains?|gives?|provides?|offers?) no (?:\w+ )?{_NAMED}\b",
     rf"(?:none of|nothing in) {_READ} (?:\w+ )?"
     r"(?:say|mention|contain|provide|specif|include|state|give|answer|cover|discuss|address|refer)",
