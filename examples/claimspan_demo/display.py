@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from claimspan import Chunk, Label
-from claimspan.metrics.catalogue import lower_is_better
+from claimspan.metrics import CATALOGUE
 from claimspan.report import ReportClaim, ReportEntry, summarise
 from claimspan.text.visible import visible
 from claimspan_tracing import Finished
@@ -96,7 +96,7 @@ def _cell(metric: str, value: float | None) -> Text:
     """Format a score in green, yellow or red; an undefined score is a dash."""
     if value is None:
         return Text("-", style="dim")
-    goodness = 1 - value if lower_is_better(metric) else value
+    goodness = 1 - value if CATALOGUE[metric].failure else value
     style = "green" if goodness >= 0.75 else "yellow" if goodness >= 0.4 else "red"
     return Text(f"{value:.2f}", style=style)
 

@@ -25,7 +25,6 @@ __all__ = [
     "ClaimMetric",
     "Group",
     "in_order",
-    "lower_is_better",
     "unknown_metric",
 ]
 
@@ -103,11 +102,6 @@ class ClaimMetric:
     def things(self) -> str:
         """What is counted: ``claims`` of the response, ``facts`` or ``chunks``; or nothing."""
         return self.told.partition("}")[0].removeprefix("{")
-
-    @property
-    def needs_ground_truth(self) -> bool:
-        """Whether a record without a ground truth has no value of it."""
-        return any("ground_truth" in matrix for matrix in self.needs)
 
 
 def _needs(text: str) -> frozenset[str]:
@@ -331,12 +325,6 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 LOW_RECORDS: Final = "low"
 """Name under which gate, alerts and comparisons have the share of records that are low."""
-
-
-def lower_is_better(metric: str) -> bool | None:
-    """Return the direction of a metric's scale; None if neither end is known to be better."""
-    known = CATALOGUE.get(metric)
-    return None if known is None else known.lower_is_better
 
 
 def unknown_metric(what: str, name: object, known: Sequence[str] = METRICS) -> ConfigError:

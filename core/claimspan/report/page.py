@@ -98,7 +98,6 @@ def render_report(
     entries: Sequence[ReportEntry],
     *,
     title: str = "RAG evaluation",
-    note: str = "",
     links: TraceLinks | None = None,
     progress: bool | None = False,
 ) -> str:
@@ -110,7 +109,6 @@ def render_report(
     Args:
         entries: The records, in any order; the page shows those that are low first.
         title: The heading of the page.
-        note: A sentence below the heading, such as how far the judge can be trusted.
         links: Links each record to its trace; None shows the id alone.
         progress: Show a progress bar; None shows it on a terminal.
 
@@ -121,7 +119,7 @@ def render_report(
         MissingExtraError: jinja2 is not installed.
     """
     page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None, links)
-    return page.render(title, note, progress=progress)
+    return page.render(title, progress=progress)
 
 
 def render_comparison(
@@ -150,7 +148,7 @@ def render_comparison(
     # One metric for the whole page, found over all systems: one of them may lack ground truths.
     entries = [entry for system in systems for entry in system.entries]
     questions = side_by_side(systems, main_metric(summarise(entries)).name)
-    return _Page(systems, questions, comparison, links).render(title, "", progress=progress)
+    return _Page(systems, questions, comparison, links).render(title, progress=progress)
 
 
 def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
@@ -176,7 +174,7 @@ class _Page:
     comparison: Comparison | None
     links: TraceLinks | None
 
-    def render(self, title: str, note: str, *, progress: bool | None) -> str:
+    def render(self, title: str, *, progress: bool | None) -> str:
         script, environment = _read(_SCRIPT), _environment()
         entries = [entry for system in self.systems for entry in system.entries]
         summaries = summarise(entries)
@@ -186,7 +184,6 @@ class _Page:
             first_page, blocks = list(islice(items, PAGE_SIZE)), list(_compressed(items))
         return environment.get_template(_TEMPLATE).render(
             title=title,
-            note=note,
             script=script,
             # The Content-Security-Policy admits only the script with this hash, so that markup
             # in a chunk could not run even if it were not escaped.

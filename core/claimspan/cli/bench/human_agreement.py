@@ -22,7 +22,7 @@ from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
 from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
-from claimspan.metrics.catalogue import METRICS, lower_is_better
+from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.text.visible import visible
 
 __all__ = ["human_agreement"]
@@ -83,7 +83,7 @@ def human_agreement(
     half of the questions, and the errors are measured on the other half. Without --judge that of
     lexical is measured. Exits with 1 where a judge failed on some answers.
     """
-    usable = [name for name in METRICS if lower_is_better(name) is False]
+    usable = [name for name, each in CATALOGUE.items() if each.lower_is_better is False]
     if metric not in usable:
         raise ConfigError(
             f"{metric!r} is no metric that is high for a right answer: give one of "
