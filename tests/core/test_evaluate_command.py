@@ -383,3 +383,20 @@ def test_records_may_come_through_a_pipe(tmp_path: Path, records: Path) -> None:
     writer.join()
 
     assert "6 of 6 records evaluated" in printed
+
+
+@pytest.mark.parametrize(
+    "choice", [("--metrics", "faithfulness"), ("--threshold", "faithfulness=0.5")]
+)
+def test_results_of_another_choice_are_not_taken_for_what_was_asked(
+    records: Path, tmp_path: Path, choice: tuple[str, str]
+) -> None:
+    output = tmp_path / "results.jsonl"
+    assert invoke("evaluate", str(records), "-o", str(output)).exit_code == 0
+
+    other = invoke("evaluate", str(records), "-o", str(output), *choice)
+    same = invoke("evaluate", str(records), "-o", str(output), "--metrics", "default")
+
+    assert isinstance(other.exception, ConfigError)
+    assert "give another path with -o" in str(other.exception)
+    assert same.exit_code == 0

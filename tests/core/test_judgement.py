@@ -459,3 +459,15 @@ def test_an_answer_that_the_ground_truth_contradicts_is_never_good(case: Labels)
     denied = C in case.of_response or C in case.of_truth
 
     assert not denied or judgement_of(case.evaluation()).label == LOW
+
+
+@pytest.mark.parametrize(
+    ("dropped", "told"),
+    [(1, "1 more claim was not judged."), (1_950, "1,950 more claims were not judged.")],
+)
+def test_claims_that_were_not_judged_are_told_of_a_good_answer_too(dropped: int, told: str) -> None:
+    case = CASES["without a truth, supported"]
+    found = judgement_of(evaluation_of(case, claims_dropped=dropped))
+
+    assert found.label == GOOD
+    assert found.findings[-1] == told

@@ -320,3 +320,29 @@ def test_a_metric_of_ones_own_is_checked_when_it_is_made(
 def test_a_criterion_without_a_language_model_is_refused(judge: str | LexicalJudge) -> None:
     with pytest.raises(ConfigError, match="needs a language model"):
         evaluate(RECORD, judge=judge, metrics=[POLITE])
+
+
+@pytest.mark.parametrize("name", ["label", "query", "index", "error"])
+def test_a_metric_of_ones_own_takes_no_column_of_a_table(name: str) -> None:
+    with pytest.raises(ConfigError, match="which claimspan uses"):
+        evaluate(RECORD, judge="lexical", metrics=[FunctionMetric(shortness, name=name)])
+
+
+def meddling(evaluation: Evaluation) -> float:
+    cast("dict[str, float]", evaluation.metrics)["faithfulness"] = 0.1
+    return 0.5
+
+
+def test_a_function_changes_no_score_but_its_own() -> None:
+    found = evaluate(RECORD, judge="lexical", metrics=["faithfulness", meddling])
+
+    assert found.metrics == {"faithfulness": 1.0, "meddling": 0.5}
+
+
+async def delayed(_: Evaluation) -> float:
+    return 0.5
+
+
+def test_an_asynchronous_function_is_refused() -> None:
+    with pytest.raises(ConfigError, match="asynchronous"):
+        FunctionMetric(cast("Any", delayed))

@@ -203,6 +203,8 @@ def evaluate_command(
         selection = selection_from(
             metrics, thresholds, criteria, default="default" if to.rag is None else "all"
         )
+        if to.lines is not None and (metrics is not None or criteria or thresholds):
+            to.lines.check_choice(selection)
         run = EvaluationRun(records, to, undefined.value, selection)
         _check(run, results, strict=strict, skipped=skipped)
         views.results_of(run)

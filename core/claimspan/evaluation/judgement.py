@@ -137,6 +137,11 @@ class Scored(Evaluated, Protocol):
         ...
 
     @property
+    def claims_dropped(self) -> int:
+        """Claims beyond the cap, which were not judged."""
+        ...
+
+    @property
     def error(self) -> str | None:
         """Why there are no verdicts."""
         ...
@@ -184,6 +189,9 @@ def judgement_of(
     if evaluation.error is not None or not (found or evaluation.abstained):
         return judged
     diagnosis = diagnose(findings_of(evaluation, truths))
+    if dropped := evaluation.claims_dropped:
+        told = f"{dropped:,} more claim{'s were' if dropped > 1 else ' was'} not judged."
+        diagnosis = replace(diagnosis, findings=(*diagnosis.findings, told))
     if of_record != LOW:
         # What falls short by less than its threshold is told, and blames no part.
         part = Part.NONE if of_record == GOOD else Part.UNKNOWN

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from inspect import iscoroutinefunction
 from typing import Final, cast
 
 from pydantic import BaseModel, JsonValue
 
 from claimspan.errors import ConfigError
 from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.table import table_columns
 from claimspan.judges.criteria import (
     MAX_CRITERIA,
     SHIPPED,
@@ -68,6 +70,8 @@ class FunctionMetric:
             raise ConfigError(
                 f"FunctionMetric got a {type(self.function).__name__}: give a function"
             )
+        if iscoroutinefunction(self.function):
+            raise ConfigError("FunctionMetric got an asynchronous function: give a plain one")
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", ""))
         check_name("FunctionMetric", self.name)
@@ -76,8 +80,10 @@ class FunctionMetric:
 
     def value(self, evaluation: Evaluation) -> tuple[float | None, str]:
         """Return the score, and why there is none; whatever the function does."""
+        # Of its own: a function that writes into it must not change the scores of others.
+        seen = evaluation.model_copy(update={"metrics": dict(evaluation.metrics)})
         try:
-            value = self.function(evaluation)
+            value = self.function(seen)
         except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
             return None, f"the function raised {type(error).__name__}"
         if value is None:
@@ -266,7 +272,7 @@ def _given(metrics: object) -> Sequence[object]:
 _GIVE = "give names, Criterion(...) or functions in a list, or 'all'"
 
 
-_RESERVED: Final = frozenset({"all", "default", "paper", LOW_RECORDS})
+_RESERVED: Final = frozenset({"all", "default", "paper", LOW_RECORDS, *table_columns(())})
 """Names that options and tables use for something else than a metric."""
 
 _SETS: Final[Mapping[str, Sequence[str]]] = {"all": METRICS, "default": DEFAULT_METRICS}

@@ -16,6 +16,8 @@ from typing import BinaryIO, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from claimspan.errors import ConfigError, FileError
+from claimspan.evaluation.matrices import ground_truth_of
+from claimspan.evaluation.selection import Selection
 from claimspan.files.private import cannot_write, refuse_special
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
@@ -76,6 +78,29 @@ class ResultFile:
         if known is not None and known != digest(record):
             raise self.of_another_input()
         return known is not None
+
+    def check_choice(self, selection: Selection) -> None:
+        """Make sure that what is done was measured by the same choice.
+
+        Args:
+            selection: What is to be measured.
+
+        Raises:
+            ConfigError: A record has other metrics or thresholds.
+        """
+        for row in _rows(self.path):
+            names = (
+                *selection.of_record(has_ground_truth=ground_truth_of(row.record) is not None),
+                *(each.name for each in selection.own),
+            )
+            has = {*row.evaluation.metrics, *row.evaluation.undefined}
+            if row.error is None and (
+                has != {*names} or row.evaluation.thresholds != selection.limits_of(names)
+            ):
+                raise ConfigError(
+                    f"{self.path} has results by other metrics or thresholds: give another path "
+                    "with -o"
+                )
 
     def of_another_input(self) -> ConfigError:
         """Return the error for results of other records than those of the input."""
