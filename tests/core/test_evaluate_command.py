@@ -400,3 +400,14 @@ def test_results_of_another_choice_are_not_taken_for_what_was_asked(
     assert isinstance(other.exception, ConfigError)
     assert "give another path with -o" in str(other.exception)
     assert same.exit_code == 0
+
+
+def test_a_function_that_fails_is_told_in_the_summary(records: Path, tmp_path: Path) -> None:
+    module = tmp_path / "metrics_of_ours.py"
+    module.write_text("def boom(evaluation):\n    raise KeyError(evaluation.judge_name)\n")
+
+    done = invoke("evaluate", str(records), "--metrics", f"faithfulness,{module}:boom")
+
+    assert done.exit_code == 0
+    assert ": the function raised KeyError (" in done.stdout
+    assert "  no boom in " in done.stdout

@@ -39,6 +39,11 @@ def summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
     for name in in_order(summary.means):
         each = summary.means[name]
         yield f"  {name:<{width}}  {each.mean:.3f}  over {each.n}"
+    for name, reasons in summary.undefined.items():
+        # Why ours have no value follows from the records; of the user's own nothing else tells.
+        if name not in CATALOGUE:
+            why, n = reasons.most_common(1)[0]
+            yield f"  no {name} in {reasons.total()} of them: {why} ({n})"
     if summary.cost_usd:  # of a judge that has a price
         yield f"  cost ${summary.cost_usd:.4f}"
     if len(summary.judges) > 1:

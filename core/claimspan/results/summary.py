@@ -64,8 +64,8 @@ class Summary:
     means: dict[str, Mean] = field(default_factory=dict[str, Mean])
     """Metric to its mean, as they come."""
 
-    undefined: set[str] = field(default_factory=set[str])
-    """Metrics that some record was to have, and has not."""
+    undefined: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """Metric that some record was to have and has not, to its reasons with their records."""
 
     judges: dict[str, int] = field(default_factory=dict[str, int])
     """Judge with its version, to the number of records that it has evaluated."""
@@ -87,7 +87,10 @@ class Summary:
         judged = judgement_of(row.evaluation, quotes=False)
         self.labels[judged.label] += 1
         self.low.update(each.name for each in judged.low[:1])
-        self.undefined |= row.evaluation.undefined.keys()
+        for name, why in row.evaluation.undefined.items():
+            reasons = self.undefined.setdefault(name, Counter())
+            # A function or a judge may say something else of each record.
+            reasons[why if len(reasons) < MAX_FAILED or why in reasons else "others"] += 1
         for name, value in row.metrics.items():
             self.means.setdefault(name, Mean()).add(value)
 
