@@ -23,10 +23,10 @@ from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import Document, Generation, Retrieval, Run, RunKind, open_capture
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.runs import RunTree
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job
 from claimspan_tracing.read.job_reader import read_job
+from claimspan_tracing.records import Event, Record, Records
 from claimspan_tracing.write.spans import build_spans
 
 __all__ = ["tracing_curves"]
@@ -268,15 +268,17 @@ def _queued(n: int) -> Callable[[], float]:
     trees = [RunTree(INVALID_SPAN, READER, Context()) for _ in range(n)]
 
     def fill_and_drain() -> None:
-        queue = RecordQueue(2 * n + 10, 1 << 40)
+        table = Records(2 * n + 10, 1 << 40)
         for job, tree in zip(jobs, trees, strict=True):
-            queue.put(job.key, tree)
-        while queue.take() is not None:
-            pass
-        for job in jobs:
-            queue.put_job(job)
-        while (taken := queue.take_job(600.0)) is not None:
-            queue.release(taken[0].key)
+            record = Record(job.key, INVALID_SPAN, None, Context(), judged=job)
+            table.add(record)
+            table.give_place(record, tree)
+        while (record := table.next_unread()) is not None:
+            table.move(record, Event.DISPATCHED)
+            table.wait_for_judge(record)
+        while (taken := table.take(600.0)) is not None:
+            table.move(taken[0], Event.SETTLED)
+            table.move(taken[0], Event.EXPORTED)
 
     return lambda: cpu(fill_and_drain) / n
 

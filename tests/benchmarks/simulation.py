@@ -134,7 +134,7 @@ async def _run(policy: Policy, options: argparse.Namespace, folder: Path) -> Day
     return Day(
         policy=policy,
         traffic=traffic,
-        stats=[each.ledger.stats(each.faults) for each in processes],
+        stats=[each.records.stats(faults=each.faults) for each in processes],
         notes=[note for each in processes for note in each.notes],
         run=run,
         not_run=not_run,

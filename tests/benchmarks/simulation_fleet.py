@@ -1,8 +1,8 @@
 """Processes of a simulated day, with the product's own parts behind the end of each query.
 
-Of a process these are real: queue, worker, decider with sampler and overload, evaluations with
-their holds, dispatcher, evaluator, budget, writer and ledger. Left out are capture, the reading of
-run trees, and spans: ``Process.arrive`` and ``_process`` stand for ``Engine.submit`` and
+Of a process these are real: table of records, worker, decider with sampler and overload,
+evaluations with their holds, dispatcher, evaluator, budget and writer. Left out are capture, the
+reading of run trees, and spans: ``Process.arrive`` and ``_process`` stand for ``Engine.submit`` and
 ``Reading.process``, and the writer's only sink notes what would have been on the root span.
 """
 
@@ -18,7 +18,13 @@ from random import Random
 from typing import Final
 
 from growth_tracing import PlainReader
-from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    NonRecordingSpan,
+    SpanContext,
+    format_span_id,
+    format_trace_id,
+)
 from simulation_judge import Traffic, VirtualLoop
 
 from claimspan import Chunk, RagRecord
@@ -27,24 +33,18 @@ from claimspan.judges import Judge
 from claimspan_tracing.adapters import RunTree
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.overload import Overload
 from claimspan_tracing.decide.sampling import Decision, Sampler
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.dispatch.judging import LocalDispatcher
 from claimspan_tracing.dispatch.worker import Worker
 from claimspan_tracing.engine.evaluations import Evaluations
-from claimspan_tracing.engine.opening import key_of
-from claimspan_tracing.engine.recovery import Recovery
-from claimspan_tracing.engine.spooling import Spooling
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.export.sample import SampledRecord
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.records import Event, Exports, Record, Records
 from claimspan_tracing.spool import Spool
-from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.writer import Writer
@@ -146,19 +146,15 @@ class Process:
         self._traffic = traffic
         self._drawn = Random(seed)
         self._guard = Guard()
-        self._records = OpenRecords()
-        self._queue = RecordQueue(clock=loop.time)
-        self.ledger: Final = Ledger()
-        self._notes = _Notes(width)
-        overload = Overload(loop.time)
-        self._decider = Decider(sampler, lambda: self._queue.fullness, self._guard, overload)
-        self._writer = Writer(
-            self._records, self.ledger, self._guard, _NoSink(), _NoSink(), [self._notes]
-        )
-        self._worker = Worker(self._queue.take, self._process, self._guard)
         self._spool = None
         if spool is not None:
             self._spool = Spool(spool, clock=lambda: int((loop.time() + BOOTED) * 1e9))
+        self.records: Final = Records(spool=self._spool, clock=loop.time)
+        self._notes = _Notes(width)
+        overload = Overload(loop.time)
+        self._decider = Decider(sampler, lambda: self.records.fullness, self._guard, overload)
+        self._writer = Writer(self.records, self._guard, _NoSink(), _NoSink(), [self._notes])
+        self._worker = Worker(self.records.next_unread, self._process, self._guard)
         self._evaluations = self._make_evaluations(judge, budget)
         self._evaluations.start()
 
@@ -180,19 +176,20 @@ class Process:
         """
         ids = SpanContext(self._drawn.getrandbits(128) or 1, number, is_remote=False)
         tree = RunTree(NonRecordingSpan(ids), _READER, _EMPTY, size=RECORD_BYTES)
-        record = OpenRecord(key_of(tree), INVALID_SPAN, ended=None, context=_EMPTY)
-        self.ledger.produced()
-        self._records.add(record)
-        if self._queue.put(record.key, tree):
+        key = format_trace_id(ids.trace_id), format_span_id(ids.span_id)
+        record = Record(key, INVALID_SPAN, None, _EMPTY, tree=tree)
+        self.records.produced()
+        self.records.add(record)
+        if self.records.give_place(record, tree):
             self._worker.wake()
             return
-        self._records.take(record.key)
         decision = self._decider.decide_unread(ids.trace_id, ids.span_id, {}, _EMPTY)
         if decision is not None and decision.sampled:
             job = self._job(record.key, decision)
             self._notes.sampled(job, decision, self._loop.now)
             self._notes.write(Finished(job, Outcome(status=Status.QUEUE_FULL)))
         self._writer.refuse(record, Status.QUEUE_FULL)
+        self.records.move(record, Event.ABANDONED)
 
     def close(self) -> None:
         """Close the spool's file."""
@@ -200,49 +197,34 @@ class Process:
             self._spool.close()
 
     def _make_evaluations(self, judge: Judge, budget: Budget | None) -> Evaluations:
-        guard, queue = self._guard, self._queue
-        confirmations = Confirmations(lambda: None, lambda: None, guard)
-        remade = RemadeSpans(lambda: None, lambda _key, _span: None, lambda job: job)
-        spooling = Spooling(self._spool, confirmations, self._records, self.ledger)
-        recovery = Recovery(
-            self._spool,
-            spooling,
-            remade,
-            confirmations,
-            self._records,
-            self._writer,
-            self.ledger,
-            guard,
-            None,
-            clock=self._loop.time,
-        )
-        evaluator = Evaluator(judge, None, guard, budget=budget)
+        guard, records = self._guard, self.records
         return Evaluations(
-            LocalDispatcher(queue, evaluator, HOLD_SECONDS, guard),
+            records,
+            Exports(records, lambda: None, lambda: None, guard),
+            LocalDispatcher(
+                records, Evaluator(judge, None, guard, budget=budget), HOLD_SECONDS, guard
+            ),
             self._worker,
             self._writer,
-            queue,
-            self.ledger,
+            RemadeSpans(lambda: None, lambda _key, _span: None, lambda job: job),
             guard,
             HOLD_SECONDS,
-            spooling,
-            recovery,
+            clock=self._loop.time,
         )
 
-    def _process(self, tree: RunTree) -> None:
-        """Decide about a query, as ``Reading.process`` does, and dispatch it or finish it."""
-        ids = tree.span.get_span_context()
-        key = key_of(tree)
-        decision = self._decider.decide(Facts(trace_id=ids.trace_id, span_id=ids.span_id), _EMPTY)
-        record = self._records.get(key)
-        if record is not None and (decision.sampled or decision.status is not None):
-            record.decision, record.job = decision, self._job(key, decision)
+    def _process(self, record: Record) -> None:
+        """Decide about a query, as ``Reading.process`` does, and have it judged or finish it."""
+        trace_id, span_id = (int(each, 16) for each in record.key)
+        decision = self._decider.decide(Facts(trace_id=trace_id, span_id=span_id), _EMPTY)
+        if record.is_open and (decision.sampled or decision.status is not None):
+            record.decision, record.job = decision, self._job(record.key, decision)
             self._notes.sampled(record.job, decision, self._loop.now)
-        if record is not None and record.job is not None and decision.sampled:
+        if record.is_open and record.job is not None and decision.sampled:
             self._evaluations.dispatch(record, record.job, record.job)
             return
-        self._writer.finish(key, Outcome(status=decision.status or Status.NOT_SAMPLED))
-        self._queue.release(key)
+        self._writer.finish(record, Outcome(status=decision.status or Status.NOT_SAMPLED))
+        self.records.move(record, Event.SETTLED)
+        self.records.move(record, Event.EXPORTED)
 
     def _job(self, key: JobKey, decision: Decision) -> Job:
         answer = self._traffic.answer(self._loop.now, self._drawn)

@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Monitor, Stats
-from claimspan_tracing.dispatch.memory_queue import MAX_RECORDS
+from claimspan_tracing.records.table import MAX_RECORDS
 
 from lc_pipelines import rag_chain
 from support import ScriptedJudge

@@ -51,9 +51,8 @@ ask(monitor, "before")
 assert monitor.flush()
 engine = monitor.engine
 source = engine._settings.source
-parts = engine._parts
-locks = [engine._lock, engine.table._lock, engine.guard._lock, parts.queue._lock, source._lock,
-         parts.ledger._changed, parts.worker._thread._lock, parts.confirmations._lock,
+locks = [engine._lock, engine.table._lock, engine.guard._lock, engine.records._lock, source._lock,
+         engine._worker._thread._lock, engine._exports._lock,
          lifecycle.exit_threads._lock]
 held = threading.Event()
 def hold():

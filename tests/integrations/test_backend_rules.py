@@ -34,7 +34,7 @@ def way_and_requests(
     pair: tuple[Callable[[], Driver], Way] = request.param
     make, way = pair
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("claimspan_tracing.engine.spooling.EXPORT_RETRY_SECONDS", 0.2)
+        patch.setattr("claimspan_tracing.records.table.EXPORT_RETRY_SECONDS", 0.2)
         patch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.6)
         with sending(tmp_path_factory.mktemp("sent")) as at:
             way(make(), at)

@@ -221,7 +221,7 @@ def test_the_books_balance_on_every_look_whatever_goes_wrong(
 
 
 PLACES: Final = (
-    "claimspan_tracing.dispatch.memory_queue.RecordQueue.put",
+    "claimspan_tracing.records.table.Records.give_place",
     "claimspan_tracing.dispatch.worker.Worker.wake",
     "claimspan_tracing.engine.evaluations.Evaluations.start",
 )

@@ -123,7 +123,7 @@ def test_with_a_spool_what_a_dead_backend_did_not_take_is_sent_again_when_it_is_
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.engine.spooling.EXPORT_RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("claimspan_tracing.records.table.EXPORT_RETRY_SECONDS", 0.2)
     monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.6)
     monitor = make_monitor(spool=tmp_path / "spool.db")
     for number in range(5):
@@ -149,7 +149,7 @@ def test_with_a_spool_what_a_dead_backend_did_not_take_is_sent_again_when_it_is_
 def test_a_late_record_is_written_again_as_the_same_spans_until_both_were_exported(
     make_monitor: MonitorFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.engine.spooling.EXPORT_RETRY_SECONDS", 0.2)
+    monkeypatch.setattr("claimspan_tracing.records.table.EXPORT_RETRY_SECONDS", 0.2)
     monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.6)
     refusing = Refusing(name)
     provider = TracerProvider(shutdown_on_exit=False)

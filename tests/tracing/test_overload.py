@@ -13,7 +13,7 @@ import pytest
 from claimspan import Claim, VerdictMatrix
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Monitor, Stats
-from claimspan_tracing.dispatch.judge_thread import CONCURRENCY, LATE_CONCURRENCY
+from claimspan_tracing.dispatch.judging import CONCURRENCY, LATE_CONCURRENCY
 
 from lc_pipelines import Shelf, rag_chain
 from slow_judges import Counting
@@ -116,7 +116,7 @@ def test_calls_that_hang_do_not_keep_later_records_from_the_judge(
 def test_a_judge_that_blocks_its_thread_for_good_is_given_another_one(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.dispatch.judge_thread.DEADLINE_SECONDS", 1.0)
+    monkeypatch.setattr("claimspan_tracing.dispatch.judging.DEADLINE_SECONDS", 1.0)
     released, before = threading.Event(), our_threads()
 
     class BlocksOnce(Counting):

@@ -21,7 +21,7 @@ from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.judge_thread import JudgeThread
+from claimspan_tracing.dispatch.judging import JudgeThread
 from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.testing import InMemoryMonitor

@@ -19,14 +19,11 @@ from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Job, Monitor
 from claimspan_tracing.capture.runs import RunTree
-from claimspan_tracing.decide.ledger import Ledger
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import JobKey
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.read.splitting import Split
-from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
-from claimspan_tracing.write.spans import OpenSpans, build_spans
+from claimspan_tracing.records import OpenSpans, Record, Records
+from claimspan_tracing.write.spans import build_spans
 
 from lc_pipelines import Shelf, rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, score_names
@@ -43,12 +40,12 @@ def run(monitor: Monitor, query: str = "q") -> None:
 def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
     make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_put = RecordQueue.put
+    real_put = Records.give_place
     slow: list[RunTree] = []
     queued, taken = threading.Event(), threading.Event()
 
-    def put(queue: RecordQueue, key: JobKey, tree: RunTree) -> bool:
-        accepted = real_put(queue, key, tree)
+    def put(records: Records, record: Record, tree: RunTree) -> bool:
+        accepted = real_put(records, record, tree)
         if not slow:
             slow.append(tree)
             queued.set()
@@ -60,7 +57,7 @@ def test_a_record_that_is_taken_while_it_is_put_is_not_lost(
             taken.set()
         return read_job(tree, guard, several, margin=margin, **on)
 
-    monkeypatch.setattr(RecordQueue, "put", put)
+    monkeypatch.setattr(Records, "give_place", put)
     monkeypatch.setattr("claimspan_tracing.engine.reading.read_job", read)
     monitor = make_monitor()
     chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
@@ -111,13 +108,13 @@ def test_a_record_that_comes_in_while_the_monitor_is_shut_down_reaches_its_state
     monitor = make_monitor()
     run(monitor, "first")
     assert monitor.flush()
-    real_add = OpenRecords.add
+    real_add = Records.add
 
-    def add(records: OpenRecords, record: OpenRecord) -> bool:
+    def add(records: Records, record: Record) -> bool:
         monitor.shutdown(timeout=0.1)
         return real_add(records, record)
 
-    monkeypatch.setattr(OpenRecords, "add", add)
+    monkeypatch.setattr(Records, "add", add)
     run(monitor, "second")
 
     assert [attributes(root)["claimspan.evaluation.status"] for root in spans.roots] == [
@@ -315,10 +312,10 @@ def test_a_shutdown_that_was_interrupted_can_be_called_again(
     monitor = make_monitor(judge=ScriptedJudge(delay=60))
     run(monitor)
 
-    def interrupted(ledger: Ledger, timeout: float) -> bool:
+    def interrupted(records: Records, timeout: float) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ledger, "wait_until_idle", interrupted)
+    monkeypatch.setattr(Records, "wait_until_idle", interrupted)
     with pytest.raises(KeyboardInterrupt):
         monitor.shutdown(10)
     monkeypatch.undo()

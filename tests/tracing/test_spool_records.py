@@ -42,8 +42,8 @@ ROOT_FAITHFULNESS = "claimspan.score.faithfulness"
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A spool whose beat is quick, and so are the retries."""
     monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.6)
-    monkeypatch.setattr("claimspan_tracing.engine.recovery.FIRST_PAUSE", 0.1)
-    monkeypatch.setattr("claimspan_tracing.engine.recovery.LONGEST_PAUSE", 0.2)
+    monkeypatch.setattr("claimspan_tracing.engine.evaluations.FIRST_PAUSE", 0.1)
+    monkeypatch.setattr("claimspan_tracing.engine.evaluations.LONGEST_PAUSE", 0.2)
     monkeypatch.setattr("claimspan_tracing.engine.evaluations.FULL_SECONDS", 0.05)
     return tmp_path / "spool.db"
 

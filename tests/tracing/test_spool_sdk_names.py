@@ -26,8 +26,8 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import SpanContext, TraceFlags
 
 from claimspan_tracing import semconv
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.records import Exports, Records
 from claimspan_tracing.write.kept_ids import KeptIds
 
 Multi = SynchronousMultiSpanProcessor | ConcurrentMultiSpanProcessor
@@ -100,11 +100,11 @@ def test_the_exporters_of_a_provider_are_found_and_asked_by_name(
 ) -> None:
     provider = TracerProvider(active_span_processor=multi(), shutdown_on_exit=False)
     provider.add_span_processor(processor(Failing()))
-    confirmations = Confirmations(lambda: provider, lambda: None, Guard())
+    exports = Exports(Records(), lambda: provider, lambda: None, Guard())
 
-    confirmations.watch()
+    exports.watch()
     provider.get_tracer(semconv.SCOPE).start_span("ours").end()
     provider.force_flush()
 
-    assert confirmations.failures == 1
+    assert exports.failures == 1
     provider.shutdown()

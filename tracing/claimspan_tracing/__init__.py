@@ -17,7 +17,6 @@ from claimspan_tracing.decide.conditions import (
     slower_than,
 )
 from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.request import disable_evaluation
 from claimspan_tracing.decide.rules import Rule, RuleSampler
 from claimspan_tracing.decide.sampling import Decision, RateSampler, Sampler
@@ -29,6 +28,7 @@ from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import CapturedRecord, Monitor
 from claimspan_tracing.observed import ObservedRecord, current_record
 from claimspan_tracing.observing import observe
+from claimspan_tracing.records.table import Stats
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.sigterm import install_sigterm
 from claimspan_tracing.write.sinks import Finished, Sink

@@ -19,12 +19,10 @@ from claimspan.judges.choice import JudgeLike
 from claimspan_tracing.alert.alert import Alert
 from claimspan_tracing.alert.sink import OnAlert
 from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import WorkerKind, checked_worker
-from claimspan_tracing.dispatch.memory_queue import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.engine import (
     CapturedRecord,
@@ -61,6 +59,7 @@ from claimspan_tracing.options import (
     checked_sinks,
     checked_spool,
 )
+from claimspan_tracing.records.table import MAX_BYTES, MAX_RECORDS, Stats
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink
 

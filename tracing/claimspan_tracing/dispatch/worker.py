@@ -1,4 +1,4 @@
-"""The worker: reads finished run trees, builds their spans, and keeps the timers of held spans."""
+"""The worker: reads finished records, builds their spans, and keeps the timers of held spans."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVarTuple
 
-from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.records.record import Record
 
 __all__ = ["DELAY_SECONDS", "PROMPT_SECONDS", "Worker"]
 
@@ -22,13 +22,13 @@ PROMPT_SECONDS: Final = 0.02
 """The same where records are to be on disk soon, for the case that the process is killed."""
 
 BATCH: Final = 64
-"""Trees read in one go, so that timers and outcomes get their turn between them."""
+"""Records read in one go, so that timers and outcomes get their turn between them."""
 
 _Ts = TypeVarTuple("_Ts")
 
 
 class Worker:
-    """Takes run trees from the queue and processes them one by one, on a thread of its own.
+    """Takes records that were not read and processes them one by one, on a thread of its own.
 
     No user code that may block runs here: judges and look-ups have a thread of their own, so they
     delay neither spans nor timers.
@@ -36,16 +36,16 @@ class Worker:
 
     def __init__(
         self,
-        take: Callable[[], RunTree | None],
-        process: Callable[[RunTree], None],
+        take: Callable[[], Record | None],
+        process: Callable[[Record], None],
         guard: Guard,
         delay_seconds: float = DELAY_SECONDS,
     ) -> None:
         """Prepare a worker; no thread starts before it is woken.
 
         Args:
-            take: Returns the next tree, or None.
-            process: Handles one tree; does not raise.
+            take: Returns the next record, or None.
+            process: Handles one record; does not raise.
             guard: Counts what fails.
             delay_seconds: How long it waits after it was woken.
         """
@@ -99,28 +99,28 @@ class Worker:
 
     def _drain(self) -> None:
         for _ in range(BATCH):
-            tree = self._next()
-            if tree is None:
+            record = self._next()
+            if record is None:
                 return
-            self._process(tree)
+            self._process(record)
         asyncio.get_running_loop().call_soon(self._drain)
 
-    def _next(self) -> RunTree | None:
-        """Return the next tree; None where there is none, after which the queue is looked at again.
+    def _next(self) -> Record | None:
+        """Return the next record; None if there is none, after which the queue is looked at again.
 
-        While trees come, the worker looks by itself after each delay: to be woken costs
+        While records come, the worker looks by itself after each delay: to be woken costs
         the application's thread a system call and, at once, the interpreter's lock.
         """
-        tree = self._take()
-        if tree is None and self._is_busy:
+        record = self._take()
+        if record is None and self._is_busy:
             self._is_busy = False
             self._drain_soon()
-        elif tree is None:
+        elif record is None:
             # Taken back before the last look: what comes from now on wakes the worker again.
             self._woken = False
-            tree = self._take()
-            if tree is not None:
+            record = self._take()
+            if record is not None:
                 self._woken = True
-        if tree is not None:
+        if record is not None:
             self._is_busy = True
-        return tree
+        return record

@@ -1,4 +1,4 @@
-"""The engine: what the application's threads call, and the life of the parts behind it."""
+"""The engine: what the application's threads call, and the life of what is behind it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,33 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.trace import Span, SpanKind, TracerProvider
+from opentelemetry.trace import Span, SpanKind, Tracer, TracerProvider
 
 from claimspan_tracing import semconv
+from claimspan_tracing.alert.sink import AlertSink
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
-from claimspan_tracing.decide.ledger import Stats
+from claimspan_tracing.capture.weight import weigh_tree
+from claimspan_tracing.decide.decider import Decider
+from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.deliver.results import ResultSink
+from claimspan_tracing.deliver.together import DeliveringSinks
+from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.first_look import FIRST_METRICS, first_look_of
+from claimspan_tracing.dispatch.judge_process import JudgeProcess
+from claimspan_tracing.dispatch.judging import LocalDispatcher
+from claimspan_tracing.dispatch.worker import DELAY_SECONDS, PROMPT_SECONDS, Worker
+from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.collected import note_root
-from claimspan_tracing.engine.feedback import Feedback
-from claimspan_tracing.engine.intake import Intake
-from claimspan_tracing.engine.opening import open_record
-from claimspan_tracing.engine.parts import Parts
+from claimspan_tracing.engine.evaluations import Evaluations
+from claimspan_tracing.engine.feedback import Feedback, FeedbackDesk
+from claimspan_tracing.engine.reading import Reading
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Outcome
+from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.lifecycle import (
     ShutsDown,
     exit_threads,
@@ -34,9 +45,17 @@ from claimspan_tracing.lifecycle import (
     wait_at_exit,
     within,
 )
-from claimspan_tracing.write.open_records import OpenRecord
-from claimspan_tracing.write.signals import watch
+from claimspan_tracing.records import Event, Exports, Record, Records, Stats
+from claimspan_tracing.spool import Spool
+from claimspan_tracing.write.content import without_content
+from claimspan_tracing.write.evaluation_span import EvaluationSpan
+from claimspan_tracing.write.events import EvaluationEvents
+from claimspan_tracing.write.remade import RemadeSpans
+from claimspan_tracing.write.scores import Scores
+from claimspan_tracing.write.signals import EvaluationMetrics, ScoreHistogram, watch
+from claimspan_tracing.write.sinks import Sink, SuppressedSink
 from claimspan_tracing.write.spans import BARE_ROOT
+from claimspan_tracing.write.writer import Writer
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Span as SdkSpan
@@ -54,6 +73,10 @@ BATCH: Final = 200
 """Open records that a shutdown ends before it has the provider export: the queue of the SDK's batch
 processor has 2,048 places, and throws away what is more. A record rarely has ten spans."""
 
+DELIVERY_SHARE: Final = 0.75
+"""Share of the time that is left at the end which deliveries may take. The end itself has to be
+over in time, or the provider would be taken for one that hangs."""
+
 _EXIT_THREADS: Final = 2
 """One to end what is left, and one to shut the provider down where the first hangs in it."""
 
@@ -70,27 +93,131 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         """Put the parts together; no thread starts yet."""
         self._settings = settings
-        self.guard = Guard()
+        self.guard: Final = Guard()
         """Swallows and counts errors of ours."""
-        self.table = RunTable(max_tree_bytes=settings.max_bytes)
+        self.table: Final = RunTable(max_tree_bytes=settings.max_bytes)
         """The open runs."""
-        self._parts = Parts(settings, self.guard)
-        self._intake = Intake(self._parts, self.guard)
+        self.records: Final = Records(
+            settings.max_records,
+            settings.max_bytes,
+            None if settings.spool is None else Spool(settings.spool),
+        )
+        """Those whose root has ended."""
         # Re-entrant: a signal handler may shut down what it has interrupted.
         self._lock = threading.RLock()
-        self._is_ready = False
+        self._is_ready, self._is_started = False, False
+        # A record that comes while the engine ends is finished by one of the two: by the engine if
+        # it sees the record, or by the thread that adds it.
+        self._is_closed, self._is_stopped = False, False
         self._ended: threading.Event | None = None
         self._is_exported, self._is_delivered = False, False
         self._dropped_before_flush = 0
         self._has_warned = False
-        watch(self, self._parts.stats)
+        self._make_parts()
+        watch(self, self._stats)
+
+    def _make_parts(self) -> None:
+        settings, records, guard, source = (
+            self._settings,
+            self.records,
+            self.guard,
+            self._settings.source,
+        )
+        self._decider = Decider(settings.sampler, lambda: records.fullness, guard, room=self._room)
+        self._remade = RemadeSpans(source.sdk_provider, self._evaluation_span_started, self._shown)
+        self._exports = Exports(records, source.sdk_provider, self._export_ended, guard)
+        self._announcements = Announcements(settings)
+        # The sinks that these options stand for belong to the monitor, and end with it. Those of
+        # the application may serve other monitors as well, and are flushed alone.
+        self._own_sinks: list[ResultSink | AlertSink] = []
+        if settings.on_result is not None:
+            self._own_sinks.append(ResultSink(settings.on_result))
+        if settings.alerts:
+            self._own_sinks.append(AlertSink(settings.alerts, settings.on_alert, guard))
+        self._deliveries = DeliveringSinks([*settings.sinks, *self._own_sinks], guard)
+        given: list[Sink] = [*map(SuppressedSink, settings.sinks), *self._own_sinks]
+        self._writer = Writer(
+            records,
+            guard,
+            Scores(self._tracer),
+            EvaluationSpan(self._tracer),
+            # Ours start spans and emit events, which a suppressed tracer would not.
+            (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics(), *given),
+            capture_content=settings.capture_content,
+            is_shut_down=lambda: source.is_shut_down,
+            # Scores leave the process with the spans, or by a sink of the application.
+            exports=lambda: bool(given) or source.exports,
+            announce=self._announcements.finished,
+        )
+        # The time for scores counts from the end of the root.
+        delay = DELAY_SECONDS if settings.spool is None else PROMPT_SECONDS
+        delay = min(delay, settings.hold_seconds / 10)
+        self._worker = Worker(records.next_unread, self._process, guard, delay)
+        self._evaluations = Evaluations(
+            records,
+            self._exports,
+            settings.dispatcher or self._local_dispatcher(),
+            self._worker,
+            self._writer,
+            self._remade,
+            guard,
+            settings.hold_seconds,
+            settings.redaction,
+        )
+        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, guard)
+        self._evaluations.on_skipped = self._feedback.keep
+        self._reading = Reading(
+            settings,
+            records,
+            self._decider,
+            self._writer,
+            self._evaluations,
+            self._feedback,
+            guard,
+        )
+
+    def _local_dispatcher(self) -> Dispatcher:
+        settings, budget = self._settings, self._settings.budget
+        process, judging, first = None, None, None
+        if settings.judge_specs:
+            process = JudgeProcess(
+                settings.judge_specs,
+                [settings.selection.in_judge, FIRST_METRICS][: len(settings.judge_specs)],
+                settings.max_cpu_share,
+            )
+            judging, first = process.judging(0, budget), process.judging(1, budget)
+        evaluator = Evaluator(
+            settings.judge,
+            settings.ground_truth,
+            self.guard,
+            first_look=first_look_of(self._decider, self.guard, budget, first),
+            redaction=settings.redaction,
+            budget=budget,
+            judging=judging,
+            selection=settings.selection,
+        )
+        return LocalDispatcher(
+            self.records,
+            evaluator,
+            settings.hold_seconds,
+            self.guard,
+            settings.max_cpu_share,
+            process,
+        )
 
     # --- on the application's threads ---
 
     @property
     def stats(self) -> Stats:
         """Counts of records by state."""
-        return self._parts.stats()
+        return self._stats()
+
+    def _stats(self) -> Stats:
+        return self.records.stats(
+            faults=self.guard.faults,
+            export_failures=self._exports.failures,
+            undelivered=self._deliveries.lost,
+        )
 
     def write_to(self, provider: TracerProvider) -> bool:
         """Have spans written to a provider, where none was given; False where another is used."""
@@ -107,7 +234,7 @@ class Engine:
     @property
     def is_closed(self) -> bool:
         """Whether no record is taken any more."""
-        return self._intake.is_closed
+        return self._is_closed
 
     def start_root(self, started: int) -> Span:
         """Start a root span under the application's current span; it is not made current."""
@@ -127,41 +254,86 @@ class Engine:
     def submit(self, tree: RunTree) -> None:
         """Take a tree whose root has ended, and whose spans are ours."""
         self._get_ready()
-        record = open_record(tree)
-        self._parts.ledger.produced()
+        record = Record.of(tree)
+        self.records.produced()
         if tree.failed:
-            self._parts.ledger.span_lost()
-            self._parts.writer.refuse(record, Status.JUDGE_ERROR)
+            self.records.span_lost()
+            self._writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
             record.safe = threading.Event() if self._settings.serverless else None
-            self._intake.accept(record, tree)
+            self._accept(record, tree)
             if record.safe is not None:
                 self._wait_until_safe(record, record.safe)
             return
         else:
-            self._parts.writer.refuse(record, Status.NOT_SAMPLED)
+            self._writer.refuse(record, Status.NOT_SAMPLED)
         tree.release()
 
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
         self._get_ready()
-        self._parts.ledger.produced()
-        self._intake.accept(open_record(tree), tree)
+        self.records.produced()
+        self._accept(Record.of(tree), tree)
+
+    def _accept(self, record: Record, tree: RunTree) -> None:
+        """Queue a record that has been counted; it is open until it has a state."""
+        try:
+            if self._is_closed:
+                self._refuse(record, tree, Status.SHUTDOWN)
+                return
+            # A row before it is queued: the worker may take it while ``give_place`` still returns.
+            if not self.records.add(record):
+                reason = "another record has the same ids"
+                self._writer.refuse(record, Status.JUDGE_ERROR, reason)
+                tree.release()
+                return
+            if self.records.must_weigh:
+                weigh_tree(tree, self.guard)
+            if not self.records.give_place(record, tree):
+                self._refuse(record, tree, Status.QUEUE_FULL)
+                return
+            try:
+                if not self._is_started:
+                    self._start()
+                self._worker.wake()
+                if self.records.is_pressed:
+                    self._worker.hurry()
+            except RuntimeError:  # no thread can be started: the interpreter is shutting down
+                self._abandon_all()
+            if self._is_stopped:  # a shutdown came in between, and may not have seen this record
+                self._abandon_all()
+        except BaseException:  # also Ctrl-C, which may come at any line
+            self._writer.refuse(record, Status.JUDGE_ERROR, "claimspan failed inside")
+            self.records.move(record, Event.ABANDONED)
+            raise
+
+    def _refuse(self, record: Record, tree: RunTree, status: Status) -> None:
+        """Finish a record without reading it, on the application's thread."""
+        span = tree.span.get_span_context()
+        decided = self._decider.decide_unread(
+            span.trace_id, span.span_id, tree.root.metadata, record.context
+        )
+        record.decision = decided
+        if decided is not None and not decided.sampled:
+            status = decided.status or Status.NOT_SAMPLED
+        self._writer.refuse(record, status)
+        self.records.move(record, Event.ABANDONED)
+        tree.release()
 
     def feedback(self, feedback: Feedback) -> None:
         """Take what a user said about a response, at any time; the worker does the rest."""
-        self._parts.ledger.evaluation_started()  # so that a flush waits for it
+        self.records.begin_task()  # so that a flush waits for it
         try:
-            self._parts.worker.call(self._take_feedback, feedback)
+            self._worker.call(self._take_feedback, feedback)
         except RuntimeError:  # after a shutdown there is still the event
-            self._parts.ledger.evaluation_ended(late=False)
+            self.records.end_task()
             with self.guard:
-                self._parts.feedback.emit(feedback)
+                self._feedback.emit(feedback)
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until every record has its state; False where one has not, after ``timeout`` s."""
-        self._parts.worker.hurry()
-        return self._parts.ledger.wait_until_idle(timeout)
+        self._worker.hurry()
+        return self.records.wait_until_idle(timeout)
 
     def flush(self, timeout: float) -> bool:
         """Wait until every record has its state, its spans are exported and its result delivered.
@@ -171,15 +343,19 @@ class Engine:
             since the last flush.
         """
         deadline = time.monotonic() + timeout
-        if self._parts.spool is not None and not self._parts.is_started and not self.is_closed:
-            # A process without records of its own may have come for those of others.
-            self._get_ready()
-            with suppress(RuntimeError):  # the interpreter is shutting down
-                self._parts.start()
+        self.take_over()
         is_idle = self.wait_until_idle(timeout)
         is_exported = within(deadline, self._export)
         is_delivered = self._deliver(deadline)
         return self._has_dropped_none() and is_idle and is_exported and is_delivered
+
+    def take_over(self) -> None:
+        """Begin to take up what the spool has; a process may have no records of its own."""
+        if self.records.spool is None or self._is_started or self.is_closed:
+            return
+        self._get_ready()
+        with suppress(RuntimeError):  # the interpreter is shutting down
+            self._start()
 
     def shutdown(self, timeout: float) -> bool:
         """Wait for what is under way, then end every open record and run with ``shutdown``.
@@ -197,17 +373,17 @@ class Engine:
 
     def _export(self) -> bool:
         """Have the spans exported that have ended; False where the provider says it could not."""
-        if self._parts.is_started:
-            self._parts.confirmations.watch()
+        if self._is_started:
+            self._exports.watch()
         is_exported = self._force_flush()
-        self._parts.spooling.settle_exports()
+        self._exports.settle()
         return is_exported
 
     def _deliver(self, deadline: float) -> bool:
         """Have results delivered; a sink of the application's may not heed its timeout."""
-        if not self._parts.is_started or self._parts.deliveries.is_empty:
+        if not self._is_started or self._deliveries.is_empty:
             return True
-        return within(deadline, partial(self._parts.deliveries.flush, deadline))
+        return within(deadline, partial(self._deliveries.flush, deadline))
 
     def _force_flush(self) -> bool:
         """Have the provider export; False where a span processor or exporter raises."""
@@ -230,9 +406,9 @@ class Engine:
 
     def close(self) -> None:
         """Refuse every record from now on, and judge those that are left at full speed."""
-        self._intake.close()
-        self._parts.evaluations.leave_spool()
-        self._parts.evaluations.hurry()
+        self._is_closed = True
+        self._evaluations.leave_spool()
+        self._evaluations.hurry()
 
     def begin_ending(self, deadline: float) -> None:
         """End what is left on a thread that nobody has to wait for, once.
@@ -256,7 +432,7 @@ class Engine:
 
     def _end_when_idle(self) -> None:
         # In turns of a second: the end of the process may come in between, and ends us itself.
-        while not self._parts.ledger.wait_until_idle(1.0):
+        while not self.records.wait_until_idle(1.0):
             if self.is_closed:
                 return
         self.begin_ending(time.monotonic() + self.exit_timeout)
@@ -265,50 +441,63 @@ class Engine:
         """End threads, open runs and open records, and have the spans exported."""
         for tree in self.table.close_all():
             with self.guard:
-                self._parts.ledger.produced()
-                self._intake.refuse(open_record(tree), tree, Status.SHUTDOWN)
-        self._parts.evaluations.stop(seconds_left(deadline) / STOP_SHARE)
-        self._parts.worker.stop(seconds_left(deadline) / STOP_SHARE)
+                self.records.produced()
+                self._refuse(Record.of(tree), tree, Status.SHUTDOWN)
+        self._evaluations.stop(seconds_left(deadline) / STOP_SHARE)
+        self._worker.stop(seconds_left(deadline) / STOP_SHARE)
         # Before the open records are finished: a thread that adds a record from now on does it.
-        self._intake.stop()
-        self._abandon_in_batches(deadline)
+        self._is_stopped = True
+        self._abandon_all(deadline)
         self._is_exported = self._export()
-        # After the last export: what was confirmed need not be done again.
-        self._parts.spooling.close()
+        # After the last export: what was confirmed need not be done again. The rows that are left
+        # are given back, for another process.
+        if self.records.spool is not None:
+            self.records.spool.close()
         # Last: what hangs there must keep nothing else.
-        self._is_delivered = self._parts.deliveries.end(deadline)
+        try:
+            by = time.monotonic() + DELIVERY_SHARE * seconds_left(deadline)
+            self._is_delivered = self._deliveries.flush(by)
+        finally:
+            for sink in self._own_sinks:
+                sink.stop()
         exit_threads.release(_EXIT_THREADS)
 
-    def _abandon_in_batches(self, deadline: float) -> None:
+    def _abandon_all(self, deadline: float | None = None) -> None:
+        """Finish every open record with ``shutdown``.
+
+        Args:
+            deadline: By when the spans are to be exported, a batch at a time; None if that is not
+                done here.
+        """
+        outcome = Outcome(status=Status.SHUTDOWN)
         # First: the spool has to know that these spans end without scores.
-        self._parts.spooling.end_all(Outcome(status=Status.SHUTDOWN))
-        keys = self._parts.records.all_keys()
-        for start in range(0, len(keys) - BATCH, BATCH):
-            self._parts.writer.finish_all(
-                Outcome(status=Status.SHUTDOWN), keys[start : start + BATCH]
-            )
-            if not within(deadline, self._force_flush):
+        held = self._evaluations.end_all(outcome)
+        size = BATCH if deadline is not None else max(1, len(held))
+        for start in range(0, len(held), size):
+            self._writer.finish_all(outcome, held[start : start + size])
+            is_last = start + size >= len(held)
+            if deadline is not None and not is_last and not within(deadline, self._force_flush):
+                self._writer.finish_all(outcome, held)
                 break
-        self._intake.abandon_all()
+        self._evaluations.abandon()
 
     def _has_dropped_none(self) -> bool:
         """Whether neither a record nor a span was lost since the last flush."""
-        ledger, confirmations = self._parts.ledger, self._parts.confirmations
-        lost = ledger.dropped() + ledger.spans_lost + confirmations.failures
-        lost += self._parts.deliveries.lost
+        lost = self.records.dropped + self.records.spans_lost
+        lost += self._exports.failures + self._deliveries.lost
         before, self._dropped_before_flush = self._dropped_before_flush, lost
         return lost == before
 
     # --- its threads, and the wait of a serverless call ---
 
-    def _wait_until_safe(self, record: OpenRecord, safe: threading.Event) -> None:
+    def _wait_until_safe(self, record: Record, safe: threading.Event) -> None:
         """Keep the pipeline's call until the record has its state, or is on disk, and exported."""
         with suppress(RuntimeError):  # there is no event loop on this thread
             asyncio.get_running_loop()
             # A loop that waits could run nothing else, often not even the judge of another record.
             self._warn_of_event_loop()
             return
-        self._parts.worker.hurry()
+        self._worker.hurry()
         # The grace: spans that end with their hold have to be exported before the process freezes.
         deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
         if safe.wait(seconds_left(deadline)):
@@ -322,6 +511,18 @@ class Engine:
                 "serverless=True cannot wait for a record inside of an event loop: call "
                 "`await monitor.aflush()` before the handler returns"
             )
+
+    @may_block()  # a spool is opened
+    def _start(self) -> None:
+        """Start the threads. Two threads may come here at once; it does no harm.
+
+        Raises:
+            RuntimeError: No thread can be started, as while the interpreter shuts down.
+        """
+        self._is_started = True
+        self._exports.watch()
+        self._deliveries.start()
+        self._evaluations.start()
 
     def _get_ready(self) -> None:
         """Be waited for at the end of the process, and start the threads that end us then."""
@@ -341,6 +542,40 @@ class Engine:
     def _take_feedback(self, feedback: Feedback) -> None:
         try:
             with self.guard:
-                self._parts.feedback.receive(feedback)
+                self._feedback.receive(feedback)
         finally:
-            self._parts.ledger.evaluation_ended(late=False)
+            self.records.end_task()
+
+    def _process(self, record: Record) -> None:
+        try:
+            self._announcements.captured()
+        except BaseException as error:  # noqa: BLE001 - a judge's name may raise anything
+            self.guard.swallow(error)
+        self._reading.process(record)
+
+    # --- what the parts ask for ---
+
+    def _room(self) -> Room | None:
+        """What evaluating in this process has room for; None if nothing is known."""
+        dispatcher = self._evaluations.dispatcher
+        return dispatcher.room if isinstance(dispatcher, LocalDispatcher) else None
+
+    def _tracer(self) -> Tracer:
+        """The tracer for evaluation spans and carriers."""
+        # With a spool a record may be written twice: then it is the same span twice.
+        remade = None if self.records.spool is None else self._remade.tracer()
+        return remade or self._settings.source.tracer()
+
+    def _evaluation_span_started(self, key: JobKey, span_id: str) -> None:
+        """Follow an evaluation span too, which carries claims or late scores."""
+        record = self.records.get(key)
+        if record is not None and record.lease is not None:
+            self._exports.follow_ids(record, [span_id])
+
+    def _shown(self, job: Job) -> Job:
+        """A job as spans may show it; who captured it may have forbidden its texts."""
+        may_write = self._settings.capture_content and job.capture_content
+        return job if may_write else without_content(job)
+
+    def _export_ended(self) -> None:
+        self._evaluations.settle_exports()

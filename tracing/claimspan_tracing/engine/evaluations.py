@@ -1,31 +1,33 @@
-"""Evaluations: jobs that were dispatched, how long their spans are held, and what comes back."""
+"""Evaluations: who judges a record, how long its spans are held, and what becomes of the outcome.
+
+With a spool an outcome is on disk before it is on a span, and a row is deleted after the spans were
+exported. So whenever the process is killed, another one can tell what is left to do.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from claimspan_tracing.decide.ledger import Ledger
+from opentelemetry.trace import INVALID_SPAN
+
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS
-from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.dispatch.judging import DEADLINE_SECONDS, LocalDispatcher
 from claimspan_tracing.dispatch.worker import Worker
-from claimspan_tracing.engine.recovery import MAX_TAKEN_UP, Recovery
-from claimspan_tracing.engine.spooling import Spooling
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
-from claimspan_tracing.spool import Row
+from claimspan_tracing.records import Event, Exports, Record, Records, Stage
+from claimspan_tracing.records.record import RUNS
+from claimspan_tracing.redact import Redaction
+from claimspan_tracing.spool import Root, Row
 from claimspan_tracing.suppression import run_unsuppressed
-from claimspan_tracing.write.open_records import OpenRecord
+from claimspan_tracing.write.remade import RemadeSpans, with_kept_spans
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Evaluations"]
@@ -36,78 +38,76 @@ RETRY_SECONDS: Final = 30.0
 FULL_SECONDS: Final = 1.0
 """How long a job waits in the spool that the dispatcher had no room for."""
 
+MAX_TAKEN_UP: Final = 16
+"""Rows taken up at once: as many as a judge works on, so that those of a process that is killed
+again have not used up an attempt for nothing."""
 
-@dataclass(slots=True)
-class _Dispatched:
-    """What the worker keeps of a record whose job was dispatched."""
+MAX_FOLLOWED: Final = 256
+"""Records that wait for their export, beyond which no more are taken up: a batch processor holds
+2,048 spans, and drops the oldest beyond."""
 
-    timer: asyncio.TimerHandle
-    context: Context
-    shown: Job
-    is_spooled: bool = False
-    """Whether the spool has the job; where it has no more, another process has taken it over."""
-    row: Row | None = None
-    """Where the job was taken up from the spool."""
-    is_parked: bool = False
-    """Whether the job waits in the spool while the spans are still held."""
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 30.0
+"""Seconds for which an unreachable judge is left alone; each time twice as long."""
+
+NOT_REMADE: Final = "the spans of a process that ended could not be made again"
+"""The tracer provider is not the SDK's, or one of its span processors has raised."""
 
 
 class Evaluations:
-    """Hands jobs to the dispatcher, ends the hold of their spans, and settles their outcomes.
+    """Takes records through their evaluation, from the dispatcher to the end of their spans.
 
-    Everything but ``start``, ``stop`` and ``abandon`` runs on the worker's thread.
+    Everything runs on the worker's thread, but for what says otherwise.
     """
 
     def __init__(
         self,
+        records: Records,
+        exports: Exports,
         dispatcher: Dispatcher,
         worker: Worker,
         writer: Writer,
-        queue: RecordQueue,
-        ledger: Ledger,
+        remade: RemadeSpans,
         guard: Guard,
         hold_seconds: float,
-        spooling: Spooling,
-        recovery: Recovery,
+        redaction: Redaction | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Connect the parts.
 
         Args:
+            records: The table of the records.
+            exports: Tells which spans were exported.
             dispatcher: Has jobs evaluated.
-            worker: The thread on which outcomes are settled.
+            worker: The thread on which records are written.
             writer: Writes them.
-            queue: Holds the places of the records.
-            ledger: Counts evaluations under way.
+            remade: Makes the spans of dead processes again.
             guard: Counts what fails.
             hold_seconds: How long the spans of a record wait for its scores.
-            spooling: Keeps jobs in the spool.
-            recovery: Takes them up again.
+            redaction: What is taken out of texts; None leaves them as they are.
+            clock: Returns seconds that never go back.
         """
-        self._spooling = spooling
-        self._recovery = recovery
-        self._is_stopping = False
-        self._is_behind = False
-        self._takes_up = False
-        # Re-entrant: the garbage collector may end a user's stream, and so bring a record.
-        self._starting = threading.RLock()
-        self._dispatcher = dispatcher
-        self._worker = worker
-        self._writer = writer
-        self._queue = queue
-        self._ledger = ledger
-        self._guard = guard
-        self._hold_seconds = hold_seconds
+        self.dispatcher: Final = dispatcher
+        """Has the jobs evaluated."""
         self.on_skipped: Callable[[Job, Job, Context], None] | None = None
         """Called with a job that its first judge has let go, as the judge and as others see it."""
-        # Touched on the worker's thread alone, but for what ``abandon`` leaves behind.
-        self._dispatched: dict[JobKey, _Dispatched] = {}
+        self._records = records
+        self._exports = exports
+        self._worker = worker
+        self._writer = writer
+        self._remade = remade
+        self._guard = guard
+        self._hold_seconds = hold_seconds
+        self._redaction = redaction
+        self._clock = clock
+        self._takes_up, self._is_stopping = False, False
+        # Whether rows of the spool are left that can be taken up now: a flush waits for them.
+        self._is_behind = False
+        # For how long, and until when, a judge that could not be reached is left alone.
+        self._pause, self._away_until = 0.0, 0.0
 
-    @property
-    def dispatcher(self) -> Dispatcher:
-        """Has the jobs evaluated."""
-        return self._dispatcher
-
-    # --- on the application's threads ---
+    # --- the life of it, on any thread ---
 
     def start(self) -> None:
         """Get ready, with the first record.
@@ -115,280 +115,395 @@ class Evaluations:
         Raises:
             RuntimeError: The interpreter is shutting down.
         """
-        self._dispatcher.start(self._deliver)
-        with self._starting:  # two threads may bring the first record at once
-            if self._spooling.beat_seconds is None or self._takes_up:
-                return
-            self._takes_up = True
-            self._set_behind(is_behind=True)  # until the first look into the spool
-            self._worker.call(self._beat)
+        self.dispatcher.start(self._deliver)
+        if self._records.spool is not None:
+            self._worker.call(self._begin_to_take_up)
 
     def leave_spool(self) -> None:
         """Take up no more rows: a shutdown waits for what is under way, not for a long spool."""
-        with contextlib.suppress(RuntimeError):  # the worker was stopped before
-            if self._takes_up:
+        if self._takes_up:
+            with suppress(RuntimeError):  # the worker was stopped before
                 self._worker.call(self._stop_taking_up)
+
+    def hurry(self) -> None:
+        """Stop pacing evaluations, if this process makes them: it is ending."""
+        if isinstance(self.dispatcher, LocalDispatcher):
+            self.dispatcher.hurry()
 
     def stop(self, timeout: float) -> None:
         """Stop evaluating, waiting at most ``timeout`` seconds."""
         self._is_stopping = True
         try:
-            self._dispatcher.stop(timeout)
+            self.dispatcher.stop(timeout)
         except BaseException as error:  # noqa: BLE001 - the records that are left still have to end
             self._guard.swallow(error)
 
-    def hurry(self) -> None:
-        """Stop pacing evaluations, where this process makes them: it is ending."""
-        if isinstance(self._dispatcher, LocalDispatcher):
-            self._dispatcher.hurry()
+    def end_all(self, outcome: Outcome) -> list[Record]:
+        """Return the open records whose spans may be ended now without scores; the spool knows."""
+        held = self._records.end_root(self._records.open_rows(), outcome)
+        for record in held:
+            if record.lease is not None and record.stage is not Stage.WRITTEN:
+                self._exports.follow(record)
+                self._exports.complete(record)
+        return held
 
     def abandon(self) -> None:
-        """Give back the places of what was waiting, and of what did not heed its end."""
+        """Give up what was not read, what waits, and what did not heed its end."""
         self._is_stopping = True
-        for key in list(self._dispatched):
-            self._end(key, late=False)
+        while (record := self._records.next_unread()) is not None:
+            if record.tree is not None:
+                record.tree.release()
+        for record in self._records.rows():
+            self._records.move(record, Event.ABANDONED)
+            self._close(record)
         self._set_behind(is_behind=False)
 
-    # --- on the worker's thread ---
+    def settle_exports(self) -> None:
+        """Have the rows looked at whose spans were exported, or lost."""
+        if self._records.spool is not None and not self._is_stopping:
+            self._worker.call(self._exports.settle)
 
-    def dispatch(self, record: OpenRecord, job: Job, shown: Job) -> None:
-        """Have a job evaluated, and bound how long its spans are held.
+    # --- to the judge ---
+
+    def dispatch(self, record: Record, judged: Job, shown: Job) -> None:
+        """Have a record evaluated, and bound how long its spans are held.
 
         Args:
-            record: The record that the job was read from.
-            job: What the judge gets.
+            record: It was read.
+            judged: What the judge gets.
             shown: What everybody else gets: the same job, or the same without what was redacted.
         """
         left = DEADLINE_SECONDS
-        if not job.root_ended:
+        if not judged.root_ended:
             left = record.accepted_at + self._hold_seconds - time.monotonic()
-        self._note(job, shown, record.context, left)
+        self._begin(record, judged, left)
         with self._guard:
-            self._spooling.acknowledge(record, shown)
-        is_spooled = self._spooling.has(job.key)
-        self._dispatched[job.key].is_spooled = is_spooled
-        if is_spooled and record.safe is not None:
+            self._acknowledge(record, shown)
+        if record.lease is not None and record.safe is not None:
             record.safe.set()
-        self._begin(job)
+        self._hand_over(record)
 
-    def dispatch_ended(self, job: Job, shown: Job, context: Context) -> None:
+    def dispatch_ended(self, judged: Job, shown: Job, context: Context) -> None:
         """Have a job evaluated whose record has reached its state; scores go to a carrier.
 
         Args:
-            job: What the judge gets; its root has ended.
+            judged: What the judge gets; its root has ended.
             shown: What everybody else gets.
             context: Context variables of the request.
         """
-        self._note(job, shown, context, DEADLINE_SECONDS)
-        self._begin(job)
+        record = Record(judged.key, INVALID_SPAN, None, context, is_open=False, job=shown)
+        if self._records.add(record):
+            self._begin(record, judged, DEADLINE_SECONDS)
+            self._hand_over(record)
 
-    def _note(self, job: Job, shown: Job, context: Context, left: float) -> None:
-        timer = self._worker.call_later(max(0.0, left), partial(self._hold_over, job))
-        self._dispatched[job.key] = _Dispatched(timer, context, shown)
-        self._ledger.evaluation_started()
+    def _begin(self, record: Record, judged: Job, left: float) -> None:
+        record.judged = judged
+        if record.timer is None:
+            over = partial(self._hold_over, record)
+            record.timer = self._worker.call_later(max(0.0, left), over)
+        self._records.move(record, Event.DISPATCHED)
 
-    def _begin(self, job: Job) -> None:
-        refusal = self._hand_over(job)
-        if refusal is not None:
-            self._settle(job, refusal)
+    def _acknowledge(self, record: Record, shown: Job) -> None:
+        """Put a job into the spool. If that works, it is judged whatever happens to us."""
+        spool = self._records.spool
+        if spool is None or record.stage is not Stage.WAITING:
+            return
+        job = with_kept_spans(shown, record)
+        if self._redaction is not None:  # others may have set on spans what no file may hold
+            kept = self._redaction.apply_to_spans(job.kept_spans, self._guard)
+            job = replace(job, kept_spans=kept)
+        lease = spool.add(job)
+        if lease is not None:
+            self._records.acknowledged(record, lease)
 
-    def settle_exports(self) -> None:
-        """Have the rows looked at whose spans were exported, or lost; on any thread."""
-        if not self._is_stopping:
-            self._worker.call(self._spooling.settle_exports)
+    def _hand_over(self, record: Record) -> None:
+        """Give a job to the dispatcher; one that it refuses is settled at once."""
+        if record.judged is None or record.stage is not Stage.WAITING:  # a shutdown was first
+            return
+        try:
+            if self.dispatcher.dispatch(record.judged):
+                return
+        except RuntimeError:  # it was stopped, or the interpreter is shutting down
+            refusal = Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - counted; the record still gets its state
+            self._guard.swallow(error)
+            refusal = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+        else:
+            reason = "too many records wait for the judge"
+            if self._records.spool is not None and self._records.spool.is_full:
+                reason += ", and the spool is full"
+            refusal = Outcome(status=Status.QUEUE_FULL, reason=reason)
+        self._settle(record, refusal)
+
+    # --- the end of the hold ---
+
+    def _hold_over(self, record: Record) -> None:
+        """The spans cannot be held longer; a job that no judge has begun is not paid for."""
+        held = self._hold_seconds if record.spans is not None else DEADLINE_SECONDS
+        if record.stage is Stage.PARKED:
+            reason = f"the judge could not be reached for {held:g} s; the scores come later"
+            self._wait(record, Outcome(status=Status.TIMEOUT, reason=reason), 0.0, counted=False)
+        elif record.stage not in RUNS:
+            return
+        elif self._withdraw(record.key):
+            reason = f"the judge was busy with other records for {held:g} s"
+            outcome = Outcome(status=Status.TIMEOUT, reason=reason)
+            if record.lease is not None:
+                self._wait(record, outcome, FULL_SECONDS, counted=False)
+            else:
+                self._settle(record, outcome)
+        elif record.spans is not None:
+            self._records.move(record, Event.OVERDUE)
+            reason = f"no verdicts within {held:g} s"
+            self._end_unscored(record, Outcome(status=Status.TIMEOUT, reason=reason))
+
+    def _withdraw(self, key: JobKey) -> bool:
+        """Take a job back from the dispatcher; False too if it cannot say what became of it."""
+        try:
+            return self.dispatcher.withdraw(key)
+        except BaseException as error:  # noqa: BLE001 - counted; the spans still have to end
+            self._guard.swallow(error)
+            return False
+
+    def _end_unscored(self, record: Record, outcome: Outcome) -> None:
+        """End the spans of a record without scores, if they are still held."""
+        if not record.is_open or not self._records.end_root([record], outcome):
+            return
+        if record.lease is not None:
+            self._exports.follow(record)
+        self._writer.finish(record, outcome)
+        if record.is_followed:
+            self._exports.complete(record)
+
+    def _wait(self, record: Record, outcome: Outcome, delay: float, *, counted: bool) -> None:
+        """End the spans of a record without scores, and let its job wait in the spool."""
+        self._end_unscored(record, outcome)
+        self._records.move(record, Event.PUT_BACK, delay=delay, counted=counted)
+        self._close(record)
+
+    # --- what comes back ---
+
+    def _deliver(self, job: Job, outcome: Outcome) -> None:
+        """Take an outcome from the dispatcher, on any thread."""
+        record = self._records.get(job.key)
+        if record is None:
+            return
+        try:
+            self._worker.call(self._settle, record, outcome)
+        except RuntimeError:  # the worker was stopped; ``shutdown`` finishes what is open
+            self._records.move(record, Event.ABANDONED)
+            self._close(record)
+
+    def _settle(self, record: Record, outcome: Outcome) -> None:
+        """Write the outcome of a record that was dispatched, and give back its place."""
+        if record.stage not in RUNS or (record.lease is not None and self._waits(record, outcome)):
+            return
+        self._records.begin_task()  # a flush waits for the writing too
+        try:
+            if outcome.evaluation is not None or outcome.status is Status.DISPATCHED:
+                self._pause = self._away_until = 0.0
+            judged, shown = record.judged, record.job
+            self._write(record, outcome)
+            if outcome.status is Status.NOT_SAMPLED and self.on_skipped and judged and shown:
+                self.on_skipped(judged, shown, record.context)
+        finally:
+            self._close(record)
+            self._records.end_task()
+
+    def _waits(self, record: Record, outcome: Outcome) -> bool:
+        """Let a job whose outcome is not its last wait in the spool; False if it is the last."""
+        if outcome.unavailable:
+            self._leave_judge_alone()
+            if not record.is_open:
+                self._wait(record, outcome, 0.0, counted=False)
+            else:
+                was_taken_up = record.row is not None
+                self._records.move(record, Event.PARKED)
+                if was_taken_up:
+                    self._sweep_soon()
+        elif outcome.status is Status.QUEUE_FULL:
+            reason = f"{outcome.reason}; the scores come later"
+            timeout = Outcome(status=Status.TIMEOUT, reason=reason)
+            self._wait(record, timeout, FULL_SECONDS, counted=False)
+        elif outcome.status is Status.SHUTDOWN and self._is_stopping:
+            # ``shutdown`` ends the spans, and gives the row back.
+            self._records.move(record, Event.ABANDONED)
+            self._close(record)
+        elif outcome.status in (Status.SHUTDOWN, Status.TIMEOUT):
+            # What was stopped for others has not failed; what ran out of its time has.
+            counted = outcome.status is Status.TIMEOUT
+            self._wait(record, outcome, RETRY_SECONDS, counted=counted)
+        else:
+            return False
+        return True
+
+    def _write(self, record: Record, outcome: Outcome) -> None:
+        """Write an outcome to where the spans of its record are by now."""
+        if not self._records.move(record, Event.SETTLED, outcome=outcome):
+            return
+        if record.lease is not None and record.is_open:
+            self._exports.follow(record)
+        elif record.lease is not None:  # there may be nothing to write: late, and not evaluated
+            self._exports.follow_ids(record, ())
+        if not self._writer.finish(record, outcome) and self._write_after(record, outcome):
+            self._records.late()
+        if record.lease is not None:
+            self._exports.complete(record)
+
+    def _write_after(self, record: Record, outcome: Outcome) -> bool:
+        """Write the outcome of a record that has its state; whether its scores came late."""
+        if record.row is not None:
+            return self._write_row(record, record.row, outcome)
+        if record.job is None or outcome.status is not Status.EVALUATED:
+            return False
+        return run_unsuppressed(record.context, self._writer.write_late, record.job, outcome)
+
+    def _close(self, record: Record) -> None:
+        """Let go of a record that no judge has any more."""
+        if record.timer is not None:
+            record.timer.cancel()
+            record.timer = None
+        was_taken_up = record.row is not None
+        if record.lease is None:  # nothing is waited for
+            self._records.move(record, Event.EXPORTED)
+        if was_taken_up:
+            self._sweep_soon()
+
+    # --- rows of the spool ---
+
+    def _begin_to_take_up(self) -> None:
+        if not self._takes_up and not self._is_stopping:
+            self._takes_up = True
+            self._beat()
 
     def _beat(self) -> None:
         """Say that this process is alive, and look what there is to do."""
-        if self._is_stopping or self._spooling.beat_seconds is None:
+        spool = self._records.spool
+        if spool is None or self._is_stopping:
             return
         # First: whatever happens below, it is done again.
-        self._worker.call_later(self._spooling.beat_seconds, self._beat)
-        self._spooling.renew()
-        self._spooling.settle_exports()
+        self._worker.call_later(spool.lease_seconds / 3, self._beat)
+        spool.renew()
+        self._exports.settle()
         self._sweep()
 
     def _sweep(self) -> None:
         """Take up rows that wait in the spool, as many as there is room for."""
-        room = MAX_TAKEN_UP - sum(1 for each in self._dispatched.values() if each.row is not None)
         if not self._takes_up or self._is_stopping:
             return
-        rows = [] if room <= 0 else self._recovery.claim(room)
+        room = MAX_TAKEN_UP - self._records.n_taken_up
+        rows = self._claimed(room) if room > 0 else []
         for row in rows:
-            if row.outcome is None:
-                self._evaluate(row)
-            else:
-                self._recovery.write(row, row.outcome)
-                self._spooling.complete(row.lease.key)
+            self._take_up(row)
         # While some are under way, others may wait to be taken up by themselves.
         self._set_behind(is_behind=bool(rows) or room < MAX_TAKEN_UP)
         if rows:
             self._sweep_soon()
+
+    def _sweep_soon(self) -> None:
+        if not self._is_stopping:
+            self._worker.call_later(0.0, self._sweep)
 
     def _stop_taking_up(self) -> None:
         self._takes_up = False
         self._set_behind(is_behind=False)
 
     def _set_behind(self, *, is_behind: bool) -> None:
-        """Have a flush wait for the rows that can be taken up now, as for evaluations."""
         if is_behind and not self._is_behind:
-            self._ledger.evaluation_started()
+            self._records.begin_task()
         elif self._is_behind and not is_behind:
-            self._ledger.evaluation_ended(late=False)
+            self._records.end_task()
         self._is_behind = is_behind
 
-    def _sweep_soon(self) -> None:
-        if not self._is_stopping:
-            self._worker.call_later(0.0, self._sweep)
+    def _leave_judge_alone(self) -> None:
+        """Take up nothing for a while: the judge could not be reached."""
+        if self._clock() >= self._away_until:  # else this is known already
+            self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
+            self._away_until = self._clock() + self._pause
 
-    def _evaluate(self, row: Row) -> None:
-        """Have the job of a row evaluated; nobody's spans wait for it, or only until their hold."""
-        job = replace(row.job, root_ended=True)
-        kept = self._dispatched.get(job.key)
-        if kept is None:
-            timer = self._worker.call_later(DEADLINE_SECONDS, partial(self._hold_over, job))
-            kept = _Dispatched(timer, Context(), row.job, is_spooled=True)
-            self._dispatched[job.key] = kept
-        kept.row, kept.is_parked = row, False
-        self._ledger.evaluation_started()
-        refusal = self._hand_over(job)
-        if refusal is not None:
-            self._settle(job, refusal)
+    def _claimed(self, room: int) -> list[Row]:
+        """Take up at most so many rows; none while the judge cannot be reached."""
+        spool = self._records.spool
+        if spool is None or self._clock() < self._away_until or len(self._exports) >= MAX_FOLLOWED:
+            return []
+        # One finds out whether a judge that was not there is back.
+        rows = spool.claim(1 if self._pause else room, is_alone=room >= MAX_TAKEN_UP)
+        # Another process, or an earlier one, may have redacted nothing.
+        return [self._redacted(row) if row.is_foreign else row for row in rows]
 
-    def _hand_over(self, job: Job) -> Outcome | None:
-        """Give a job to the dispatcher; returns its outcome where the dispatcher refuses it."""
-        try:
-            if self._dispatcher.dispatch(job):
-                return None
-        except RuntimeError:  # it was stopped, or the interpreter is shutting down
-            return Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - counted; the record still gets its state
-            self._guard.swallow(error)
-            return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
-        reason = "too many records wait for the judge"
-        if self._spooling.is_full:
-            reason += ", and the spool is full"
-        return Outcome(status=Status.QUEUE_FULL, reason=reason)
+    def _redacted(self, row: Row) -> Row:
+        """Take out of a row what its process may have left in it."""
+        redaction, guard = self._redaction, self._guard
+        if redaction is None:
+            return row
+        job = redaction.apply(row.job, guard)
+        job = replace(job, kept_spans=redaction.apply_to_spans(job.kept_spans, guard))
+        outcome = row.outcome
+        if outcome is not None:
+            outcome = redaction.apply_to_outcome(row.job, outcome, guard)
+        elif job.status is not None:  # the judge may not read what could not be redacted
+            outcome = Outcome(status=job.status, reason=job.reason)
+        return replace(row, job=job, outcome=outcome)
 
-    def _hold_over(self, job: Job) -> None:
-        """The spans cannot be held longer; a job that no judge has begun is not paid for."""
-        held = DEADLINE_SECONDS if job.root_ended else self._hold_seconds
-        kept = self._dispatched.get(job.key)
-        if kept is not None and kept.is_parked:
-            reason = f"the judge could not be reached for {held:g} s; the scores come later"
-            self._end_unscored(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
-            self._drop(job.key)
-        elif self._withdraw(job.key):
-            reason = f"the judge was busy with other records for {held:g} s"
-            outcome = Outcome(status=Status.TIMEOUT, reason=reason)
-            if self._spooling.has(job.key):
-                self._wait(job.key, outcome, FULL_SECONDS, counted=False)
-            else:
-                self._settle(job, outcome)
-        elif not job.root_ended:
-            reason = f"no verdicts within {held:g} s"
-            self._end_unscored(job.key, Outcome(status=Status.TIMEOUT, reason=reason))
-
-    def _withdraw(self, key: JobKey) -> bool:
-        """Take a job back from the dispatcher; False too where nobody knows what became of it."""
-        try:
-            return self._dispatcher.withdraw(key)
-        except BaseException as error:  # noqa: BLE001 - counted; the spans still have to end
-            self._guard.swallow(error)
-            return False
-
-    def _end_unscored(self, key: JobKey, outcome: Outcome) -> None:
-        """End the spans of a record without scores, where they are still held."""
-        if self._spooling.end_root(key, outcome):
-            self._writer.finish(key, outcome)
-            self._spooling.complete(key)
-
-    def _deliver(self, job: Job, outcome: Outcome) -> None:
-        """Take an outcome from the dispatcher, on any thread."""
-        try:
-            self._worker.call(self._settle, job, outcome)
-        except RuntimeError:  # the worker was stopped; ``shutdown`` finishes what is open
-            self._end(job.key, late=False)
-
-    def _settle(self, job: Job, outcome: Outcome) -> None:
-        """Write the outcome of a job that was dispatched, and give back its place."""
-        if self._spooling.has(job.key) and self._waits(job.key, outcome):
+    def _take_up(self, row: Row) -> None:
+        """Have a row evaluated, or written again; spans wait for it no longer than their hold."""
+        key = row.lease.key
+        record = self._records.get(key)
+        if record is None:
+            record = Record(key, INVALID_SPAN, None, Context(), is_open=False, stage=Stage.DONE)
+            record.is_counted = not row.is_foreign
+        if not self._records.move(record, Event.TAKEN_UP, row=row):
             return
-        late = False
-        try:
-            if outcome.evaluation is not None or outcome.status is Status.DISPATCHED:
-                self._recovery.judge_is_there()
-            late = self._write(job.key, outcome)
-            kept = self._dispatched.get(job.key)
-            if outcome.status is Status.NOT_SAMPLED and kept is not None and self.on_skipped:
-                self.on_skipped(job, kept.shown, kept.context)
-        finally:
-            self._end(job.key, late=late)
-
-    def _waits(self, key: JobKey, outcome: Outcome) -> bool:
-        """Let a job whose outcome is not its last wait in the spool; False where it is the last."""
-        if outcome.unavailable:
-            self._recovery.judge_is_away()
-            self._park(key)
-        elif outcome.status is Status.QUEUE_FULL:
-            reason = f"{outcome.reason}; the scores come later"
-            timeout = Outcome(status=Status.TIMEOUT, reason=reason)
-            self._wait(key, timeout, FULL_SECONDS, counted=False)
-        elif outcome.status is Status.SHUTDOWN and self._is_stopping:
-            self._end(key, late=False)  # ``shutdown`` ends the spans, and gives the row back
-        elif outcome.status in (Status.SHUTDOWN, Status.TIMEOUT):
-            # What was stopped for others has not failed; what ran out of its time has.
-            counted = outcome.status is Status.TIMEOUT
-            self._wait(key, outcome, RETRY_SECONDS, counted=counted)
-        else:
-            return False
-        return True
-
-    def _park(self, key: JobKey) -> None:
-        """Let a job wait for the judge in the spool; its spans are held as long as they may be."""
-        kept = self._dispatched.get(key)
-        if kept is None or not self._writer.is_open(key):
-            self._spooling.put_back(key, 0.0, counted=False)
-            self._end(key, late=False)
+        record.job = record.job if record.is_open else row.job
+        if row.outcome is None:
+            self._begin(record, replace(row.job, root_ended=True), DEADLINE_SECONDS)
+            self._hand_over(record)
             return
-        self._spooling.park(key)
-        if kept.row is not None:
-            self._sweep_soon()
-        kept.row, kept.is_parked = None, True
-        self._ledger.evaluation_ended(late=False)
+        record.judged = row.job
+        self._records.move(record, Event.SETTLED)
+        self._write_row(record, row, row.outcome)
+        self._exports.follow_ids(record, ())
+        self._exports.complete(record)
 
-    def _wait(self, key: JobKey, outcome: Outcome, delay: float, *, counted: bool) -> None:
-        """End the spans of a record without scores, and let its job wait in the spool."""
-        if self._writer.is_open(key):
-            self._end_unscored(key, outcome)
-        self._spooling.put_back(key, delay, counted=counted)
-        self._end(key, late=False)
+    def _write_row(self, record: Record, row: Row, outcome: Outcome) -> bool:
+        """Write the outcome of a row whose spans this process does not hold.
 
-    def _write(self, key: JobKey, outcome: Outcome) -> bool:
-        """Write the outcome of a record; True where its scores came late."""
-        kept = self._dispatched.get(key)
-        is_lost = kept is not None and kept.is_spooled and not self._spooling.has(key)
-        if is_lost or not self._spooling.write(key, outcome):
-            return False
-        late = False
-        if not self._writer.finish(key, outcome) and kept is not None:
-            if kept.row is not None:
-                late = self._recovery.write(kept.row, outcome)
-            elif outcome.status is Status.EVALUATED:
-                late = run_unsuppressed(kept.context, self._writer.write_late, kept.shown, outcome)
-        self._spooling.complete(key)
-        return late
+        A root whose spans were never ended is made again, with its ids, and gets its scores. One
+        that was ended without scores stays as it was; the scores go to a carrier.
 
-    def _end(self, key: JobKey, *, late: bool) -> None:
-        """Give back the place of a record; once for each, as a shutdown may come in between."""
-        kept = self._drop(key)
-        if kept is not None and not kept.is_parked:
-            self._ledger.evaluation_ended(late=late)
-        if kept is not None and kept.row is not None:
-            self._sweep_soon()
+        Returns:
+            Whether scores of a record counted before went to a carrier.
+        """
+        is_new = not record.is_counted
+        if is_new:
+            self._records.recovered(record)
+        if row.root is Root.HELD:
+            live = self._made_again(record, row)
+            if live is not None:
+                write = self._writer.finish if is_new else self._writer.write_again
+                write(live, outcome)
+                return False
+            outcome = replace(outcome, reason=outcome.reason or NOT_REMADE)
+        elif row.root is Root.ENDED and row.root_outcome and not record.is_on_its_way:
+            # Ended, and not on its way to the exporter of this very process: it may be lost.
+            live = self._made_again(record, row)
+            if live is not None:
+                self._writer.write_again(live, row.root_outcome)
+        if outcome.evaluation is not None:
+            if row.outcome is None or is_new:
+                self._writer.write_late(row.job, outcome)
+            else:  # the other sinks had it when it was written first
+                self._writer.write_scores_again(row.job, outcome)
+        if is_new:
+            known = outcome.ground_truth is not None
+            self._records.finished(outcome.status, with_ground_truth=known)
+        return not is_new and outcome.status is Status.EVALUATED
 
-    def _drop(self, key: JobKey) -> _Dispatched | None:
-        kept = self._dispatched.pop(key, None)
-        if kept is not None:
-            kept.timer.cancel()
-            self._queue.release(key)
-        return kept
+    def _made_again(self, record: Record, row: Row) -> Record | None:
+        """Make the spans of a row again, with their ids; None if they cannot be made."""
+        live: Record | None = None
+        with self._guard:  # a span processor of the application's may raise anything
+            live = self._remade.record(row.job, self._guard)
+        if live is not None:
+            self._exports.follow(record, live)
+        return live

@@ -1,30 +1,36 @@
-"""Reading: from a run tree to a job, its decision and its spans, on the worker's thread."""
+"""Reading: from a run tree to a job, its decision and its spans, on the worker's thread.
+
+A run that gave several answers is read into several records: one for each query within it, whose
+root span is below that of the run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 
-from claimspan_tracing.capture.runs import RunTree
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, set_span_in_context
+
+from claimspan.files.ground_truth import ID_KEYS
+from claimspan_tracing import semconv
+from claimspan_tracing.capture.runs import Run, RunTree
 from claimspan_tracing.capture.weight import weigh_tree
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
-from claimspan_tracing.engine.inner_records import InnerRecords
-from claimspan_tracing.engine.opening import key_of
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.read.candidates import reader_of
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.read.result import asked_nothing
 from claimspan_tracing.read.splitting import split
+from claimspan_tracing.records import Event, Record, Records
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
 from claimspan_tracing.write.content import without_content
-from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
-from claimspan_tracing.write.spans import build_spans, with_span_ids
+from claimspan_tracing.write.spans import BARE_ROOT, build_spans, with_span_ids
 from claimspan_tracing.write.writer import Writer
 
 __all__ = ["Reading"]
@@ -36,62 +42,54 @@ class Reading:
     def __init__(
         self,
         settings: Settings,
-        records: OpenRecords,
-        queue: RecordQueue,
+        records: Records,
         decider: Decider,
         writer: Writer,
         evaluations: Evaluations,
         feedback: FeedbackDesk,
-        inner: InnerRecords,
         guard: Guard,
     ) -> None:
         """Connect the parts.
 
         Args:
             settings: The options of the monitor.
-            records: The records that have no state yet.
-            queue: Holds their places.
+            records: The table of the records.
             decider: Decides which of them are evaluated.
             writer: Finishes those that are not.
             evaluations: Takes those that are.
             feedback: Knows what users have said, and keeps what was not sampled.
-            inner: Takes the queries within a run that gave several answers.
             guard: Counts what fails.
         """
         self._settings = settings
         self._records = records
-        self._queue = queue
         self._decider = decider
         self._writer = writer
         self._evaluations = evaluations
         self._feedback = feedback
-        self._inner = inner
         self._guard = guard
 
-    def process(self, tree: RunTree) -> None:
-        """Read a tree and dispatch its job, or finish the record at once; does not raise."""
-        key = key_of(tree)
+    def process(self, record: Record) -> None:
+        """Read a record and have it evaluated, or finish it at once; does not raise."""
+        tree, record.tree = record.tree, None
+        if tree is None:
+            return
         try:
-            self._read(key, tree)
+            if record.is_open:  # else a shutdown has finished it
+                self._read(record, tree)
         except BaseException as error:  # noqa: BLE001 - a reader or span processor may raise anything
             self._guard.swallow(error)
             failed = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
-            self._writer.finish(key, failed)
-            self._queue.release(key)
+            self._finish(record, failed)
         finally:
             tree.release()
 
-    def _read(self, key: JobKey, tree: RunTree) -> None:
-        record = self._records.get(key)
-        if record is None:  # a shutdown has finished it
-            self._queue.release(key)
-            return
+    def _read(self, record: Record, tree: RunTree) -> None:
         redaction = self._settings.redaction
         job = run_suppressed(self._job_of, tree)
         is_record = self._settings.keeps_unasked or not asked_nothing(job)
         job = shown = self._decided(job, record) if is_record else job
-        has_room = self._has_room(key, tree, job)
-        # Before a judge can begin: from the job on nobody holds an object of a framework.
+        has_room = self._has_room(record, tree, job)
+        # Before a judge can begin: from the job on nothing holds an object of a framework.
         tree.release()
         if redaction is not None:
             shown = redaction.apply(job, self._guard)
@@ -105,21 +103,21 @@ class Reading:
             is_same = shown is job
             shown = record.job = with_span_ids(shown, record.spans)
             job = shown if is_same else with_span_ids(job, record.spans)
-        if self._records.get(key) is None:
-            _end_runs(record, self._guard)
-        if is_record:
-            self._settle(key, record, job, shown, has_room=has_room)
+        if not record.is_open:  # a shutdown has ended its root meanwhile
+            for span, ended in record.ends()[:-1]:
+                if span.is_recording():
+                    with self._guard:
+                        span.end(end_time=ended)
+        elif is_record:
+            self._settle(record, job, shown, has_room=has_room)
         else:
-            self._writer.withdraw(key, shown.reason)
-            self._queue.release(key)
+            self._writer.withdraw(record, shown.reason)
+            self._done(record)
 
-    def _settle(
-        self, key: JobKey, record: OpenRecord, job: Job, shown: Job, *, has_room: bool
-    ) -> None:
-        """Dispatch the job of a record, or finish it at once.
+    def _settle(self, record: Record, job: Job, shown: Job, *, has_room: bool) -> None:
+        """Have a record evaluated, or finish it at once.
 
         Args:
-            key: Of the record.
             record: Its spans are built.
             job: As the pipeline ran it.
             shown: As everybody but the judge may see it.
@@ -135,12 +133,20 @@ class Reading:
         judged = shown if redaction is None else redaction.for_judge(job, shown)
         if status is None:
             self._evaluations.dispatch(record, judged, shown)
-        else:
-            # What the redactor failed on cannot be judged later either.
-            if status is Status.NOT_SAMPLED and shown.status is None:
-                self._feedback.keep(judged, shown, record.context)
-            self._writer.finish(key, Outcome(status=status, reason=reason))
-            self._queue.release(key)
+            return
+        # What the redactor failed on cannot be judged later either.
+        if status is Status.NOT_SAMPLED and shown.status is None:
+            self._feedback.keep(judged, shown, record.context)
+        self._finish(record, Outcome(status=status, reason=reason))
+
+    def _finish(self, record: Record, outcome: Outcome) -> None:
+        self._writer.finish(record, outcome)
+        self._done(record)
+
+    def _done(self, record: Record) -> None:
+        """Give back the place of a record that is not evaluated."""
+        self._records.move(record, Event.SETTLED)
+        self._records.move(record, Event.EXPORTED)
 
     def _job_of(self, tree: RunTree) -> Job:
         settings = self._settings
@@ -150,7 +156,7 @@ class Reading:
         if several is not None:
             weigh_tree(tree, self._guard)  # each query in it gets its share
         for query in () if several is None else several.queries:
-            self._inner.open(tree, query)
+            self._open_inner(tree, query)
         return read_job(
             tree,
             self._guard,
@@ -161,26 +167,83 @@ class Reading:
             whole_values=settings.whole_values or settings.source.wants_whole_values,
         )
 
-    def _has_room(self, key: JobKey, tree: RunTree, job: Job) -> bool:
+    def _has_room(self, record: Record, tree: RunTree, job: Job) -> bool:
         """Whether a record that is to be evaluated fits into the queue with its real weight."""
         decision = job.decision
         is_judged = job.status is None and (decision is None or decision.sampled)
         if not is_judged or not tree.unweighed:
             return True
         weigh_tree(tree, self._guard)
-        return self._queue.reweigh(key, tree.size)
+        return self._records.reweigh(record, tree.size)
 
-    def _decided(self, job: Job, record: OpenRecord) -> Job:
+    def _decided(self, job: Job, record: Record) -> Job:
         """Return the job with its decision, and with what a user has said about it by now."""
         said = self._feedback.value_for(job.key)
         facts = job.facts if said is None else replace(job.facts, feedback=said)
         record.decision = self._decider.decide(facts, record.context)
         return replace(job, feedback=said, decision=record.decision)
 
+    # --- queries within a run ---
 
-def _end_runs(record: OpenRecord, guard: Guard) -> None:
-    """End spans that were started while a shutdown ended their root."""
-    for span, ended in record.ends()[:-1]:
-        if span.is_recording():
-            with guard:
-                span.end(end_time=ended)
+    def _open_inner(self, tree: RunTree, query: Run) -> None:
+        """Take the runs of a query out of a tree, and queue them as a record of their own.
+
+        Args:
+            tree: Its root span is open.
+            query: The root of the query, a run below the root of the tree.
+        """
+        inner = RunTree(tree.span, reader_of(query), tree.context, closed=True)
+        with self._guard:
+            inner.span = self._start(tree, query)
+        if inner.span is tree.span:  # no span, and hence no record
+            return
+        _move(query, tree, inner)
+        record = Record.of(inner)
+        self._records.produced()
+        if not inner.span.is_recording() and not query.span_id:
+            self._writer.refuse(record, Status.NOT_SAMPLED)
+        elif not self._records.add(record):
+            self._writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
+        elif not self._records.give_place(record, inner):
+            self._writer.refuse(record, Status.QUEUE_FULL)
+            self._done(record)
+
+    def _start(self, tree: RunTree, query: Run) -> Span:
+        """The root span of a query: a new one, or the span that somebody else made for the run."""
+        around = tree.span.get_span_context()
+        if query.span_id:
+            return NonRecordingSpan(
+                SpanContext(
+                    around.trace_id,
+                    query.span_id,
+                    is_remote=False,
+                    trace_flags=around.trace_flags,
+                    trace_state=around.trace_state,
+                )
+            )
+        start = partial(
+            self._settings.source.tracer().start_span,
+            semconv.SPAN_ROOT,
+            kind=SpanKind.INTERNAL,
+            attributes=BARE_ROOT,
+            start_time=query.start,
+        )
+        return run_unsuppressed(tree.context, lambda: start(set_span_in_context(tree.span)))
+
+
+def _move(query: Run, tree: RunTree, inner: RunTree) -> None:
+    """Move a run and those below it to another tree."""
+    below = {id(query)}
+    for run in tree.runs:  # a parent stands before its children
+        if run.parent is not None and id(run.parent) in below:
+            below.add(id(run))
+    # What identifies the record of the whole run is not the id of each query in it.
+    metadata = {**tree.root.metadata, **query.metadata}
+    query.metadata = {key: value for key, value in metadata.items() if key not in ID_KEYS}
+    query.parent = None
+    inner.runs = [run for run in tree.runs if id(run) in below]
+    inner.started, inner.size = query.start, tree.size // max(1, len(tree.runs)) * len(below)
+    tree.runs = [run for run in tree.runs if id(run) not in below]
+    for run in inner.runs:
+        run.tree = inner
+        run.reader = run.reader if run.reader is not inner.reader else None

@@ -8,7 +8,6 @@ from functools import partial
 from importlib.metadata import entry_points
 
 from claimspan.errors import ClaimspanError
-from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.health.environment import check_environment, check_versions
 from claimspan_tracing.health.exporting import check_clock, check_export, check_provider
@@ -16,6 +15,7 @@ from claimspan_tracing.health.findings import CHECKS, Diagnosis, Finding
 from claimspan_tracing.health.ground_truths import check_ground_truth
 from claimspan_tracing.health.judging import check_judge
 from claimspan_tracing.health.traffic import check_traffic
+from claimspan_tracing.records.table import Stats
 
 __all__ = ["diagnose"]
 

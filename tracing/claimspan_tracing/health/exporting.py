@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextvars import Context
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
@@ -17,11 +18,11 @@ from opentelemetry.trace import format_span_id, format_trace_id
 
 from claimspan.daemon_threads import start_daemon
 from claimspan_tracing import semconv
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.export.destination import ENDPOINT_VARIABLES, is_switched_off
 from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.health.findings import Finding
+from claimspan_tracing.records import Exports, Record, Records
 
 __all__ = ["check_clock", "check_export", "check_provider"]
 
@@ -62,7 +63,7 @@ def check_export(source: TracerSource, timeout: float) -> Iterator[Finding]:
     if source.failure or is_switched_off():
         return  # Another check has said so: without an exporter or spans nothing is sent.
     sent = Event()
-    confirmations = Confirmations(source.sdk_provider, sent.set, Guard())
+    exports = Exports(Records(), source.sdk_provider, sent.set, Guard())
     span = source.tracer().start_span(semconv.SPAN_DOCTOR)
     context = span.get_span_context()
     if not span.is_recording() or not context.trace_flags.sampled:
@@ -75,26 +76,27 @@ def check_export(source: TracerSource, timeout: float) -> Iterator[Finding]:
         )
         return
     key = format_trace_id(context.trace_id), format_span_id(context.span_id)
-    confirmations.expect(key, [key[1]])
-    if not confirmations.observes:
+    followed = Record(key, span, None, Context(), is_open=False)
+    exports.follow_ids(followed, [key[1]])
+    if not exports.observes:
         span.end()
         yield Finding("export", "ok", "one span was handed over; its exporter cannot be observed")
         return
     span.end()
-    confirmations.complete(key)
+    exports.complete(followed)
     # On a thread: a backend that hangs holds a flush up for longer than the caller wants to wait.
     start_daemon(source.force_flush, "claimspan-check")
-    yield _outcome(confirmations, sent, timeout)
+    yield _outcome(exports, sent, timeout)
 
 
-def _outcome(confirmations: Confirmations, sent: Event, timeout: float) -> Finding:
+def _outcome(exports: Exports, sent: Event, timeout: float) -> Finding:
     began = time.monotonic()
     exported, failed, seconds = False, False, 0.0
     # Each exporter of the provider reports by itself, and all of them are to have the span.
     while not (exported or failed) and seconds < timeout:
         sent.wait(timeout - seconds)
         sent.clear()
-        done, lost, _ = confirmations.take()
+        done, lost, _ = exports.take()
         exported, failed, seconds = bool(done), bool(lost), time.monotonic() - began
     if exported:
         return Finding("export", "ok", f"one span was sent and taken in {seconds:.1f} s")

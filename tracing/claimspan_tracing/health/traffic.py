@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.health.findings import Finding
+from claimspan_tracing.records.table import Stats
 
 __all__ = ["check_traffic"]
 

@@ -31,7 +31,7 @@ from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing import semconv
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, KeptSpan
-from claimspan_tracing.write.open_records import OpenRecord
+from claimspan_tracing.records.record import Record
 from claimspan_tracing.write.spans import BARE_ROOT, build_spans
 from claimspan_tracing.write.targets import root_context
 
@@ -56,7 +56,7 @@ _OUR_PREFIXES: Final = (
 )
 
 
-def with_kept_spans(job: Job, record: OpenRecord) -> Job:
+def with_kept_spans(job: Job, record: Record) -> Job:
     """Return a job that can make the spans of its record again; as it is where they have ended."""
     if record.spans is None:
         return job
@@ -119,7 +119,7 @@ class RemadeSpans:
         current = self._current()
         return None if current is None else current[1]
 
-    def record(self, job: Job, guard: Guard) -> OpenRecord | None:
+    def record(self, job: Job, guard: Guard) -> Record | None:
         """Return a record whose spans are those that the job had, open once more.
 
         Args:
@@ -146,7 +146,7 @@ class RemadeSpans:
         for span, kept in zip((root, *spans.runs), job.kept_spans, strict=True):
             _set_missing(span, kept)
         # An empty context: the request is gone, with its context variables.
-        record = OpenRecord(job.key, root, job.ended, RequestContext())
+        record = Record(job.key, root, job.ended, RequestContext())
         record.decision, record.job, record.spans = job.decision, job, spans
         return record
 

@@ -11,6 +11,7 @@ from claimspan import Evaluation
 from claimspan.metrics import CATALOGUE, compute_metrics
 from claimspan.metrics.catalogue import Group
 from claimspan_tracing.job import Outcome, RetrieverRun
+from claimspan_tracing.records.record import OpenSpans
 from claimspan_tracing.write.attributes import (
     about,
     ground_truth_of,
@@ -22,7 +23,6 @@ from claimspan_tracing.write.chunk_worth import are_told_apart, worth_of_chunks
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.limits import Attributes
 from claimspan_tracing.write.sinks import Finished
-from claimspan_tracing.write.spans import OpenSpans
 
 __all__ = ["Scores"]
 

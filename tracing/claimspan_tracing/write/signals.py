@@ -19,8 +19,8 @@ from opentelemetry.metrics import CallbackOptions as _Options
 from opentelemetry.metrics import Histogram, Observation
 
 from claimspan_tracing import semconv
-from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.records.table import Stats
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.targets import context_of, feedback_context
 

@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 
 from claimspan.evaluation.judgement import Assessment, Judgement, judgement_of
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.records.record import OpenSpans
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.text import clean
 from claimspan_tracing.write.limits import WITHHELD
-from claimspan_tracing.write.spans import OpenSpans
 
 __all__ = ["DeliveringSink", "Finished", "Sink", "SuppressedSink"]
 

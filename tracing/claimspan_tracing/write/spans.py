@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from opentelemetry.trace import (
@@ -21,6 +21,7 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
+from claimspan_tracing.records.record import OpenSpans
 from claimspan_tracing.text import cut
 from claimspan_tracing.write.attached import attached_attributes
 from claimspan_tracing.write.documents import (
@@ -41,7 +42,6 @@ from claimspan_tracing.write.span_names import name_of_root, name_of_run
 
 __all__ = [
     "BARE_ROOT",
-    "OpenSpans",
     "UnstartedSpan",
     "build_spans",
     "with_span_ids",
@@ -63,37 +63,6 @@ class UnstartedSpan(NonRecordingSpan):
 
     It carries the ids of its parent, so that the spans below become children of that one.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class OpenSpans:
-    """The spans of one query, held open until its state is known."""
-
-    job: Job
-    """What the spans were built from."""
-
-    root: Span
-    """The span of the root run."""
-
-    runs: tuple[Span, ...]
-    """The spans of ``job.runs``, in the same order."""
-
-    @property
-    def retrievers(self) -> list[tuple[Span, RetrieverRun]]:
-        """The retriever spans with their runs."""
-        pairs = zip(self.runs, self.job.runs, strict=True)
-        return [(span, run) for span, run in pairs if isinstance(run, RetrieverRun)]
-
-    @property
-    def answering(self) -> Span | None:
-        """The span of the last generator run; None where there is none."""
-        pairs = zip(self.runs, self.job.runs, strict=True)
-        return next((s for s, run in reversed(list(pairs)) if isinstance(run, GeneratorRun)), None)
-
-    def ends(self) -> list[tuple[Span, int | None]]:
-        """Return every span with the time at which its run ended, the root last."""
-        runs = zip(self.runs, self.job.runs, strict=True)
-        return [*((span, run.ended) for span, run in runs), (self.root, self.job.ended)]
 
 
 def build_spans(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans:

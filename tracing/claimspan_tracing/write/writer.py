@@ -10,15 +10,15 @@ from typing import Final
 from opentelemetry.trace import Span
 
 from claimspan_tracing import semconv
-from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.records.record import Record
+from claimspan_tracing.records.table import Records
 from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
 from claimspan_tracing.write.content import finished_without_content
-from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.signals import RecordCounter
 from claimspan_tracing.write.sinks import Finished, Sink
 from claimspan_tracing.write.spans import BARE_ROOT, UnstartedSpan
@@ -32,15 +32,14 @@ MAX_REASON_BYTES: Final = 256
 class Writer:
     """Writes records whose state is known.
 
-    The order is: scores, state, claims, end of the spans, the other sinks, the ledger. So
-    ``evaluated`` on a span or in the ledger means that the scores are there. The span of the claims
+    The order is: scores, state, claims, end of the spans, the other sinks, the books. So
+    ``evaluated`` on a span or in the books means that the scores are there. The span of the claims
     ends before its root does: MLflow's and Langfuse's processors take a trace for over with it.
     """
 
     def __init__(
         self,
-        records: OpenRecords,
-        ledger: Ledger,
+        records: Records,
         guard: Guard,
         scores: Sink,
         claims: Sink,
@@ -54,8 +53,7 @@ class Writer:
         """Connect the writer.
 
         Args:
-            records: The records that have no state yet.
-            ledger: Counts the states.
+            records: The table, which gives each state to one caller alone, and counts it.
             guard: Swallows and counts what a sink or a span processor raises.
             scores: The first sink; the state depends on it.
             claims: The second sink, called while the root is open.
@@ -66,7 +64,6 @@ class Writer:
             announce: Called with every state and its outcome, after it was written.
         """
         self._records = records
-        self._ledger = ledger
         self._guard = guard
         self._scores = scores
         self._claims = claims
@@ -77,22 +74,20 @@ class Writer:
         self._counter = RecordCounter()
         self._capture_content = capture_content
 
-    def finish(self, key: JobKey, outcome: Outcome) -> bool:
+    def finish(self, record: Record, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
 
         Returns:
-            False where the record has reached a state before.
+            False if the record has reached a state before.
         """
-        record = self._records.take(key)
-        if record is None:
-            return False
-        self._settle(record, outcome, self._sinks)
-        return True
+        is_ours = self._records.end(record)
+        if is_ours:
+            self._settle(record, outcome, self._sinks)
+        return is_ours
 
-    def withdraw(self, key: JobKey, reason: str) -> None:
+    def withdraw(self, record: Record, reason: str) -> None:
         """End the spans of a run that turned out to be no record: it has no state, and no sink."""
-        record = self._records.take(key)
-        if record is None:  # a shutdown has finished it
+        if not self._records.end(record):  # a shutdown has finished it
             return
         try:
             with self._guard:
@@ -100,30 +95,27 @@ class Writer:
             for span, ended in record.ends():
                 run_unsuppressed(record.context, self._end, span, ended)
         finally:
-            self._ledger.withdrawn()
+            self._records.unasked()
             if record.safe is not None:
                 record.safe.set()
 
-    def is_open(self, key: JobKey) -> bool:
-        """Whether a record has no state yet."""
-        return self._records.get(key) is not None
-
-    def refuse(self, record: OpenRecord, status: Status, reason: str = "") -> None:
-        """Finish a record that was never open, on the application's thread: no sink is called."""
+    def refuse(self, record: Record, status: Status, reason: str = "") -> None:
+        """Finish an open record on the application's thread: no sink is called."""
         outcome = Outcome(status=status, reason=reason)
+        if not self._records.end(record):  # a shutdown has finished it
+            return
         if record.root.is_recording():
             self._settle(record, outcome, ())
         else:  # a trace that nobody keeps, and the application waits
             self._count(record, status, outcome)
 
-    def finish_all(self, outcome: Outcome, keys: Sequence[JobKey] | None = None) -> None:
-        """Finish every open record, or those with these keys; no sink is called."""
-        for key in self._records.all_keys() if keys is None else keys:
-            record = self._records.take(key)
-            if record is not None:
+    def finish_all(self, outcome: Outcome, records: Sequence[Record]) -> None:
+        """Finish those of these records that are open; no sink is called."""
+        for record in records:
+            if self._records.end(record):
                 self._settle(record, outcome, ())
 
-    def write_again(self, record: OpenRecord, outcome: Outcome) -> None:
+    def write_again(self, record: Record, outcome: Outcome) -> None:
         """Write a record whose state was counted before, because its spans were not exported."""
         with self._guard:
             run_unsuppressed(record.context, self._write, record, outcome, ())
@@ -138,7 +130,7 @@ class Writer:
         finished = self._shown(Finished(_decided(job, outcome), late))
         written = self._try(self._scores, finished)
         if written and (self._is_shut_down() or not self._exports()):
-            self._ledger.span_lost()
+            self._records.span_lost()
             written = False
         for sink in self._sinks:
             self._try(sink, finished)
@@ -149,7 +141,7 @@ class Writer:
         late = replace(outcome, late=True)
         self._try(self._scores, self._shown(Finished(_decided(job, outcome), late)))
 
-    def _settle(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> None:
+    def _settle(self, record: Record, outcome: Outcome, sinks: Sequence[Sink]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
         status = Status.JUDGE_ERROR  # should writing fail altogether, the record is counted still
         try:
@@ -157,17 +149,17 @@ class Writer:
         finally:
             self._count(record, status, outcome)
 
-    def _count(self, record: OpenRecord, status: Status, outcome: Outcome) -> None:
+    def _count(self, record: Record, status: Status, outcome: Outcome) -> None:
         with self._guard:
             self._announce(status, outcome)
         with self._guard:
             self._counter.count(status, time.monotonic() - record.accepted_at)
         known = outcome.ground_truth is not None
-        self._ledger.finished(status, with_ground_truth=known)
+        self._records.finished(status, with_ground_truth=known)
         if record.safe is not None:
             record.safe.set()
 
-    def _write(self, record: OpenRecord, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
+    def _write(self, record: Record, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
         if outcome.status is Status.EVALUATED and self._is_shut_down():
             outcome = Outcome(status=Status.SHUTDOWN, reason="the tracer provider was shut down")
         finished = None
@@ -189,7 +181,7 @@ class Writer:
         for span, ended in record.ends():
             self._end(span, ended)
         if not self._exports() and outcome.status is Status.EVALUATED:
-            self._ledger.span_lost()
+            self._records.span_lost()
         if finished is not None:
             for sink in sinks:
                 self._try(sink, finished)
@@ -221,9 +213,9 @@ class Writer:
             span.end(end_time=ended)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: the root still has to end
             self._guard.swallow(error)
-            self._ledger.span_lost()
+            self._records.span_lost()
         if isinstance(span, UnstartedSpan):
-            self._ledger.span_lost()
+            self._records.span_lost()
 
     def _try(self, sink: Sink, finished: Finished) -> bool:
         try:

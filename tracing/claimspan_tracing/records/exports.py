@@ -1,4 +1,4 @@
-"""Confirmation: which spans of ours were exported, by what the exporters say.
+"""Exports: which spans of ours were exported, by what the exporters say.
 
 The SDK's processors swallow the failure of an exporter, and ``force_flush`` returns True with
 everything lost. So the result of each ``export`` is looked at where the exporter returns it.
@@ -10,50 +10,40 @@ import os
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.trace import format_span_id, format_trace_id
+from opentelemetry.trace import TraceFlags, format_span_id, format_trace_id
 
 from claimspan_tracing import semconv
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey
+from claimspan_tracing.records.record import Event, Record, Stage
+from claimspan_tracing.records.table import Records
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
-__all__ = ["Confirmations"]
+__all__ = ["Exports"]
 
 UNREPORTED_SECONDS: Final = 120.0
 """After this time without a result a span counts as lost: batch processors drop the oldest spans
-without a word. Twelve exports that time out after ten seconds each fit in. Where other spans of its
+without a word. Twelve exports that time out after ten seconds each fit in. If other spans of its
 record were exported, it counts as exported: a processor of the application's may filter spans, and
 what it keeps back will never be reported."""
 
 
-@dataclass(slots=True)
-class _Record:
-    """Spans of one record that were not exported yet."""
+class Exports:
+    """Follows the spans of spooled records to their export; safe to use from any thread.
 
-    spans: set[str] = field(default_factory=set[str])
-    since: float = field(default_factory=time.monotonic)
-    is_complete: bool = False
-    has_failed: bool = False
-    was_reported: bool = False
-
-
-class Confirmations:
-    """Follows the spans of records to their export; safe to use from any thread.
-
-    Where nothing can be observed, because the provider is not the SDK's or has no exporter, every
-    span counts as exported: more is not known.
+    If nothing can be observed, because the provider is not the SDK's or has no exporter, every span
+    counts as exported: more is not known.
     """
 
     def __init__(
         self,
+        records: Records,
         provider: Callable[[], SdkTracerProvider | None],
         changed: Callable[[], None],
         guard: Guard,
@@ -61,75 +51,73 @@ class Confirmations:
         """Set what to observe.
 
         Args:
-            provider: Returns the provider whose exporters are observed; None where there is none.
-            changed: Called on an exporter's thread when ``take`` may have something.
+            records: The rows whose spans are followed.
+            provider: Returns the provider whose exporters are observed; None if there is none.
+            changed: Called on an exporter's thread when ``settle`` may have something to do.
             guard: Counts what fails.
         """
+        self._records = records
         self._provider = provider
         self._changed = changed
         self._guard = guard
         # Re-entrant: a simple processor exports within the end of a span, on the same thread.
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._failures = 0
-        self._exporters = 0
-        self._records: dict[JobKey, _Record] = {}
-        self._reported: Counter[JobKey] = Counter()
-        self._owners: dict[JobKey, JobKey] = {}
+        self.failures = 0
+        """Number of spans of ours whose export has failed so far."""
+        self._n_exporters = 0
+        # Indexes over the rows: those that are followed, and whose each span is.
+        self._followed: dict[JobKey, Record] = {}
+        self._whose: dict[JobKey, Record] = {}
 
     @property
     def observes(self) -> bool:
         """Whether there is an exporter whose results are seen."""
-        return self._exporters > 0
-
-    @property
-    def failures(self) -> int:
-        """Number of spans of ours whose export has failed so far."""
-        return self._failures
+        return self._n_exporters > 0
 
     def __len__(self) -> int:
         """Number of records that wait for an export."""
-        return len(self._records)
+        return len(self._followed)
 
     def watch(self) -> None:
         """Observe the exporters that the provider has now; those added later at the next call."""
-        with self._guard:  # where no provider can be made, there is nothing to observe
+        with self._guard:  # if no provider can be made, there is nothing to observe
             provider = self._provider()
             exporters = [] if provider is None else list(_exporters_of(provider))
-            self._exporters = sum([_observe(exporter, self) for exporter in exporters])
+            self._n_exporters = sum([_observe(exporter, self) for exporter in exporters])
 
-    def expect(self, key: JobKey, span_ids: Iterable[str]) -> None:
-        """Follow spans of a record, before they are ended.
+    def follow(self, record: Record, live: Record | None = None) -> None:
+        """Follow the spans of a record in the spool, which are about to be ended.
 
         Args:
-            key: The record.
-            span_ids: In hex; of the record's trace.
+            record: Its row.
+            live: Has the spans; None if the row has them itself.
         """
-        self.watch()
-        if not self._exporters:
-            span_ids = ()
-        with self._lock:
-            record = self._records.setdefault(key, _Record())
-            record.is_complete = False
-            for span_id in span_ids:
-                record.spans.add(span_id)
-                self._owners[key[0], span_id] = key
-                self._reported.pop((key[0], span_id), None)
+        live = live or record
+        spans = [] if live.spans is None else [span for span, _ in live.ends()]
+        contexts = [span.get_span_context() for span in spans]
+        sampled = [c for c in contexts if c.trace_flags & TraceFlags.SAMPLED]
+        self.follow_ids(record, [format_span_id(c.span_id) for c in sampled])
 
-    def complete(self, key: JobKey) -> None:
+    def follow_ids(self, record: Record, span_ids: Iterable[str]) -> None:
+        """As ``follow``, by ids in hex, such as those of an evaluation span."""
+        self.watch()
+        with self._lock:
+            if not record.is_followed:
+                record.unexported, record.was_reported = {}, False
+                record.is_followed = True
+                self._followed[record.key] = record
+            record.is_complete = False
+            for span_id in span_ids if self._n_exporters else ():
+                record.unexported[span_id] = 0
+                self._whose[record.key[0], span_id] = record
+
+    def complete(self, record: Record) -> None:
         """All spans of a record that are to be followed have been ended."""
         with self._lock:
-            record = self._records.get(key)
-            if record is not None:
-                record.is_complete = True
-                record.since = time.monotonic()
+            record.is_complete, record.complete_since = True, time.monotonic()
 
-    def is_expected(self, key: JobKey) -> bool:
-        """Whether spans of a record are still to be exported."""
-        with self._lock:
-            return key in self._records
-
-    def take(self) -> tuple[list[JobKey], list[JobKey], list[JobKey]]:
+    def take(self) -> tuple[list[Record], list[Record], list[Record]]:
         """Return the records that are not followed any more.
 
         Returns:
@@ -137,17 +125,43 @@ class Confirmations:
             exporter has said anything.
         """
         oldest = time.monotonic() - UNREPORTED_SECONDS
+        done, failed, silent = list[Record](), list[Record](), list[Record]()
         with self._lock:
-            complete = {key: r for key, r in self._records.items() if r.is_complete}
-            failed = [k for k, r in complete.items() if r.has_failed]
-            over = {k: r for k, r in complete.items() if not r.has_failed and _is_over(r, oldest)}
-            silent = [k for k, r in over.items() if r.spans and not r.was_reported]
-            done = [k for k, r in over.items() if not r.spans or r.was_reported]
-            for key in (*done, *failed, *silent):
-                for span_id in self._records.pop(key).spans:
-                    self._owners.pop((key[0], span_id), None)
-                    self._reported.pop((key[0], span_id), None)
+            for record in list(self._followed.values()):
+                is_over = not record.unexported or record.complete_since < oldest
+                if not record.is_complete or not (record.export_failed or is_over):
+                    continue
+                del self._followed[record.key]
+                record.is_followed = False
+                for span_id in record.unexported:
+                    self._whose.pop((record.key[0], span_id), None)
+                if record.export_failed:
+                    failed.append(record)
+                elif record.unexported and not record.was_reported:
+                    silent.append(record)
+                else:
+                    done.append(record)
         return done, failed, silent
+
+    def settle(self) -> None:
+        """Delete the rows whose spans were exported, and have the others written again."""
+        if self._records.spool is None:
+            return
+        # A flush, which settles on the application's thread, must find the worker's work done.
+        with self._lock:
+            done, failed, silent = self.take()
+            written = [record for record in done if record.stage is Stage.WRITTEN]
+            self._records.exported(written)
+            self._records.root_exported([record for record in done if record not in written])
+            for record in silent:
+                record.n_silent += record.lease is not None
+            for record in (*failed, *silent):
+                # If scores are still to come, everything is written again together with them.
+                record.export_failed = True
+                self._records.move(record, Event.UNEXPORTED)
+                self._records.forget(record)
+            for record in done:
+                self._records.forget(record)
 
     def report(self, spans: Sequence[ReadableSpan], *, exported: bool) -> None:
         """Take the result of one export; called by exporters on their threads, does not raise."""
@@ -159,7 +173,7 @@ class Confirmations:
             if not ours:
                 return
             with self._lock:
-                self._failures += 0 if exported else len(ours)
+                self.failures += 0 if exported else len(ours)
                 for span in ours:
                     self._note(span, exported=exported)
             self._changed()
@@ -169,23 +183,16 @@ class Confirmations:
         if context is None:
             return
         place = format_trace_id(context.trace_id), format_span_id(context.span_id)
-        record = self._records.get(self._owners.get(place, place))
-        if record is None or place[1] not in record.spans:
+        record = self._whose.get(place)
+        if record is None or place[1] not in record.unexported:
             return
         record.was_reported = True
-        if not exported:
-            record.has_failed = True
-        self._reported[place] += 1
+        record.export_failed = record.export_failed or not exported
+        record.unexported[place[1]] += 1
         # A provider may have several exporters, and all of them are to have the span.
-        if self._reported[place] >= self._exporters:
-            record.spans.discard(place[1])
-            self._owners.pop(place, None)
-            del self._reported[place]
-
-
-def _is_over(record: _Record, oldest: float) -> bool:
-    """Whether all spans of a record were reported, or are not waited for any longer."""
-    return not record.spans or record.since < oldest
+        if record.unexported[place[1]] >= self._n_exporters:
+            del record.unexported[place[1]]
+            del self._whose[place]
 
 
 class _Observed:
@@ -194,7 +201,7 @@ class _Observed:
     def __init__(self, export: Callable[..., object]) -> None:
         self._export = export
         # Weakly: an exporter may outlive the monitors that have used it.
-        self.observers: weakref.WeakSet[Confirmations] = weakref.WeakSet()
+        self.observers: weakref.WeakSet[Exports] = weakref.WeakSet()
 
     def __call__(self, spans: Sequence[ReadableSpan], *args: object, **options: object) -> object:
         exported = False
@@ -208,8 +215,8 @@ class _Observed:
                 observer.report(spans, exported=exported)
 
 
-def _observe(exporter: object, observer: Confirmations) -> bool:
-    """Observe an exporter; False where it cannot be observed."""
+def _observe(exporter: object, observer: Exports) -> bool:
+    """Observe an exporter; False if it cannot be observed."""
     try:
         own = vars(exporter)
     except TypeError:  # it has slots

@@ -1,26 +1,38 @@
-"""A thread for judges, with the jobs that are under evaluation on it."""
+"""Judging on threads of this process: takes rows from the table, a few at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress as ignore
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from claimspan.concurrency import keep_pace
 from claimspan_tracing.blocking import free_context
+from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.records.table import Records
 from claimspan_tracing.suppression import suppress
 
-__all__ = ["CONCURRENCY", "DEADLINE_SECONDS", "LATE_CONCURRENCY", "JudgeThread", "TakeJob"]
+__all__ = [
+    "CONCURRENCY",
+    "DEADLINE_SECONDS",
+    "LATE_CONCURRENCY",
+    "JudgeThread",
+    "LocalDispatcher",
+    "TakeJob",
+]
 
 CONCURRENCY: Final = 8
 """Jobs under evaluation at once, of those whose scores can still come in time."""
@@ -30,11 +42,141 @@ LATE_CONCURRENCY: Final = 8
 hang must not keep all later records from the judge."""
 
 DEADLINE_SECONDS: Final = 300.0
-"""Seconds from when a job began to wait to when its evaluation is stopped, also where the spans of
+"""Seconds from when a job began to wait to when its evaluation is stopped, also if the spans of
 its record were ended long before. A judge that blocks its thread for as long is given up."""
 
+STALE_SHARE: Final = 0.9
+"""A job that has waited for this share of its hold is not begun: it would be paid for, and late."""
+
+KILL_SECONDS: Final = 0.5
+"""How long a stop waits for the judging process, after it was killed."""
+
+MAX_THREADS: Final = 8
+"""Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
+
 TakeJob = Callable[[], tuple[Job, float] | None]
-"""Returns the next job and the seconds that it has waited; None where there is none."""
+"""Returns the next job and the seconds that it has waited; None if there is none."""
+
+
+class LocalDispatcher:
+    """Has the records that wait in the table evaluated on a thread of this process.
+
+    A judge that blocks its thread delays other evaluations, but no span and no timer. If it blocks
+    the thread past every deadline, another thread takes over.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        evaluator: Evaluator,
+        hold_seconds: float,
+        guard: Guard,
+        max_cpu_share: float = 1.0,
+        process: JudgeProcess | None = None,
+    ) -> None:
+        """Prepare the dispatcher; ``start`` starts its threads.
+
+        Args:
+            records: The table from which rows are taken.
+            evaluator: Evaluates them.
+            hold_seconds: How long the spans of a record wait for its scores.
+            guard: Counts what fails.
+            max_cpu_share: Share of a core that evaluating may take.
+            process: Where the evaluator has its judges; None if they are in this process.
+        """
+        self._process = process
+        self._pace = CpuShare(max_cpu_share)
+        self._records = records
+        self._evaluator = evaluator
+        self._max_wait = STALE_SHARE * hold_seconds
+        self._guard = guard
+        self._deliver: Deliver = lambda _job, _outcome: None  # none is dispatched before ``start``
+        self._n_threads = 1
+        self._thread = self._new_thread()
+
+    def start(self, deliver: Deliver) -> None:
+        """Start the threads, and set where outcomes go."""
+        self._deliver = deliver
+        self._evaluator.prepare()
+        self._thread.start()
+        if self._process is not None:
+            self._process.count_with(self._pace)
+            self._thread.call(self._process.warm_up)
+
+    def dispatch(self, job: Job) -> bool:
+        """Let a record wait for the judge; False if too many wait.
+
+        Raises:
+            RuntimeError: The dispatcher was stopped, or the interpreter is shutting down.
+        """
+        record = self._records.get(job.key)
+        if record is None or not self._records.wait_for_judge(record):
+            return False
+        self._thread.fill()
+        return True
+
+    def withdraw(self, key: JobKey) -> bool:
+        """Take back a record that waits; one under evaluation leaves the concurrency limit."""
+        if self._thread.is_blocked and self._n_threads < MAX_THREADS:
+            self._replace_thread()
+        if self._records.withdraw(key):
+            return True
+        self._thread.make_late(key)
+        return False
+
+    def hurry(self) -> None:
+        """Evaluate with the whole of a core from now on: the process is ending."""
+        self._pace.release()
+        if self._process is not None:
+            with ignore(RuntimeError):  # the thread was stopped, or has not started
+                self._thread.call(self._process.release)
+
+    @property
+    def room(self) -> Room | None:
+        """What evaluating has room for; None while the cost of an evaluation is not known."""
+        per_second = self._pace.per_second
+        waiting = self._records.n_waiting
+        return None if per_second is None else Room(per_second, waiting, self._max_wait)
+
+    def stop(self, timeout: float) -> None:
+        """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
+        self._thread.stop(timeout)
+        self._evaluator.close()
+        if self._process is not None:
+            self._process.close(KILL_SECONDS)
+
+    def _new_thread(self) -> JudgeThread:
+        return JudgeThread(self._take, self._evaluator, self._give, self._guard, self._pace)
+
+    def _take(self) -> tuple[Job, float] | None:
+        taken = self._records.take(self._max_wait)
+        if taken is None or taken[0].judged is None:
+            return None
+        return taken[0].judged, taken[1]
+
+    def _give(self, job: Job, outcome: Outcome) -> None:
+        self._deliver(job, outcome)
+
+    def _replace_thread(self) -> None:
+        """Go on with a new thread, without what is under evaluation on the blocked one."""
+        lost = self._thread.give_up()
+        self._n_threads += 1
+        self._thread = self._new_thread()
+        self._thread.start()
+        reason = f"the judge blocked its thread for {DEADLINE_SECONDS:g} s"
+        for job in lost:
+            self._deliver(job, Outcome(status=Status.TIMEOUT, reason=reason))
+        self._thread.fill()
+
+
+@dataclass(slots=True)
+class _Running:
+    """One evaluation under way."""
+
+    job: Job
+    task: asyncio.Task[None]
+    is_late: bool = False
+    is_cancelled: bool = False
 
 
 class JudgeThread:
@@ -68,9 +210,8 @@ class JudgeThread:
         self._guard = guard
         self._pace = pace
         self._thread = LoopThread("claimspan-judge", guard, partial(DaemonExecutor, pace), pace)
-        self._in_time: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
-        self._late: dict[JobKey, tuple[Job, asyncio.Task[None]]] = {}
-        self._cancelled: set[JobKey] = set()
+        # In the order in which they became late, those that are.
+        self._running: dict[JobKey, _Running] = {}
         # When the thread was asked for something that it has not come to yet.
         self._asked_at: float | None = None
         self._is_resting = False
@@ -105,7 +246,7 @@ class JudgeThread:
         Raises:
             RuntimeError: The thread was stopped, or the interpreter is shutting down.
         """
-        # Asked already, it has not looked at the queue yet: waking a thread takes longer than all
+        # Asked already, it has not looked at the table yet: waking a thread takes longer than all
         # else that is done here.
         if self._asked_at is None:
             self._ask(self._fill)
@@ -132,7 +273,7 @@ class JudgeThread:
         """
         self._given_up = True
         self.stop(timeout=0.0)
-        return [job for job, _ in (*self._in_time.values(), *self._late.values())]
+        return [running.job for running in list(self._running.values())]
 
     # --- on the thread ---
 
@@ -148,7 +289,7 @@ class JudgeThread:
             return
         most = CONCURRENCY + LATE_CONCURRENCY
         # A judge may refuse to be cancelled: its calls are counted until they have ended.
-        while len(self._in_time) < CONCURRENCY and len(self._in_time) + len(self._late) < most:
+        while self._n_in_time < CONCURRENCY and len(self._running) < most:
             taken = None if self._stopped else self._take()
             if taken is None:
                 return
@@ -156,20 +297,25 @@ class JudgeThread:
             # An empty context for each task: what one judge call sets, the next must not see.
             loop = asyncio.get_running_loop()
             task = loop.create_task(self._run(job, waited), context=free_context())
-            self._in_time[job.key] = (job, task)
+            self._running[job.key] = _Running(job, task)
+
+    @property
+    def _n_in_time(self) -> int:
+        return sum(not running.is_late for running in self._running.values())
 
     def _fill_after_rest(self) -> None:
         self._is_resting = False
         self._fill()
 
     def _make_late(self, key: JobKey) -> None:
-        running = self._in_time.pop(key, None)
+        running = self._running.pop(key, None)
         if running is not None:
-            self._late[key] = running
-        going_on = [late for late in self._late if late not in self._cancelled]
-        if len(going_on) > LATE_CONCURRENCY:
-            self._cancelled.add(going_on[0])
-            self._late[going_on[0]][1].cancel()
+            running.is_late = True
+            self._running[key] = running
+        late = [r for r in self._running.values() if r.is_late and not r.is_cancelled]
+        if len(late) > LATE_CONCURRENCY:
+            late[0].is_cancelled = True
+            late[0].task.cancel()
         self._fill()
 
     async def _run(self, job: Job, waited: float) -> None:
@@ -184,9 +330,7 @@ class JudgeThread:
         except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
             self._guard.swallow(error)
             outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
-        self._in_time.pop(job.key, None)
-        self._late.pop(job.key, None)
-        self._cancelled.discard(job.key)
+        self._running.pop(job.key, None)
         self._pace.note_evaluation()
         if not self._given_up:
             with self._guard:
