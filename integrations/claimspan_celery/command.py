@@ -19,6 +19,7 @@ from claimspan_celery._limits import DAY_SECONDS
 from claimspan_celery._message import QUEUE
 from claimspan_celery._store import RedisStore
 from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
+from claimspan_tracing.adapters import judge_spool
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -49,8 +50,12 @@ def worker(
     ] = None,
     pool: Annotated[str, typer.Option(help="prefork, solo or threads.")] = "prefork",
     log_level: Annotated[str, typer.Option(help="Least level that is logged.")] = "INFO",
+    spool: Annotated[
+        Path | None,
+        typer.Option(help="Judge what waits in this file of Monitor(spool=...); without Celery."),
+    ] = None,
 ) -> None:
-    """Run a Celery worker that evaluates records.
+    """Run a worker that evaluates records: those of a broker by Celery, or those of a spool.
 
     Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl where it is not set.
     """
@@ -60,6 +65,9 @@ def worker(
     judge_for(selection, make_judge())
     if ground_truth is not None:
         GroundTruth.of(ground_truth)
+    if spool is not None:
+        judge_spool(spool, make_judge(), metrics=selection, ground_truth=ground_truth)
+        return
     _check_broker(broker)
     app = make_worker_app(
         judge=make_judge,

@@ -48,7 +48,7 @@ from claimspan_tracing.read.echoes import is_echo
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.named_evidence import names_evidence
 from claimspan_tracing.redact.redaction import Redactor
-from claimspan_tracing.remote import RemoteEvaluation
+from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.shared import default_monitor, warn_of_several
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
@@ -110,6 +110,7 @@ __all__ = [
     "is_suppressed",
     "is_suppressed_by_us",
     "join_bounded",
+    "judge_spool",
     "leave_out",
     "named_text",
     "names_evidence",

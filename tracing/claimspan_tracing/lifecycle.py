@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 from weakref import WeakSet
 
@@ -28,6 +29,7 @@ __all__ = [
     "exit_threads",
     "forget_provider",
     "is_own",
+    "may_end_at_once",
     "reserve",
     "restart_in_child",
     "seconds_left",
@@ -343,8 +345,42 @@ def within(deadline: float, call: Callable[[], bool]) -> bool:
     return outcome == [True]
 
 
+def may_end_at_once() -> bool:
+    """Whether this process was forked by what may end it right after its job, without exit hooks.
+
+    RQ's work horses and home-made children end by ``os._exit``, and ``with multiprocessing.Pool``
+    terminates its own. Servers that fork their workers, such as gunicorn, let them end as processes
+    do; so do Celery, and multiprocessing's other children.
+    """
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        return "PoolWorker" in process.current_process().name
+    return _is_forked() and not any(name in sys.modules for name in _ENDING_IN_ORDER)
+
+
+_ENDING_IN_ORDER: Final = ("celery", "gunicorn", "uwsgi", "mod_wsgi")
+"""Modules of servers whose forked children run their exit hooks."""
+
+
+def _is_forked() -> bool:
+    """Whether this process is a fork that runs the program of its parent."""
+    if _forked:
+        return True
+    # It may have imported us after the fork, as RQ's does. What was started by itself has arguments
+    # of its own, or another parent.
+    with suppress(OSError):
+        own, parent = Path("/proc/self/cmdline"), Path(f"/proc/{os.getppid()}/cmdline")
+        return own.read_bytes() == parent.read_bytes()
+    return False
+
+
+# Holds something in a process that was forked after this module was imported.
+_forked: Final[list[int]] = []
+
+
 def _after_fork() -> None:
     """Begin anew in a forked child; what the parent has under way is the parent's to end."""
+    _forked[:] = [os.getpid()]
     exit_threads.forget(wanted=len(_own_providers))
     _ends_by.clear()
     _endings.clear()

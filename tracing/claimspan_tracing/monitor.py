@@ -209,6 +209,10 @@ class Monitor:
         self.engine = self._new_engine()
         """What runs the records of this process; for adapters, not for applications."""
         restart_in_child(self)
+        # A restarted service may be long without a query, and its last records wait.
+        rows = self.engine.records.spool
+        if rows is not None and rows.has_rows:
+            self.engine.take_over()
 
     def __copy__(self) -> Self:
         """Returns the monitor itself: a copied chain is monitored as the chain that it is of."""

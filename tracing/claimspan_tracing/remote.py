@@ -1,4 +1,4 @@
-"""Evaluates jobs in another process than the application's, and writes their scores to carriers.
+"""Evaluates records in another process than the application's: jobs of a broker, or a whole spool.
 
 It is what a worker consists of, whatever brings the jobs: a broker, a file, a queue of one's own.
 """
@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import signal
+import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
+from contextlib import suppress as ignore
 from contextvars import Context
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry.trace import Tracer, TracerProvider
@@ -31,6 +36,7 @@ from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.options import (
     GroundTruthLike,
     checked_budget,
@@ -53,7 +59,7 @@ from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink
 if TYPE_CHECKING:
     from claimspan_tracing.export.carrier_provider import CarrierProvider
 
-__all__ = ["RemoteEvaluation", "carrier_span_id"]
+__all__ = ["RemoteEvaluation", "carrier_span_id", "judge_spool"]
 
 GRACE_SECONDS: Final = 2.0
 """How long a judge may take to heed the end of its time before its thread is given up."""
@@ -64,6 +70,13 @@ worker commonly waits 10 s before it is killed."""
 
 MAX_THREADS: Final = 8
 """Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
+
+LOOK_SECONDS: Final = 0.2
+"""How often a process that judges a spool looks whether it is to go on."""
+
+TELL_SECONDS: Final = 10.0
+"""How often it says on a terminal what is left."""
+
 
 _CARRIERS: Final = {semconv.SPAN_EVALUATE: "carrier", semconv.SPAN_ANNOTATIONS: "annotations"}
 """The carriers of a job in the order in which they are started, to what their ids are made with."""
@@ -289,3 +302,66 @@ def carrier_span_id(job: Job, judge: Judge, name: str = semconv.SPAN_EVALUATE) -
     text = "\0".join((_CARRIERS[name], *job.key, judge.name, str(version)))
     # Eight bytes, as wide as a span id. Zero is no valid id.
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) or 1
+
+
+def judge_spool(
+    file: Path,
+    judge: JudgeLike | None = None,
+    *,
+    metrics: Selection | None = None,
+    ground_truth: GroundTruthLike | None = None,
+    until_empty: bool = False,
+) -> dict[str, int]:
+    """Judge what waits in a spool, in this process and for whichever process has put it there.
+
+    Scores go where those of ``Monitor`` go without a provider: to OTEL_EXPORTER_OTLP_ENDPOINT, or
+    to a trace file. SIGTERM and Ctrl-C end it, and what is under way is given back.
+
+    Args:
+        file: The spool.
+        judge: As for ``Monitor``.
+        metrics: What is measured.
+        ground_truth: As for ``Monitor``.
+        until_empty: Whether it ends when nothing is left that no other process has.
+
+    Returns:
+        Status to the number of records that ended in it.
+
+    Raises:
+        ConfigError: An argument cannot work.
+    """
+    monitor = Monitor(
+        judge, metrics=metrics, ground_truth=ground_truth, spool=file, max_cpu_share=1.0
+    )
+    stopped = threading.Event()
+    handlers = {
+        number: signal.signal(number, lambda *_: stopped.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if threading.current_thread() is threading.main_thread()
+    }
+    rows = monitor.engine.records.spool
+    told_at = had_some_at = time.monotonic()
+    try:
+        monitor.engine.take_over()
+        while rows is not None and not stopped.wait(LOOK_SECONDS):
+            (left, ours), moment = rows.left, time.monotonic()
+            is_idle = monitor.flush(LOOK_SECONDS) and not ours
+            had_some_at = had_some_at if is_idle else moment
+            # What another process has is its own, unless it says nothing for the time of a lease.
+            if (
+                until_empty
+                and is_idle
+                and (not left or moment - had_some_at > rows.lease_seconds + LOOK_SECONDS)
+            ):
+                break
+            if left and sys.stderr.isatty() and moment - told_at > TELL_SECONDS:
+                told_at = moment
+                print(f"claimspan: {left} records of {file.name} are left", file=sys.stderr)
+    finally:
+        monitor.shutdown()
+        for number, handler in handlers.items():
+            with ignore(TypeError):  # it was not Python's
+                signal.signal(number, handler)
+    stats = monitor.stats
+    counts = {"evaluated": stats.evaluated, **stats.skipped, **stats.dropped}
+    return {status: count for status, count in counts.items() if count}

@@ -40,6 +40,7 @@ from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.lifecycle import (
     ShutsDown,
     exit_threads,
+    may_end_at_once,
     reserve,
     seconds_left,
     wait_at_exit,
@@ -65,6 +66,9 @@ __all__ = ["Engine"]
 GRACE_SECONDS: Final = 0.5
 """How long a shutdown waits for spans to be ended in any case, also where its time is up, and a
 serverless call for the spans of a record whose hold is over."""
+
+SAFE_SECONDS: Final = 1.0
+"""How long a query in a forked child waits at most until its record is on disk."""
 
 STOP_SHARE: Final = 3
 """The judge gets one part in so many of the time that is left to end, to heed its cancellation."""
@@ -113,6 +117,8 @@ class Engine:
         self._is_exported, self._is_delivered = False, False
         self._dropped_before_flush = 0
         self._has_warned = False
+        # Whether a query waits until its record is safe; known when the first one ends.
+        self._waits_until_safe = settings.serverless
         self._make_parts()
         watch(self, self._stats)
 
@@ -163,6 +169,7 @@ class Engine:
             guard,
             settings.hold_seconds,
             settings.redaction,
+            is_safe_in_memory=not settings.serverless,
         )
         self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, guard)
         self._evaluations.on_skipped = self._feedback.keep
@@ -260,7 +267,7 @@ class Engine:
             self.records.span_lost()
             self._writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
-            record.safe = threading.Event() if self._settings.serverless else None
+            record.safe = threading.Event() if self._waits_until_safe else None
             self._accept(record, tree)
             if record.safe is not None:
                 self._wait_until_safe(record, record.safe)
@@ -499,8 +506,10 @@ class Engine:
             return
         self._worker.hurry()
         # The grace: spans that end with their hold have to be exported before the process freezes.
-        deadline = record.accepted_at + self._settings.hold_seconds + GRACE_SECONDS
-        if safe.wait(seconds_left(deadline)):
+        longest = self._settings.hold_seconds + GRACE_SECONDS
+        if not self._settings.serverless:  # a forked child, whose row has to be on disk
+            safe.wait(min(longest, SAFE_SECONDS))
+        elif safe.wait(seconds_left(deadline := record.accepted_at + longest)):
             within(deadline, self._force_flush)
             self._deliver(deadline)
 
@@ -532,10 +541,25 @@ class Engine:
             if self._is_ready:
                 return
             self._is_ready = True
+            self._look_how_it_ends()
         with may_block():  # threads are started
             wait_at_exit(self)
             with suppress(RuntimeError):  # none can be: spans are ended where we are
                 exit_threads.reserve(_EXIT_THREADS)
+
+    def _look_how_it_ends(self) -> None:
+        """Keep records on disk before a query returns, if the process may end right after it."""
+        if self._settings.serverless or not may_end_at_once():
+            return
+        if self.records.spool is not None:
+            self._waits_until_safe = True
+            return
+        with suppress(Exception):  # a handler of the application's may raise
+            _logger.warning(
+                "claimspan runs in a forked child that may end without its exit hooks, as RQ's "
+                "and those of `with multiprocessing.Pool` do, and would lose its records then: "
+                "give Monitor(serverless=True) or spool=FILE, or call flush() before a job returns"
+            )
 
     # --- on the worker's thread ---
 

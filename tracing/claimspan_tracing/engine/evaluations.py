@@ -72,6 +72,7 @@ class Evaluations:
         hold_seconds: float,
         redaction: Redaction | None = None,
         *,
+        is_safe_in_memory: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Connect the parts.
@@ -86,6 +87,8 @@ class Evaluations:
             guard: Counts what fails.
             hold_seconds: How long the spans of a record wait for its scores.
             redaction: What is taken out of texts; None leaves them as they are.
+            is_safe_in_memory: Whether no query waits any longer for a record that the spool has
+                refused; else until it has its state.
             clock: Returns seconds that never go back.
         """
         self.dispatcher: Final = dispatcher
@@ -100,6 +103,7 @@ class Evaluations:
         self._guard = guard
         self._hold_seconds = hold_seconds
         self._redaction = redaction
+        self._is_safe_in_memory = is_safe_in_memory
         self._clock = clock
         self._takes_up, self._is_stopping = False, False
         # Whether rows of the spool are left that can be taken up now: a flush waits for them.
@@ -179,7 +183,7 @@ class Evaluations:
         self._begin(record, judged, left)
         with self._guard:
             self._acknowledge(record, shown)
-        if record.lease is not None and record.safe is not None:
+        if record.safe is not None and (record.lease is not None or self._is_safe_in_memory):
             record.safe.set()
         self._hand_over(record)
 

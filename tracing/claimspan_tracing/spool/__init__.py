@@ -1,12 +1,8 @@
 """Spool: a file in which jobs wait, so that they survive the end of the process.
 
-clock     a clock for leases that nobody can set
 place     the file on disk: private to its owner, with room kept in reserve
-payload   what is read back is checked before it is parsed
-schema    the tables
-store     the transactions on one open file
+store     one open file: its tables, its clock, and the transactions on it
 spool     what the engine calls: no fault of the file ever reaches it
-commands  ``claimspan spool``
 """
 
 from __future__ import annotations

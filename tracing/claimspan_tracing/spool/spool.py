@@ -16,9 +16,8 @@ from uuid import uuid4
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.job import Job, JobKey, Outcome
-from claimspan_tracing.spool.clock import now
 from claimspan_tracing.spool.place import Ballast, make_private, set_aside
-from claimspan_tracing.spool.store import Lease, Row, Store
+from claimspan_tracing.spool.store import Lease, Row, Store, now
 
 __all__ = ["LEASE_SECONDS", "MAX_ATTEMPTS", "Spool"]
 
@@ -194,6 +193,22 @@ class Spool:
                 self._path,
             )
         return rows
+
+    @property
+    def left(self) -> tuple[int, int]:
+        """Number of rows that are not dead: all of them, and those no other living process has."""
+        return self._do(lambda store: store.left(), (0, 0))
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the file is there, and has rows that are not dead; it is only read."""
+        try:
+            database = sqlite3.connect(f"{self._path.as_uri()}?mode=ro", timeout=0.1, uri=True)
+            with contextlib.closing(database):
+                found = database.execute("SELECT 1 FROM records WHERE state <> 'dead' LIMIT 1")
+                return found.fetchone() is not None
+        except sqlite3.Error:  # there is none yet, or it is told when it is used
+            return False
 
     def close(self) -> None:
         """Give up all leases and close the file; nothing is kept any more."""

@@ -1,4 +1,8 @@
-"""The transactions on one open spool file. Every method may raise ``sqlite3.Error``."""
+"""One open spool file: its tables, its clock, and the transactions on it.
+
+Every method may raise ``sqlite3.Error``. What is read back is checked before it is parsed: others
+may write to a file.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,55 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, PayloadError
+from claimspan.files.bounded import check_bounds
 from claimspan_tracing.job import Job, JobKey, Outcome
-from claimspan_tracing.spool.clock import boot_id, now
-from claimspan_tracing.spool.payload import MAX_PAYLOAD_BYTES, read_job_text, read_outcome_text
-from claimspan_tracing.spool.schema import CREATE, TABLES, VERSION
 
-__all__ = ["Lease", "Root", "Row", "Store"]
+__all__ = ["VERSION", "Lease", "Root", "Row", "Store", "now"]
+
+VERSION: Final = 1
+"""Version of these tables, kept in ``user_version``."""
+
+TABLES: Final = frozenset({"owners", "records"})
+"""Their names."""
+
+# Times named ``_at`` are wall clock, for people to read. ``until`` and ``not_before`` are of the
+# clock that nobody can set, and mean something only together with ``boot``.
+CREATE: Final = """
+CREATE TABLE IF NOT EXISTS owners (
+    owner TEXT PRIMARY KEY,
+    boot TEXT NOT NULL,
+    until INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS records (
+    id INTEGER PRIMARY KEY,
+    trace_id TEXT NOT NULL,
+    span_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    root TEXT NOT NULL,
+    owner TEXT,
+    attempts INTEGER NOT NULL,
+    not_before INTEGER NOT NULL DEFAULT 0,
+    added_at REAL NOT NULL,
+    died_at REAL,
+    reason TEXT NOT NULL DEFAULT '',
+    job TEXT NOT NULL,
+    outcome TEXT,
+    root_outcome TEXT,
+    UNIQUE (trace_id, span_id)
+);
+CREATE INDEX IF NOT EXISTS records_by_owner ON records (owner, state, not_before);
+CREATE INDEX IF NOT EXISTS records_that_wait ON records (
+    owner, id, not_before, attempts, state
+) WHERE state IN ('waiting', 'unexported');
+"""
+"""One row of ``owners`` for each process that is alive, one of ``records`` for each job. The second
+index has the rows in the order in which they are taken up, with all that is asked of them: to sort
+all that wait for each that is taken up would take the square of their number."""
 
 BUSY_SECONDS: Final = 0.1
 """How long a transaction waits for another process. The worker keeps timers, and must go on."""
@@ -29,6 +72,35 @@ MAX_REASON: Final = 500
 """Characters of the reason of a dead letter."""
 
 _Value = str | int | float | None
+
+MAX_PAYLOAD_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of one job: 100 chunks of 64 KiB each, twice over, and some more."""
+
+MAX_DEPTH: Final = 100
+"""Nesting of a payload; metadata of applications is the only part of any depth."""
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Only Linux has a clock that counts sleep and is the same for all processes. Elsewhere a lease may
+last longer by the time that the machine slept."""
+
+
+def now() -> int:
+    """Return nanoseconds since the machine was started, the same for all its processes."""
+    return time.clock_gettime_ns(_CLOCK)
+
+
+@cache
+def boot_id() -> str:
+    """Return what tells one start of the machine from another; empty where nothing does.
+
+    Without it a lease of an earlier start is known by a time that lies too far ahead.
+    """
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 class Root(StrEnum):
@@ -292,6 +364,15 @@ class Store:
 
     # --- rows to take up ---
 
+    def left(self) -> tuple[int, int]:
+        """Number of rows that are not dead: all of them, and those no other living process has."""
+        ours, all_ = self._db.execute(
+            f"SELECT coalesce(sum(owner = :me OR {_FOREIGN}), 0), count(*) "  # noqa: S608 - constants of this module
+            "FROM records WHERE state <> 'dead'",
+            self._moment(self._clock()),
+        ).fetchone()
+        return int(all_), int(ours)
+
     def claim(self, most: int, max_attempts: int, *, is_alone: bool = True) -> list[Row]:
         """Take up rows that wait: this process's own, and those of processes that are dead.
 
@@ -376,9 +457,20 @@ RETURNING trace_id, span_id, attempts, root, root_outcome, outcome,
 
 def _parsed(lease: Lease, values: Mapping[str, object], *, is_foreign: bool) -> Row:
     """A row whose parts fit together; raises where they do not."""
-    job = read_job_text(values["job"])
+    job = Job.from_json(_checked(values["job"]))
     if job.key != lease.key:
         raise ConfigError("the payload is the job of another record")
-    outcome = read_outcome_text(values["outcome"])
-    root_outcome = read_outcome_text(values["root_outcome"])
+    outcome, root_outcome = (
+        None if values[name] is None else Outcome.from_json(_checked(values[name]))
+        for name in ("outcome", "root_outcome")
+    )
     return Row(lease, job, Root(str(values["root"])), outcome, root_outcome, is_foreign)
+
+
+def _checked(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise ConfigError("the payload is no text of a bounded length")
+    try:
+        return check_bounds(text, max_bytes=MAX_PAYLOAD_BYTES, max_depth=MAX_DEPTH)
+    except PayloadError as error:
+        raise ConfigError(f"the payload is {error.reason}") from None

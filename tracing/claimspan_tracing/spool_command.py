@@ -1,4 +1,4 @@
-"""The command ``claimspan spool``: what is in a spool, and dead letters tried again."""
+"""The command ``claimspan spool``: shows what is in a spool, tries again, and judges the rest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import typer
 
 from claimspan.errors import ConfigError
 from claimspan.text.visible import visible
+from claimspan_tracing.remote import judge_spool
 from claimspan_tracing.spool.place import check_place
-from claimspan_tracing.spool.schema import VERSION
+from claimspan_tracing.spool.store import VERSION
 
 __all__ = ["Contents", "spool"]
 
@@ -36,7 +37,7 @@ class Contents:
     """Rows by state."""
 
     oldest_seconds: float | None
-    """Age of the oldest row that is not dead; None where there is none."""
+    """Age of the oldest row that is not dead; None if there is none."""
 
     dead: list[dict[str, str]]
     """Dead letters: trace id, span id and reason."""
@@ -47,18 +48,33 @@ def spool(
     retry_dead: Annotated[
         bool, typer.Option("--retry-dead", help="Let dead letters be evaluated once more.")
     ] = False,
+    judge: Annotated[
+        bool,
+        typer.Option(
+            "--judge",
+            help="Judge what waits, with the judge of CLAIMSPAN_JUDGE, until nothing is left that "
+            "no other process has. `claimspan worker --spool` goes on until it is stopped.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Show what waits in a spool, and try dead letters again."""
+    """Show what waits in a spool, try dead letters again, and judge what is left."""
+    judged: dict[str, int] | None = None
     try:
         retried, contents = _look(file, retry_dead=retry_dead)
+        if judge:
+            judged = judge_spool(file, until_empty=True)
+            _, contents = _look(file, retry_dead=False)
     except sqlite3.Error as error:
         raise ConfigError(
             f"cannot read {file} ({error.sqlite_errorname}): give a file of Monitor(spool=...)"
         ) from None
     if as_json:
-        typer.echo(json.dumps(asdict(contents) | {"retried": retried}))
+        found = asdict(contents) | {"retried": retried}
+        typer.echo(json.dumps(found if judged is None else found | {"judged": judged}))
     else:
+        if judged is not None:
+            typer.echo(f"{_listed(judged) or 'nothing'} written")
         _show(contents, retried)
 
 
@@ -108,8 +124,7 @@ def _contents(file: Path, database: sqlite3.Connection) -> Contents:
 
 def _show(contents: Contents, retried: int) -> None:
     # Names and reasons are ours, but the file may have been written by anybody.
-    listed = ", ".join(f"{count} {state}" for state, count in contents.states.items())
-    typer.echo(visible(f"{contents.file}: {listed or 'empty'}"))
+    typer.echo(visible(f"{contents.file}: {_listed(contents.states) or 'empty'}"))
     if contents.oldest_seconds is not None:
         typer.echo(f"the oldest has waited for {contents.oldest_seconds:.0f} s")
     for letter in contents.dead:
@@ -117,3 +132,7 @@ def _show(contents: Contents, retried: int) -> None:
         typer.echo(visible(f"dead  {letter['trace_id'][:DIGITS]}  {reason}"))
     if retried:
         typer.echo(f"{retried} dead letters wait for another attempt")
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
