@@ -75,10 +75,11 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "job": SHARED | {"decide"},
     "read": SHARED | {"capture", "decide", "job", "grades"},
     "redact": SHARED | {"decide", "job"},
-    "dispatch": SHARED | {"capture", "decide", "job", "redact"},
-    "write": SHARED | {"decide", "job"},
-    "export": SHARED | {"decide", "job", "lifecycle"},
     "spool": SHARED | {"job"},
+    "records": SHARED | {"capture", "decide", "job", "spool"},
+    "dispatch": SHARED | {"decide", "job", "records", "redact"},
+    "write": SHARED | {"decide", "job", "records"},
+    "export": SHARED | {"decide", "job", "lifecycle"},
     "deliver": SHARED | {"job", "lifecycle", "write"},
     "alert": SHARED | {"decide", "deliver", "export", "lifecycle", "write"},
     "engine": SHARED
@@ -92,11 +93,12 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "job",
         "lifecycle",
         "read",
+        "records",
         "redact",
     }
     | {"spool", "write"},
     "options": SHARED | {"alert", "decide", "deliver", "dispatch", "redact", "spool", "write"},
-    "health": SHARED | {"decide", "dispatch", "engine", "export"},
+    "health": SHARED | {"decide", "dispatch", "engine", "export", "records"},
     "monitor": SHARED
     | {
         "alert",
@@ -110,6 +112,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "lifecycle",
         "observed",
         "options",
+        "records",
         "redact",
     }
     | {"write"},
@@ -117,7 +120,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "shared": SHARED | {"lifecycle", "monitor"},
     "observing": SHARED | {"capture", "monitor", "observed", "shared"},
     "remote": SHARED
-    | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
+    | {"decide", "deliver", "dispatch", "export", "job", "monitor", "options", "redact", "write"},
+    "spool_command": frozenset({"remote", "spool"}),
     "celery": frozenset(),
     "curate": SHARED | {"export"},
     "label": SHARED | {"export"},
@@ -129,7 +133,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}
-        | {"observed", "observing", "redact", "sigterm", "write"}
+        | {"observed", "observing", "records", "redact", "sigterm", "write"}
     ),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""

@@ -23,6 +23,7 @@ from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.deliver.results import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import WorkerKind, checked_worker
+from claimspan_tracing.dispatch.judging import spare_judge
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.engine import (
     CapturedRecord,
@@ -131,7 +132,9 @@ class Monitor:
             2 s where none has set another time than the default.
         worker: Where the judge computes: ``"thread"``, or ``"process"`` for a process of its own,
             which takes no turn at this interpreter. The judge is then given by name, or has a
-            method ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread.
+            method ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread, and for records
+            with a text of more than 8,000 characters a process, if the judge can be made in one: a
+            step of a judge that reads for long keeps the interpreter from the application.
         max_cpu_share: Share of a core that evaluating may take, above 0 up to 1. Its threads rest
             between their steps, which leaves the interpreter to the application; 1 never rests.
             Of more records than fit, fewer are sampled, with weights that say so.
@@ -200,6 +203,7 @@ class Monitor:
                 serverless=checked_serverless(serverless),
                 exit_timeout=checked_positive("exit_timeout", exit_timeout),
                 judge_specs=checked_worker(worker, judge, sampler, dispatch),
+                spare_judge=spare_judge(worker, judge, is_elsewhere=dispatch is not None),
                 max_cpu_share=checked_cpu_share(max_cpu_share),
             )
         except ClaimspanError as error:

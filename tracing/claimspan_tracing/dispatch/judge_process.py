@@ -67,6 +67,11 @@ class JudgeProcess:
         self._is_closed = False
         self._warming: asyncio.Task[None] | None = None
 
+    @property
+    def cannot_start(self) -> bool:
+        """Whether the last attempt to start the process, or to make its judge, has failed."""
+        return bool(self._refusal)
+
     def judging(self, judge: int, budget: Budget | None) -> Judging:
         """Return what evaluates with one of the judges.
 

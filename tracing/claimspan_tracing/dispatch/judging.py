@@ -1,8 +1,15 @@
-"""Judging on threads of this process: takes rows from the table, a few at a time."""
+"""Judging on threads of this process: takes rows from the table, a few at a time.
+
+A step of a judge holds the interpreter's lock, and nothing can interrupt it. So texts that are too
+long to be read in a short step are judged in a process of their own, if the judge can be made
+there: no deadline, hold, pause or end of this process waits for them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress as ignore
@@ -10,14 +17,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from claimspan import Evaluation, RagRecord
 from claimspan.concurrency import keep_pace
+from claimspan.daemon_threads import has_greenlets
+from claimspan.errors import ConfigError
+from claimspan.judges.choice import JudgeLike
 from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.judge_process import JudgeProcess
+from claimspan_tracing.dispatch.judge_errors import ChildJudgeError
+from claimspan_tracing.dispatch.judge_process import JudgeProcess, Judging
+from claimspan_tracing.dispatch.judge_spec import WORKER_VARIABLE, JudgeSpec, WorkerKind, spec_of
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
 from claimspan_tracing.guard import Guard
@@ -29,9 +42,12 @@ __all__ = [
     "CONCURRENCY",
     "DEADLINE_SECONDS",
     "LATE_CONCURRENCY",
+    "STEP_CHARACTERS",
     "JudgeThread",
     "LocalDispatcher",
     "TakeJob",
+    "by_length",
+    "spare_judge",
 ]
 
 CONCURRENCY: Final = 8
@@ -44,6 +60,10 @@ hang must not keep all later records from the judge."""
 DEADLINE_SECONDS: Final = 300.0
 """Seconds from when a job began to wait to when its evaluation is stopped, also if the spans of
 its record were ended long before. A judge that blocks its thread for as long is given up."""
+
+STEP_CHARACTERS: Final = 8_000
+"""Characters of a text that a judge of ours reads in a step of at most 50 ms, whatever is in it: of
+texts that are made for it, 64,000 take 3.5 s, and the time grows with the square."""
 
 STALE_SHARE: Final = 0.9
 """A job that has waited for this share of its hold is not begun: it would be paid for, and late."""
@@ -73,6 +93,8 @@ class LocalDispatcher:
         guard: Guard,
         max_cpu_share: float = 1.0,
         process: JudgeProcess | None = None,
+        *,
+        is_spare: bool = False,
     ) -> None:
         """Prepare the dispatcher; ``start`` starts its threads.
 
@@ -83,8 +105,10 @@ class LocalDispatcher:
             guard: Counts what fails.
             max_cpu_share: Share of a core that evaluating may take.
             process: Where the evaluator has its judges; None if they are in this process.
+            is_spare: Whether that process is for long texts alone, and starts with the first.
         """
         self._process = process
+        self._is_spare = is_spare
         self._pace = CpuShare(max_cpu_share)
         self._records = records
         self._evaluator = evaluator
@@ -101,7 +125,8 @@ class LocalDispatcher:
         self._thread.start()
         if self._process is not None:
             self._process.count_with(self._pace)
-            self._thread.call(self._process.warm_up)
+            if not self._is_spare:
+                self._thread.call(self._process.warm_up)
 
     def dispatch(self, job: Job) -> bool:
         """Let a record wait for the judge; False if too many wait.
@@ -167,6 +192,45 @@ class LocalDispatcher:
         for job in lost:
             self._deliver(job, Outcome(status=Status.TIMEOUT, reason=reason))
         self._thread.fill()
+
+
+def spare_judge(
+    worker: WorkerKind | None, judge: JudgeLike | None, *, is_elsewhere: bool
+) -> JudgeSpec | None:
+    """Return what a process of its own makes a monitor's judge from, for texts that are too long.
+
+    Args:
+        worker: The option of the monitor: whoever chooses a thread or a process has chosen it for
+            all records.
+        judge: As given to the monitor.
+        is_elsewhere: Whether records are not judged in this process at all.
+
+    Returns:
+        None if there is to be none, or the judge cannot be made in another process.
+    """
+    is_chosen = worker is not None or os.environ.get(WORKER_VARIABLE)
+    if is_elsewhere or is_chosen or not sys.executable or has_greenlets():
+        return None
+    try:
+        return spec_of(judge)
+    except ConfigError:
+        return None
+
+
+def by_length(here: Judging, process: JudgeProcess, there: Judging) -> Judging:
+    """Have records with a text beyond ``STEP_CHARACTERS`` evaluated there, and all others here."""
+
+    async def evaluate(record: RagRecord) -> Evaluation:
+        texts = [record.response, record.ground_truth or "", *(c.text for c in record.chunks)]
+        if max(map(len, texts)) > STEP_CHARACTERS:
+            try:
+                return await there(record)
+            except ChildJudgeError:
+                if not process.cannot_start:
+                    raise
+        return await here(record)
+
+    return evaluate
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry.trace import Span, SpanKind, Tracer, TracerProvider
 
+from claimspan import aevaluate
 from claimspan_tracing import semconv
 from claimspan_tracing.alert.sink import AlertSink
 from claimspan_tracing.blocking import may_block
@@ -27,7 +28,7 @@ from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.first_look import FIRST_METRICS, first_look_of
 from claimspan_tracing.dispatch.judge_process import JudgeProcess
-from claimspan_tracing.dispatch.judging import LocalDispatcher
+from claimspan_tracing.dispatch.judging import LocalDispatcher, by_length
 from claimspan_tracing.dispatch.worker import DELAY_SECONDS, PROMPT_SECONDS, Worker
 from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.collected import note_root
@@ -193,6 +194,11 @@ class Engine:
                 settings.max_cpu_share,
             )
             judging, first = process.judging(0, budget), process.judging(1, budget)
+        elif settings.spare_judge is not None:
+            measured = settings.selection.in_judge
+            process = JudgeProcess([settings.spare_judge], [measured], settings.max_cpu_share)
+            here = partial(aevaluate, judge=settings.judge, metrics=measured, budget=budget)
+            judging = by_length(here, process, process.judging(0, budget))
         evaluator = Evaluator(
             settings.judge,
             settings.ground_truth,
@@ -210,6 +216,7 @@ class Engine:
             self.guard,
             settings.max_cpu_share,
             process,
+            is_spare=not settings.judge_specs,
         )
 
     # --- on the application's threads ---

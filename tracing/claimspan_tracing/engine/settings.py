@@ -98,5 +98,9 @@ class Settings:
     """What a process of its own makes the judge from, and the sampler's first judge, if there is
     one; empty where they judge on a thread of this process."""
 
+    spare_judge: JudgeSpec | None = None
+    """What a process of its own makes the judge from, for texts that are too long for a thread of
+    this process; None if it cannot be made there."""
+
     max_cpu_share: float = MAX_CPU_SHARE
     """Share of a core that evaluating in this process may take, above 0 up to 1."""
