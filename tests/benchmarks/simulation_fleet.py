@@ -38,7 +38,7 @@ from claimspan_tracing.decide.sampling import Decision, Sampler
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.judging import LocalDispatcher
-from claimspan_tracing.dispatch.worker import Worker
+from claimspan_tracing.dispatch.loop_thread import Worker
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.export.sample import SampledRecord
 from claimspan_tracing.guard import Guard

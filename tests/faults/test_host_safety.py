@@ -24,7 +24,7 @@ PLACES = [
     "claimspan_tracing.engine.Engine.start_root",
     "claimspan_tracing.engine.Engine.submit",
     "claimspan_tracing.records.table.Records.give_place",
-    "claimspan_tracing.dispatch.worker.Worker.wake",
+    "claimspan_tracing.dispatch.loop_thread.Worker.wake",
     "claimspan_langchain._reader.LangChainReader.parts",
     "claimspan_langchain._reader.LangChainReader.query",
     "claimspan_langchain._reader.LangChainReader.response",
@@ -37,7 +37,7 @@ PLACES = [
     "claimspan_tracing.dispatch.evaluator.Evaluator.evaluate",
     "claimspan_tracing.write.scores.Scores.write",
     "claimspan_tracing.write.evaluation_span.EvaluationSpan.write",
-    "claimspan_tracing.write.events.EvaluationEvents.write",
+    "claimspan_tracing.write.signals.EvaluationEvents.write",
     "claimspan_tracing.write.signals.ScoreHistogram.write",
     "claimspan_tracing.write.signals.RecordCounter.count",
 ]

@@ -222,7 +222,7 @@ def test_the_books_balance_on_every_look_whatever_goes_wrong(
 
 PLACES: Final = (
     "claimspan_tracing.records.table.Records.give_place",
-    "claimspan_tracing.dispatch.worker.Worker.wake",
+    "claimspan_tracing.dispatch.loop_thread.Worker.wake",
     "claimspan_tracing.engine.evaluations.Evaluations.start",
 )
 

@@ -17,7 +17,7 @@ from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.adapters import is_list
 from claimspan_tracing.testing import InMemoryMonitor
-from claimspan_tracing.write.annotations import annotation_attributes, identifier_of
+from claimspan_tracing.write.evaluation_span import annotation_attributes, identifier_of
 
 from lc_pipelines import rag_chain
 from pipelines import answer_to

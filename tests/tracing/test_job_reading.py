@@ -27,7 +27,7 @@ from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.redact.redaction import MARGIN_BYTES, Redaction
-from claimspan_tracing.write.content import without_content
+from claimspan_tracing.write.sinks import without_content
 from claimspan_tracing.write.spans import build_spans
 
 from lc_pipelines import Echo, Shelf, rag_chain

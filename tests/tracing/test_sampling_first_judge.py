@@ -187,7 +187,7 @@ def test_the_budget_bounds_the_first_judge_too() -> None:
 
 
 def test_a_first_judge_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("claimspan_tracing.dispatch.first_look.FIRST_SECONDS", 0.1)
+    monkeypatch.setattr("claimspan_tracing.dispatch.evaluator.FIRST_SECONDS", 0.1)
     sampler = doubting(ScriptedJudge(delay_seconds=60), default=1.0)
 
     (record,) = captured(sampler, ScriptedJudge(), "q")

@@ -20,7 +20,7 @@ from claimspan_tracing import Job, Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Message, RetrieverRun
 from claimspan_tracing.records import OpenSpans
-from claimspan_tracing.write.content import without_content
+from claimspan_tracing.write.sinks import without_content
 from claimspan_tracing.write.spans import build_spans, with_span_ids
 
 from support import Spans, attributes, ids

@@ -50,11 +50,9 @@ from claimspan_tracing.options import (
 )
 from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
 from claimspan_tracing.suppression import suppress
-from claimspan_tracing.write.content import finished_without_content
-from claimspan_tracing.write.events import EvaluationEvents
 from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationMetrics, ScoreHistogram
-from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink
+from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
+from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink, finished_without_content
 
 if TYPE_CHECKING:
     from claimspan_tracing.export.carrier_provider import CarrierProvider

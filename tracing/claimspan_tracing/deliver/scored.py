@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from claimspan import Chunk, Evaluation, Label
 from claimspan.evaluation.judgement import Assessment, Judgement
 from claimspan_tracing.job import Job
-from claimspan_tracing.write.documents import MAX_DOCUMENTS
 from claimspan_tracing.write.sinks import Finished
+from claimspan_tracing.write.spans import MAX_DOCUMENTS
 
 __all__ = ["ScoredChunk", "ScoredRecord", "scored"]
 

@@ -25,11 +25,10 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.results import ResultSink
 from claimspan_tracing.deliver.together import DeliveringSinks
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.first_look import FIRST_METRICS, first_look_of
+from claimspan_tracing.dispatch.evaluator import FIRST_METRICS, Evaluator, first_look_of
 from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.judging import LocalDispatcher, by_length
-from claimspan_tracing.dispatch.worker import DELAY_SECONDS, PROMPT_SECONDS, Worker
+from claimspan_tracing.dispatch.loop_thread import DELAY_SECONDS, PROMPT_SECONDS, Worker
 from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.collected import note_root
 from claimspan_tracing.engine.evaluations import Evaluations
@@ -49,13 +48,16 @@ from claimspan_tracing.lifecycle import (
 )
 from claimspan_tracing.records import Event, Exports, Record, Records, Stats
 from claimspan_tracing.spool import Spool
-from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.evaluation_span import EvaluationSpan
-from claimspan_tracing.write.events import EvaluationEvents
 from claimspan_tracing.write.remade import RemadeSpans
 from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationMetrics, ScoreHistogram, watch
-from claimspan_tracing.write.sinks import Sink, SuppressedSink
+from claimspan_tracing.write.signals import (
+    EvaluationEvents,
+    EvaluationMetrics,
+    ScoreHistogram,
+    watch,
+)
+from claimspan_tracing.write.sinks import Sink, SuppressedSink, without_content
 from claimspan_tracing.write.spans import BARE_ROOT
 from claimspan_tracing.write.writer import Writer
 

@@ -19,7 +19,7 @@ from opentelemetry.trace import INVALID_SPAN
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judging import DEADLINE_SECONDS, LocalDispatcher
-from claimspan_tracing.dispatch.worker import Worker
+from claimspan_tracing.dispatch.loop_thread import Worker
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records import Event, Exports, Record, Records, Stage

@@ -20,8 +20,7 @@ from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, JobKey
-from claimspan_tracing.write.events import FeedbackEvents
-from claimspan_tracing.write.signals import FeedbackHistogram
+from claimspan_tracing.write.signals import FeedbackEvents, FeedbackHistogram
 
 __all__ = ["Feedback", "FeedbackDesk", "checked_feedback"]
 

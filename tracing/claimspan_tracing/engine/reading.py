@@ -29,7 +29,7 @@ from claimspan_tracing.read.splitting import split
 from claimspan_tracing.records import Event, Record, Records
 from claimspan_tracing.redact.redaction import MARGIN_BYTES
 from claimspan_tracing.suppression import run_suppressed, run_unsuppressed
-from claimspan_tracing.write.content import without_content
+from claimspan_tracing.write.sinks import without_content
 from claimspan_tracing.write.spans import BARE_ROOT, build_spans, with_span_ids
 from claimspan_tracing.write.writer import Writer
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Final
 
 from opentelemetry.baggage import set_baggage
@@ -15,12 +16,12 @@ from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from pydantic import JsonValue
 
 from claimspan import Claim, Evaluation, Label, VerdictMatrix
+from claimspan.evaluation import Assessment
 from claimspan.evaluation.judgement import LOW
 from claimspan.evaluation.told import evidence_of, told_claims
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import byte_length, clean, cut, encode_json, json_list
-from claimspan_tracing.write.annotations import annotation_attributes
 from claimspan_tracing.write.attributes import (
     about,
     ground_truth_of,
@@ -29,11 +30,54 @@ from claimspan_tracing.write.attributes import (
     metric_scores,
     sample_of,
 )
-from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
+from claimspan_tracing.write.limits import MAX_METADATA_BYTES, MAX_VALUE_BYTES, WITHHELD, Attributes
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.targets import context_of, root_context
 
-__all__ = ["EvaluationSpan", "write_carrier"]
+__all__ = ["EvaluationSpan", "annotation_attributes", "identifier_of", "write_carrier"]
+
+FIELDS: Final = 5
+"""Attributes of one score without its explanation."""
+
+
+def annotation_attributes(
+    assessments: Sequence[Assessment], evaluation: Evaluation, room: int
+) -> Attributes:
+    """Return the scores as annotations, numbered from 0 without a gap.
+
+    Where there is not enough room, explanations are left out, from the last on; and then whole
+    scores, since one without all of its fields could not be read.
+
+    Args:
+        assessments: The scores.
+        evaluation: Says who judged.
+        room: Number of attributes that there may be.
+    """
+    shown = list(assessments[: room // FIELDS])
+    explained = [each.name for each in shown if each.explanation]
+    kept = set(islice(explained, room - FIELDS * len(shown)))
+    # The annotator kinds of OpenInference; a judge that made no call is a program.
+    kind = "LLM" if evaluation.usage.calls else "CODE"
+    attributes: Attributes = {}
+    for index, each in enumerate(shown):
+        fields: Attributes = {
+            "name": each.name,
+            "score": float(each.value),
+            "label": each.label,
+            "annotator_kind": kind,
+            "identifier": identifier_of(evaluation),
+        }
+        if each.name in kept:
+            fields["explanation"] = each.explanation
+        attributes |= {semconv.annotation(index, field): fields[field] for field in fields}
+    return attributes
+
+
+def identifier_of(evaluation: Evaluation) -> str:
+    """Return who made the scores: what the same judge, in the same version, writes twice is one."""
+    parts = (semconv.SCOPE, evaluation.judge_name, evaluation.judge_version)
+    return cut("/".join(part for part in parts if part), MAX_METADATA_BYTES)
+
 
 MAX_EVIDENCE_BYTES: Final = 2 * 1024
 """Bytes of one attribute; Tempo cuts longer ones by default."""

@@ -1,8 +1,16 @@
-"""Builds the spans of a query from its job, with the times that were noted while it ran."""
+"""Builds the spans of a query from its job: names, times, and all attributes that they begin with.
+
+Root, retrievers and generators have the names of OpenTelemetry's conventions and of OpenInference:
+what was attached to the query, documents, messages. What does not fit on a span is cut, never the
+question.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from opentelemetry.trace import (
@@ -16,36 +24,368 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace import Status as SpanStatus
 from opentelemetry.util.types import AttributeValue
+from pydantic import JsonValue
 
+from claimspan import Chunk
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun
+from claimspan_tracing.job import MAX_MESSAGE_BYTES, GeneratorRun, Job, Message, RetrieverRun
 from claimspan_tracing.records.record import OpenSpans
-from claimspan_tracing.text import cut
-from claimspan_tracing.write.attached import attached_attributes
-from claimspan_tracing.write.documents import (
-    document_attributes,
-    documents_output,
-    ids_and_scores,
-    recorded_texts,
+from claimspan_tracing.text import (
+    byte_length,
+    cut,
+    cut_middle,
+    cut_sized,
+    encode_json,
+    json_list,
+    json_string,
 )
 from claimspan_tracing.write.limits import (
     MAX_ATTRIBUTES,
     MAX_METADATA_BYTES,
+    MAX_PREVIEW_BYTES,
+    MAX_VALUE_BYTES,
+    WITHHELD,
     Attributes,
     text_attributes,
     types_of,
 )
-from claimspan_tracing.write.messages import message_attributes, prompt_attributes
-from claimspan_tracing.write.span_names import name_of_root, name_of_run
 
 __all__ = [
     "BARE_ROOT",
+    "MAX_DOCUMENTS",
     "UnstartedSpan",
+    "attached_attributes",
     "build_spans",
+    "document_attributes",
+    "documents_output",
+    "ids_and_scores",
+    "message_attributes",
+    "name_of_root",
+    "name_of_run",
+    "prompt_attributes",
+    "recorded_texts",
     "with_span_ids",
 ]
+
+MAX_SUBJECT_CHARACTERS: Final = 64
+"""Longer names fill the column of a list of traces; the attribute has the whole of it."""
+
+MAX_READ: Final = 4 * MAX_SUBJECT_CHARACTERS
+"""Characters looked at: most scripts keep none of theirs."""
+
+
+def name_of_root(job: Job) -> str:
+    """Return the name of a query's root span, once its route is known."""
+    return _name(semconv.SPAN_ROOT, job.route)
+
+
+def name_of_run(run: RetrieverRun | GeneratorRun) -> str:
+    """Return the name of the span of a retriever or generator run."""
+    if isinstance(run, RetrieverRun):
+        return _name(semconv.SPAN_RETRIEVER, run.source)
+    return _name(semconv.SPAN_GENERATOR, run.model)
+
+
+@lru_cache(maxsize=256)  # a pipeline has few names, and each span asks for one
+def _name(operation: str, subject: str) -> str:
+    return f"{operation} {_ascii(subject)}".rstrip()
+
+
+def _ascii(subject: str) -> str:
+    """The subject in printable ASCII and on one line; letters lose their accents."""
+    # An exporter loses a whole batch by one name that it cannot encode.
+    decomposed = unicodedata.normalize("NFKD", subject[:MAX_READ])
+    kept = " ".join(decomposed.encode("ascii", "ignore").decode().split())
+    printable = "".join(character for character in kept if character.isprintable())
+    return printable[:MAX_SUBJECT_CHARACTERS].strip()
+
+
+OWN_ATTRIBUTES: Final = frozenset({semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS})
+"""Keys of the metadata that are attributes by themselves."""
+
+MAX_ID_BYTES: Final = 256
+"""Bytes of the id of a session or a user, and of a tag."""
+
+MAX_TAGS: Final = 16
+"""Tags of one query; 4 KiB in all."""
+
+MAX_ATTACHED_BYTES: Final = 2 * 1024
+"""Bytes of the metadata; Tempo cuts longer attributes by default."""
+
+
+def attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
+    """Return what the metadata of a record says about its session, its user and the rest.
+
+    Args:
+        metadata: Of the record. It is empty where texts are not captured, since an id of a user is
+            often an address.
+    """
+    tags = metadata.get(semconv.TAGS)
+    found: Attributes = {
+        semconv.SESSION_ID: _id(metadata, semconv.SESSION_KEYS),
+        semconv.USER_ID: _id(metadata, semconv.USER_KEYS),
+        semconv.TAGS: _tags(tags) if isinstance(tags, list) else [],
+    }
+    rest = {key: value for key, value in metadata.items() if key not in OWN_ATTRIBUTES}
+    if rest:
+        found[semconv.METADATA] = _json_object(rest, MAX_ATTACHED_BYTES)
+    return {name: value for name, value in found.items() if value}
+
+
+def _id(metadata: Mapping[str, JsonValue], keys: Iterable[str]) -> str:
+    """The first value that can be an id."""
+    values = (metadata.get(key) for key in keys)
+    usable = (v for v in values if isinstance(v, str | int) and not isinstance(v, bool))
+    return next((cut(text, MAX_ID_BYTES) for value in usable if (text := str(value))), "")
+
+
+def _tags(tags: Iterable[JsonValue]) -> list[str]:
+    texts = [cut(tag, MAX_ID_BYTES) for tag in tags if isinstance(tag, str) and tag]
+    return texts[:MAX_TAGS]
+
+
+def _json_object(values: Mapping[str, JsonValue], max_bytes: int) -> str:
+    """The values as JSON; those that do not fit are left out."""
+    kept: dict[str, JsonValue] = {}
+    room = max_bytes - len("{}")
+    for key, value in values.items():
+        # The braces of one entry stand for its comma.
+        size = byte_length(encode_json({key: value}))
+        if size <= room:
+            room -= size
+            kept[key] = value
+    return encode_json(kept) if kept else ""
+
+
+MAX_DOCUMENTS: Final = 20
+"""Chunks on a span: four attributes each, and the SDK drops the oldest past 128."""
+
+MAX_CHUNK_BYTES: Final = 2 * 1024
+"""Text of one chunk on a span; Tempo cuts longer attributes by default."""
+
+MAX_CHUNKS_BYTES: Final = 32 * 1024
+"""Chunk text on one span; a batch beyond 4 MB is refused by many receivers."""
+
+
+def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
+    """Return the texts that fit on one span: 20 chunks, 2 KiB each, 32 KiB in all."""
+    texts: list[str] = []
+    room = MAX_CHUNKS_BYTES
+    # Shared in order: the first chunks are the ones that the generator reads first.
+    for chunk in chunks[:MAX_DOCUMENTS]:
+        text, size = cut_sized(chunk.text, min(MAX_CHUNK_BYTES, room))
+        room -= size
+        texts.append(text)
+    return texts
+
+
+def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:
+    """Return chunks as OpenInference's documents, the first one last.
+
+    The SDK drops the oldest attributes where the application allows fewer, and a list of documents
+    that does not begin with the first one is not read at all.
+
+    Args:
+        chunks: The chunks of a retriever or a generator.
+        texts: Their texts as far as there is room for them, from ``recorded_texts``.
+    """
+    attributes: Attributes = {}
+    for index, (chunk, text) in enumerate(zip(chunks, texts, strict=False)):
+        attributes[semconv.document(index, "id")] = cut(chunk.id, MAX_METADATA_BYTES)
+        if text != WITHHELD:
+            attributes[semconv.document(index, "content")] = text
+        if chunk.score is not None:
+            attributes[semconv.document(index, "score")] = chunk.score
+        if chunk.metadata:
+            metadata = encode_json(dict(chunk.metadata))
+            if byte_length(metadata) <= MAX_METADATA_BYTES:
+                attributes[semconv.document(index, "metadata")] = metadata
+    return dict(reversed(attributes.items()))
+
+
+def ids_and_scores(chunks: Sequence[Chunk]) -> str:
+    """Return ids and scores of chunks as a JSON array, the first ones as far as there is room."""
+    documents: list[JsonValue] = [{"id": chunk.id, "score": chunk.score} for chunk in chunks]
+    whole = encode_json(documents)
+    fits = byte_length(whole) <= MAX_VALUE_BYTES
+    return whole if fits else json_list(documents, MAX_VALUE_BYTES)
+
+
+def documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> Attributes:
+    """Return chunks as one output value: a JSON array with the beginning of each text.
+
+    Texts are cut so that all documents fit, and the JSON is always whole. Nothing where texts are
+    not captured.
+
+    Args:
+        chunks: As for ``document_attributes``.
+        texts: As for ``document_attributes``.
+        whole: Whether there is room for the texts that are in the other attributes already, and
+            for the metadata. MLflow shows documents in this form alone.
+    """
+    if WITHHELD in texts:
+        return {}
+    documents = "" if whole else _beginnings(chunks, texts)
+    return {
+        semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON,
+        semconv.OUTPUT_VALUE: documents or _one_by_one(chunks, texts, whole=whole),
+    }
+
+
+# A span has 20 documents at most: there are 400 bytes for a whole one, and 50 for a preview.
+
+
+def _beginnings(chunks: Sequence[Chunk], texts: Sequence[str]) -> str:
+    """Previews of all documents; empty where they do not fit, as with ids that are long."""
+    room = MAX_PREVIEW_BYTES - len("[]")
+    frame = len('{"page_content":"","id":""},')
+    documents: list[JsonValue] = []
+    for chunk, text in zip(chunks, texts, strict=False):
+        # What short documents leave over goes to those behind them.
+        share = room // (len(texts) - len(documents)) - frame - len(chunk.id)
+        start = cut(text, share)
+        # These take two bytes in JSON.
+        escaped = start.count('"') + start.count("\\") + start.count("\n")
+        start = cut(start, share - escaped)
+        room -= frame + len(chunk.id) + byte_length(start) + escaped
+        documents.append({"page_content": start, "id": chunk.id})
+    written = encode_json(documents)
+    return written if byte_length(written) <= MAX_PREVIEW_BYTES else ""
+
+
+def _one_by_one(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> str:
+    room = (MAX_VALUE_BYTES if whole else MAX_PREVIEW_BYTES) - len("[]")
+    written: list[str] = []
+    for chunk, text in zip(chunks, texts, strict=False):
+        # What short documents leave over goes to those behind them.
+        share = room // (len(texts) - len(written)) - len(",")
+        document = _whole(chunk, text, share) if whole else _preview(chunk, text, share)
+        room -= byte_length(document) + len(",")
+        written.append(document)
+    return f"[{','.join(written)}]"
+
+
+def _whole(chunk: Chunk, text: str, room: int) -> str:
+    """A document in MLflow's form, as JSON of at most ``room`` bytes, of which a text has half."""
+    metadata = encode_json(dict(chunk.metadata))
+    if byte_length(metadata) > room // 4:
+        metadata = "{}"
+    return _document(text, f',"metadata":{metadata},"id":{_fitting(chunk.id, room // 4)}', room)
+
+
+def _preview(chunk: Chunk, text: str, room: int) -> str:
+    """A document without its metadata, as JSON of at most ``room`` bytes."""
+    return _document(text, f',"id":{_fitting(chunk.id, room // 4)}', room)
+
+
+def _document(text: str, rest: str, room: int) -> str:
+    frame = len('{"page_content":}') + byte_length(rest)
+    return f'{{"page_content":{_fitting(text, room - frame)}{rest}}}'
+
+
+def _fitting(text: str, room: int) -> str:
+    """The start of a text as JSON of at most ``room`` bytes."""
+    text = cut(text, room - len('""'))
+    while (over := byte_length(encoded := json_string(text)) - room) > 0:
+        # A byte of the text takes one or two of the JSON.
+        text = cut(text, byte_length(text) - (over + 1) // 2)
+    return encoded
+
+
+EACH: Final = 2
+"""Attributes of one message: its role and its text."""
+
+TYPED: Final = 2
+"""Attributes of a value that is not a plain text: its type and itself."""
+
+
+def message_attributes(run: GeneratorRun, room: int) -> Attributes:
+    """Return the messages that a model read, and the one that it answered, as OpenInference's.
+
+    Args:
+        run: A generator run; one without messages gets none of the attributes.
+        room: Attributes that there is room for. The last messages are kept.
+    """
+    if not run.messages:
+        return {}
+    answer = _answer(run.completion) if room >= EACH else {}
+    attributes: Attributes = {}
+    for index, message in enumerate(_last(run.messages, (room - len(answer)) // EACH)):
+        if message.role:
+            attributes[semconv.input_message(index, semconv.MESSAGE_ROLE)] = message.role
+        if message.text != WITHHELD:
+            text = cut(message.text, MAX_MESSAGE_BYTES)
+            attributes[semconv.input_message(index, semconv.MESSAGE_CONTENT)] = text
+    return attributes | answer
+
+
+def prompt_attributes(run: GeneratorRun, room: int, *, whole: bool) -> Attributes:
+    """Return what a model read as one value: its messages as JSON, or else the prompt as a text.
+
+    The JSON is that of OpenInference's own instrumentors, and the only form in which MLflow shows
+    who said what: it reads no other messages where there is an input.
+
+    Args:
+        run: A generator run.
+        room: Attributes that there is room for. The JSON takes two, with its type.
+        whole: Whether the JSON has room for the texts that the messages have by themselves, as
+            MLflow and Langfuse need it; else it has their beginnings and their ends.
+    """
+    is_withheld = any(message.text == WITHHELD for message in run.messages)
+    has_roles = bool(run.messages) and all(message.role for message in run.messages)
+    if is_withheld or not has_roles or room < TYPED:
+        return text_attributes({semconv.INPUT_VALUE: run.prompt})
+    # Messages that have no attributes of their own are nowhere else.
+    is_alone = room < TYPED + EACH * (len(run.messages) + 1)
+    is_whole = whole or is_alone
+    # Where chunks and question are in one message, one of them is at its end.
+    shorten, size = (cut, MAX_VALUE_BYTES) if is_whole else (cut_middle, MAX_PREVIEW_BYTES)
+    as_json = _as_json(run.messages, size, shorten)
+    return {semconv.INPUT_MIME_TYPE: semconv.MIME_JSON, semconv.INPUT_VALUE: as_json}
+
+
+_Cut = Callable[[str, int], str]
+
+
+def _as_json(messages: Sequence[Message], max_bytes: int, shorten: _Cut) -> str:
+    """All messages, with their texts cut so that the JSON fits on a span and is whole."""
+    room = max_bytes - len('{"messages":[]}')
+    written: list[str] = []
+    for message in messages:
+        # What short messages leave over goes to those behind them: the last one has the question.
+        share = room // (len(messages) - len(written))
+        encoded = _message(message, share - len(","), shorten)
+        room -= byte_length(encoded) + len(",")
+        written.append(encoded)
+    return f'{{"messages":[{",".join(written)}]}}'
+
+
+def _message(message: Message, room: int, shorten: _Cut) -> str:
+    # ``room`` is 99 bytes at least, as ten messages of a prompt are kept: it has the role as well.
+    text = shorten(message.text, room)
+    while True:
+        encoded = encode_json({"role": message.role, "content": text})
+        size = byte_length(encoded)
+        if size <= room:
+            return encoded
+        # In proportion, as it is not known how many of the characters are escaped in JSON.
+        text = shorten(message.text, byte_length(text) * room // size)
+
+
+def _answer(completion: str) -> Attributes:
+    if not completion or completion == WITHHELD:
+        return {}
+    return {
+        semconv.output_message(0, semconv.MESSAGE_ROLE): "assistant",
+        semconv.output_message(0, semconv.MESSAGE_CONTENT): cut(completion, MAX_VALUE_BYTES),
+    }
+
+
+def _last(messages: Sequence[Message], count: int) -> Sequence[Message]:
+    return messages[-count:] if count > 0 else ()
+
 
 LATER_ATTRIBUTES: Final = 9
 """Attributes that a generator span gets besides: six scores, its error, and two lists of what the

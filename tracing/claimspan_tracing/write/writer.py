@@ -18,9 +18,8 @@ from claimspan_tracing.records.table import Records
 from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
-from claimspan_tracing.write.content import finished_without_content
 from claimspan_tracing.write.signals import RecordCounter
-from claimspan_tracing.write.sinks import Finished, Sink
+from claimspan_tracing.write.sinks import Finished, Sink, finished_without_content
 from claimspan_tracing.write.spans import BARE_ROOT, UnstartedSpan
 
 __all__ = ["Writer"]
