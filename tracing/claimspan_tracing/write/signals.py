@@ -1,6 +1,6 @@
 """Scores, states and costs as OpenTelemetry metrics and log events, beside the span attributes.
 
-They go to the meter and logger providers of the application. If it has set none, nothing is recorded.
+They go to the meter and logger providers of the application; without one nothing is recorded.
 Exemplars carry the ids of the root span, so that a backend finds the trace.
 """
 

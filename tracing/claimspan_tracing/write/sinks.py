@@ -1,4 +1,4 @@
-"""The seam for writers: what a sink is, what it gets to write, and the mask of what it may not see."""
+"""The seam for writers: what a sink is, what it gets to write, and the mask of what it must not."""
 
 from __future__ import annotations
 
