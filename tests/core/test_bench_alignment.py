@@ -11,7 +11,11 @@ from typing import Final
 import pytest
 
 from claimspan import Claim, RagRecord
-from claimspan.benchmarks.alignment import (
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.judges import Judge, LexicalJudge
+from claimspan.testing import ScriptedJudge
+from claimspan.verdicts import Label, Verdict
+from claimspan_bench.alignment import (
     AlignmentResponse,
     aalign,
     aevaluate_alignment,
@@ -23,10 +27,6 @@ from claimspan.benchmarks.alignment import (
     response_of,
     summarise,
 )
-from claimspan.errors import ConfigError, FileError, JudgeError
-from claimspan.judges import Judge, LexicalJudge
-from claimspan.testing import ScriptedJudge
-from claimspan.verdicts import Label, Verdict
 
 from command_line import invoke, run
 
@@ -346,7 +346,7 @@ def test_recorded_metrics_that_their_facts_do_not_give_are_told(tmp_path: Path) 
 def test_what_failed_is_a_body_of_an_error_and_the_exit_code_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claimspan.cli.bench import alignment
+    from claimspan_bench.alignment import command
 
     class Failing(LexicalJudge):
         async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
@@ -357,7 +357,7 @@ def test_what_failed_is_a_body_of_an_error_and_the_exit_code_says_so(
     def named(_: str | None, __: object) -> Failing:
         return Failing()
 
-    monkeypatch.setattr(alignment, "judge_from", named)
+    monkeypatch.setattr(command, "judge_from", named)
     rows = [REQUEST, {**REQUEST, "ground_truth_answer": "Rome is in Italy."}]
     out = tmp_path / "out.jsonl"
 

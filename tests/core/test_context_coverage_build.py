@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from claimspan.benchmarks.context_coverage import (
+from claimspan.errors import ConfigError, FileError, MissingExtraError
+from claimspan.judges import LexicalJudge
+from claimspan_bench.context_coverage import (
     CoverageItem,
     Document,
     build_items,
@@ -17,10 +19,8 @@ from claimspan.benchmarks.context_coverage import (
     read_items,
     summarize,
 )
-from claimspan.benchmarks.context_coverage.builder import Noise
-from claimspan.benchmarks.context_coverage.nearness import Nearness
-from claimspan.errors import ConfigError, FileError, MissingExtraError
-from claimspan.judges import LexicalJudge
+from claimspan_bench.context_coverage.builder import Noise
+from claimspan_bench.context_coverage.nearness import Nearness
 
 HARBOUR = """\
 The harbour of Altmund was dug in 1840 by order of the council. It took three hundred workers four \

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from claimspan import Chunk, Claim, Usage, VerdictMatrix
-from claimspan.benchmarks.context_coverage import (
+from claimspan.cost.usage import add_usage
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.testing import ScriptedJudge
+from claimspan_bench.context_coverage import (
     CoverageItem,
     JudgedFile,
     JudgedItem,
@@ -21,9 +24,6 @@ from claimspan.benchmarks.context_coverage import (
     read_items,
     summarize,
 )
-from claimspan.cost.usage import add_usage
-from claimspan.errors import ConfigError, FileError, JudgeError
-from claimspan.testing import ScriptedJudge
 
 from coverage_items import make_item
 

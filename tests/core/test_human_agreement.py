@@ -10,7 +10,11 @@ from typing import Final
 
 import pytest
 
-from claimspan.benchmarks.human_agreement import (
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.judges import LexicalJudge
+from claimspan.testing import ScriptedJudge
+from claimspan.verdicts import Claim
+from claimspan_bench.human_agreement import (
     Grade,
     GradedAnswer,
     JudgedAnswer,
@@ -18,11 +22,7 @@ from claimspan.benchmarks.human_agreement import (
     measure_human_agreement,
     read_graded,
 )
-from claimspan.benchmarks.human_agreement.split import best_threshold, question_parts
-from claimspan.errors import ConfigError, FileError, JudgeError
-from claimspan.judges import LexicalJudge
-from claimspan.testing import ScriptedJudge
-from claimspan.verdicts import Claim
+from claimspan_bench.human_agreement.split import best_threshold, question_parts
 
 from command_line import invoke, run
 

@@ -13,19 +13,19 @@ import pytest
 from scipy import stats
 
 from claimspan import Claim, evaluate
-from claimspan.benchmarks.meta_eval import (
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.judges import Judge, LexicalJudge
+from claimspan.testing import ScriptedJudge
+from claimspan_bench.meta_eval import (
     ASPECTS,
     PUBLISHED,
     MetaEvaluation,
     meta_evaluate,
     read_pairs,
 )
-from claimspan.benchmarks.meta_eval.agreement import stretched
-from claimspan.benchmarks.meta_eval.judging import differences_of, records_of
-from claimspan.benchmarks.meta_eval.resampling import FIGURES, figures_of, resampled
-from claimspan.errors import ConfigError, FileError, JudgeError
-from claimspan.judges import Judge, LexicalJudge
-from claimspan.testing import ScriptedJudge
+from claimspan_bench.meta_eval.agreement import stretched
+from claimspan_bench.meta_eval.judging import differences_of, records_of
+from claimspan_bench.meta_eval.resampling import FIGURES, figures_of, resampled
 
 from command_line import invoke, run
 

@@ -12,9 +12,9 @@ from typing import Final, cast
 import pytest
 
 from claimspan import Chunk
-from claimspan.benchmarks.pandachat import evaluate_submissions, run_retriever
 from claimspan.errors import ConfigError, FileError
 from claimspan.retrievers import retriever_of
+from claimspan_bench.pandachat import evaluate_submissions, run_retriever
 
 from command_line import invoke, run
 from panda_files import SAMPLE, Row, sample
