@@ -19,10 +19,11 @@ from claimspan_bench.human_agreement import (
     GradedAnswer,
     JudgedAnswer,
     ajudge_graded,
+    best_threshold,
     measure_human_agreement,
+    question_parts,
     read_graded,
 )
-from claimspan_bench.human_agreement.split import best_threshold, question_parts
 
 from command_line import invoke, run
 
