@@ -12,7 +12,7 @@ import pytest
 
 from claimspan.errors import FileError
 from claimspan_bench.pandachat import evaluate_submissions
-from claimspan_bench.pandachat.findings import FindingKind
+from claimspan_bench.pandachat.submissions import FindingKind
 
 from command_line import invoke, run
 from panda_files import SAMPLE, Row, sample, shared_pandachat, submit

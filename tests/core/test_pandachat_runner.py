@@ -140,6 +140,18 @@ def test_a_line_that_was_torn_is_asked_again(tmp_path: Path) -> None:
     assert rows_of(path)[2]["sources"] == [rows_of(path)[2]["document"]]
 
 
+def test_a_line_that_was_torn_within_a_letter_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "submission_mine.json"
+    break_off(path, after=1)
+    part = path.with_suffix(".part")
+    line = part.read_bytes()
+    part.write_bytes(line[: line.index("č".encode()) + 1])
+
+    report = run_retriever(retriever_of(right_documents()), sample(), path, system="mine")
+
+    assert (report.resumed, report.n) == (0, 13)
+
+
 def test_a_run_that_ended_before_its_first_line_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / "submission_mine.json"
     break_off(path, after=0)

@@ -15,7 +15,7 @@ from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.evaluation.result import Evaluation
-from claimspan.files.jsonl import read_text
+from claimspan.files.jsonl import unreadable
 from claimspan.files.private import cannot_write, create_private, refuse_special, write_private
 from claimspan.judges.protocol import Judge
 from claimspan.progress import progress_bar
@@ -180,7 +180,11 @@ class KeptLines(Generic[_Line]):
         self.path = path
         self.known: dict[Hashable, _Line] = {}
         """What a line is about to the line."""
-        lines = read_text(path, wanted=f"file of {what}").split("\n") if path.exists() else []
+        # As bytes, since the process may have ended within a letter.
+        try:
+            lines = path.read_bytes().split(b"\n") if path.exists() else []
+        except OSError as error:
+            raise unreadable(path, error, wanted=f"file of {what}") from None
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
