@@ -25,7 +25,7 @@ from claimspan_bench.context_coverage import (
     judge_items,
     summarize,
 )
-from claimspan_bench.context_coverage.tables import as_text
+from claimspan_bench.context_coverage.command import as_text
 
 from clapnq_documents import answered_items, passages
 

@@ -19,9 +19,12 @@ from claimspan_bench.context_coverage import (
     score_combinations,
     summarize,
 )
-from claimspan_bench.context_coverage.combinations import all_combinations, chunk_combinations
-from claimspan_bench.context_coverage.judged import digest
-from claimspan_bench.context_coverage.rankings import ScoredCombination
+from claimspan_bench.context_coverage.judging import digest
+from claimspan_bench.context_coverage.rankings import (
+    ScoredCombination,
+    all_combinations,
+    chunk_combinations,
+)
 
 from coverage_items import chunk, make_item
 

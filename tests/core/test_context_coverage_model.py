@@ -14,7 +14,7 @@ from claimspan import Claim
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.extraction import Extraction
 from claimspan_bench.context_coverage import CoverageItem, Document, judge_items, summarize
-from claimspan_bench.context_coverage.questions import awrite_questions
+from claimspan_bench.context_coverage.builder import awrite_questions
 from claimspan_demo.model import MODEL_NAME, find_model, launch
 
 

@@ -25,6 +25,7 @@ from claimspan.results.rows import ResultRow
 
 __all__ = ["KeptLines", "evaluate_resumed", "results_of_judge", "version_of"]
 
+_Key = TypeVar("_Key", bound=Hashable)
 _Line = TypeVar("_Line", bound=BaseModel)
 
 
@@ -141,7 +142,7 @@ def results_of_judge(folder: Path | None, name: str) -> Path | None:
     return folder / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-')}.jsonl"
 
 
-class KeptLines(Generic[_Line]):
+class KeptLines(Generic[_Key, _Line]):
     """A file that grows by one line with every step of a run, by which a next run goes on.
 
     The last line of a key counts. A line that was torn by the end of a process is left out.
@@ -152,7 +153,7 @@ class KeptLines(Generic[_Line]):
         path: Path,
         kind: type[_Line],
         *,
-        key: Callable[[_Line], Hashable],
+        key: Callable[[_Line], _Key],
         accept: Callable[[_Line], _Line | None],
         foreign: str,
         what: str,
@@ -178,7 +179,7 @@ class KeptLines(Generic[_Line]):
         except OSError as error:
             raise cannot_write(path, error, what=what) from None
         self.path = path
-        self.known: dict[Hashable, _Line] = {}
+        self.known: dict[_Key, _Line] = {}
         """What a line is about to the line."""
         # As bytes, since the process may have ended within a letter.
         try:

@@ -18,30 +18,39 @@ makes a data set from documents.
 from __future__ import annotations
 
 from claimspan_bench.context_coverage.builder import build_items
-from claimspan_bench.context_coverage.documents import Document, read_documents
-from claimspan_bench.context_coverage.items import CoverageItem, read_items
-from claimspan_bench.context_coverage.judged import JudgedFile, JudgedItem
-from claimspan_bench.context_coverage.judging import ajudge_items, judge_items
+from claimspan_bench.context_coverage.items import (
+    CoverageItem,
+    Document,
+    read_documents,
+    read_items,
+)
+from claimspan_bench.context_coverage.judging import (
+    JudgedItem,
+    ajudge_items,
+    judge_items,
+    judged_file,
+)
 from claimspan_bench.context_coverage.rankings import (
     BASELINES,
+    CoverageResult,
     RetrievalMetric,
     ScoredCombination,
     score_combinations,
+    summarize,
 )
-from claimspan_bench.context_coverage.summary import CoverageResult, summarize
 
 __all__ = [
     "BASELINES",
     "CoverageItem",
     "CoverageResult",
     "Document",
-    "JudgedFile",
     "JudgedItem",
     "RetrievalMetric",
     "ScoredCombination",
     "ajudge_items",
     "build_items",
     "judge_items",
+    "judged_file",
     "read_documents",
     "read_items",
     "score_combinations",

@@ -1,9 +1,9 @@
-"""The data set of the benchmark: a question, a text, and chunks that hold it or do not."""
+"""The files of the benchmark: its data set, and the documents that one is made from."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Self, cast
 
@@ -13,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    ValidationError,
     model_validator,
 )
 
@@ -22,10 +21,12 @@ from claimspan.files.jsonl import parse_json_lines, read_text
 from claimspan.records import Chunk
 from claimspan.text.encodable import EncodableText
 from claimspan.verdicts import Claim
+from claimspan_bench.shown import validated
 
-__all__ = ["CoverageItem", "read_items"]
+__all__ = ["CoverageItem", "Document", "read_documents", "read_items"]
 
-_WANTED: Final = "JSON-lines file of benchmark items"
+
+# --- the data set: a question, a text, and chunks that hold it or do not ---
 
 
 def _as_chunk(value: object) -> object:
@@ -115,35 +116,98 @@ def read_items(path: str | Path) -> list[CoverageItem]:
             line.
     """
     path = Path(path)
+    wanted = "an item has question and text (texts), golden and noisy (lists of chunks)"
+    text = read_text(path, wanted="JSON-lines file of benchmark items")
     items: dict[str, CoverageItem] = {}
-    for number, row in _rows(path):
-        item = _item(row, number, path)
+    for number, row in parse_json_lines(text, path, wanted="one JSON object"):
+        place = f"{str(path)!r} line {number}"
+        # The line number, so that a file without ids can still be resumed.
+        id_ = row.get("id", number)
+        given = {**row, "id": str(id_) if isinstance(id_, int) else id_}
+        item = validated(CoverageItem, given, place, wanted, reasons=True)
         if item.id in items:
-            raise FileError(f"{str(path)!r} line {number} has the id of another line: give another")
+            raise FileError(f"{place} has the id of another line: give another")
         items[item.id] = item
     if not items:
         raise FileError(f"{str(path)!r} contains no items: write one JSON object a line")
     return list(items.values())
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    text = read_text(path, wanted=_WANTED)
-    yield from parse_json_lines(text, path, wanted="one JSON object")
+# --- documents ---
+_PROSE: Final = (".txt", ".md", ".markdown")
+_LINES: Final = (".jsonl", ".ndjson")
+
+# The first line, where it is a heading of Markdown: "# The harbour".
+_HEADING: Final = re.compile(r"\s*#{1,6}[ \t]+(?P<title>[^\n]*[^\s#])[ \t#\r]*(?:\n|$)")
 
 
-def _item(row: Mapping[str, object], number: int, path: Path) -> CoverageItem:
-    # The line number, so that a file without ids can still be resumed.
-    given = {"id": str(number), **row}
-    if isinstance(given["id"], int):
-        given["id"] = str(given["id"])
-    try:
-        # By way of JSON, in which a list is a tuple.
-        return CoverageItem.model_validate_json(json.dumps(given))
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        # Without the cause: a validation error quotes the input, which may be private.
-        raise FileError(
-            f"{str(path)!r} line {number}: {field or 'the item'} cannot be used ({first['msg']}); "
-            "an item has question and text (texts), golden and noisy (lists of chunks)"
-        ) from None
+class Document(BaseModel):
+    """One essay or document."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+
+    id: EncodableText = Field(min_length=1)
+    """Identifies the document among all that are given."""
+
+    text: EncodableText = Field(min_length=1)
+
+    title: EncodableText | None = None
+    """Its title, which serves as the question where there is none."""
+
+    question: EncodableText | None = None
+    """What the document answers, where the user has written that."""
+
+
+def read_documents(paths: Sequence[str | Path]) -> list[Document]:
+    """Read documents.
+
+    Args:
+        paths: Text and Markdown files, one document each, whose title is the heading in the first
+            line or else the name of the file; JSON-lines files with ``text`` and, where they are
+            known, ``id``, ``title`` and ``question``; or directories of such files.
+
+    Raises:
+        FileError: A file cannot be read or holds something else, two documents have one id, or
+            there is no document.
+    """
+    documents: dict[str, Document] = {}
+    for path in map(Path, paths):
+        files = {path.name: path}
+        if path.is_dir():
+            found = sorted(each for each in path.rglob("*") if each.is_file())
+            files = {
+                each.relative_to(path).as_posix(): each
+                for each in found
+                if each.suffix.lower() in (*_PROSE, *_LINES)
+            }
+        for document in (each for name, file in files.items() for each in _read(file, name)):
+            # The id is what tells golden chunks from those of other documents.
+            if document.id in documents:
+                raise FileError(
+                    f"{str(path)!r} has a document with the id of another one: give each an id, or "
+                    "a file name, of its own"
+                )
+            documents[document.id] = document
+    if not documents:
+        kinds = ", ".join((*_PROSE, *_LINES))
+        raise FileError(f"there are no documents in what was given: give files with text ({kinds})")
+    return list(documents.values())
+
+
+def _read(path: Path, name: str) -> Iterator[Document]:
+    """The documents of one file; one without text is none."""
+    text = read_text(path, wanted="text file, Markdown file or JSON-lines file of documents")
+    if path.suffix.lower() in _LINES:
+        for number, row in parse_json_lines(text, path, wanted="one document"):
+            given = {"id": f"{name}:{number}", **row}
+            wanted = (
+                "write an object with text and, where they are known, id, title and question "
+                "(texts)"
+            )
+            yield validated(Document, given, f"{str(path)!r} line {number}", wanted)
+        return
+    heading = _HEADING.match(text)
+    body = text[heading.end() :] if heading else text
+    title = heading["title"] if heading else re.sub(r"[-_]+", " ", path.stem)
+    if body.strip():
+        yield Document(id=name, text=body, title=title.strip())

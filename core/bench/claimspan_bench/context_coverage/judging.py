@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, TypeGuard
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import Usage, metered
@@ -16,9 +20,20 @@ from claimspan.judges import Judge, default_judge
 from claimspan.records import Chunk, RagRecord
 from claimspan.verdicts import Claim, VerdictMatrix
 from claimspan_bench.context_coverage.items import CoverageItem
-from claimspan_bench.context_coverage.judged import JudgedItem, digest
+from claimspan_bench.resumed import KeptLines, version_of
 
-__all__ = ["CONCURRENCY", "ITEM_SECONDS", "MAX_FACTS", "ajudge_items", "judge_items", "judge_of"]
+__all__ = [
+    "CONCURRENCY",
+    "ITEM_SECONDS",
+    "MAX_FACTS",
+    "JudgedItem",
+    "ajudge_items",
+    "digest",
+    "judge_items",
+    "judge_of",
+    "judged_file",
+]
+
 
 MAX_FACTS: Final = 50
 """Facts checked per item: a book must not cost 10,000 checks."""
@@ -29,6 +44,43 @@ CONCURRENCY: Final = 4
 ITEM_SECONDS: Final = 600.0
 """Deadline of one item, for a judge that hangs; 50 facts against 12 chunks take 100 calls at most
 where they are batched, and 600 where they are not."""
+
+
+class JudgedItem(BaseModel):
+    """The facts of an item, and the verdict on each of them by each chunk."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: int = Field(ge=0)
+    """Place of the item in its file, from 0."""
+
+    id: str
+
+    digest: str
+    """Of the item, so that results of another file, or of a changed one, are noticed."""
+
+    judge: str
+    """Name and version of the judge."""
+
+    facts: tuple[Claim, ...] | None = None
+    """Facts of the text; None while they are not known."""
+
+    facts_dropped: int = 0
+    """How many more facts the text has."""
+
+    verdicts: VerdictMatrix | None = None
+    """Shape ``(n_facts, n_chunks)``; None while the facts are not checked."""
+
+    error: str | None = None
+    """Why there are no verdicts; None where there are."""
+
+    usage: Usage = Usage()
+    """Calls, tokens, price and time of judging it, in all runs together."""
+
+
+def digest(item: CoverageItem) -> str:
+    """Return 16 hexadecimal digits that tell one item from another."""
+    return hashlib.sha256(item.model_dump_json().encode()).hexdigest()[:16]
 
 
 class _Settings(NamedTuple):
@@ -75,7 +127,13 @@ async def ajudge_items(
     Raises:
         ConfigError: A number is not positive.
     """
-    _check_positive(max_facts=max_facts, concurrency=concurrency, deadline_seconds=deadline_seconds)
+    for name, value in (
+        ("max_facts", max_facts),
+        ("concurrency", concurrency),
+        ("deadline_seconds", deadline_seconds),
+    ):
+        if not value > 0:
+            raise ConfigError(f"{name} is {value!r}: give more than 0")
     judge = judge or default_judge()
     settings = _Settings(judge, batched, max_facts, deadline_seconds, keep)
     known = {i: each for i, each in (known or {}).items() if _fits(each, max_facts)}
@@ -115,19 +173,13 @@ def judge_items(
 
 def judge_of(judge: Judge) -> str:
     """Name and version of a judge: results of another one do not belong in the same file."""
-    return f"{judge.name} {getattr(judge, 'version', '')}".rstrip()
+    return f"{judge.name} {version_of(judge)}".rstrip()
 
 
 def _fits(judged: JudgedItem, max_facts: int) -> bool:
     """Whether an earlier run would have kept the same facts."""
     n_facts = len(judged.facts or ())
     return n_facts == max_facts or (n_facts < max_facts and not judged.facts_dropped)
-
-
-def _check_positive(**settings: float) -> None:
-    for name, value in settings.items():
-        if not value > 0:
-            raise ConfigError(f"{name} is {value!r}: give more than 0")
 
 
 async def _judge_item(
@@ -208,3 +260,44 @@ async def _matrix(
     if matrices.response_vs_chunks is None:
         raise JudgeError(f"judge {judge.name!r} gave no verdicts")
     return matrices.response_vs_chunks
+
+
+def judged_file(
+    path: Path, items: Sequence[CoverageItem], judge: str
+) -> KeptLines[int, JudgedItem]:
+    """Open a file that grows by a line when the facts of an item are known, and when it is judged.
+
+    Args:
+        path: The file; it is made where it is not there.
+        items: All items of the data set.
+        judge: Name and version of the judge.
+
+    Returns:
+        The file, which knows the index of an item to what is known of it.
+
+    Raises:
+        ConfigError: The file cannot be written, or holds results of other items or of another
+            judge.
+        FileError: The file cannot be read.
+    """
+    digests = [digest(item) for item in items]
+
+    def accept(row: JudgedItem) -> JudgedItem | None:
+        reason = None
+        if row.index >= len(items) or row.digest != digests[row.index]:
+            reason = "is the result of another item: the data set has changed"
+        elif row.judge != judge:
+            reason = "is the result of another judge, or of another prompt"
+        if reason is not None:
+            raise ValueError(f"{reason}; give another path with -o")
+        # Facts cost a call, so they are kept even where the verdicts have failed.
+        return None if row.facts is None else row.model_copy(update={"error": None})
+
+    return KeptLines(
+        path,
+        JudgedItem,
+        key=lambda row: row.index,
+        accept=accept,
+        foreign="is no result; give another path with -o",
+        what="the results",
+    )

@@ -154,7 +154,7 @@ def run_retriever(
         foreign=foreign,
         what="what is done so far",
     )
-    answered = {line.query: line for line in kept.known.values()}
+    answered = dict(kept.known)
     resumed = len(answered)
     matcher = ChunkMatcher(
         (each.document, text) for each in dataset.questions for text in each.texts
