@@ -398,7 +398,6 @@ class AlignmentSummary(BaseModel):
     """``entailed``, ``contradicted``, ``neutral`` and ``undecided`` to number of facts."""
 
     usage: Usage
-    """What the judge has reported."""
 
 
 def summarise(

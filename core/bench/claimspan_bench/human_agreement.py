@@ -126,8 +126,6 @@ class GradedAnswer(BaseModel):
     """What the system has answered, likewise; may be empty."""
 
     grade: Grade = Field(validation_alias=AliasChoices("label", "grade"))
-    """What people say of it."""
-
     model: str = Field(default="", validation_alias=AliasChoices("model_name", "model", "system"))
 
     mode: str = Field(default="", validation_alias=AliasChoices("eval_mode", "mode"))
@@ -352,10 +350,7 @@ class Rates(BaseModel):
     """Likewise, of the answers that people call refusals."""
 
     false_negatives: Estimate | None
-    """Share of the right answers that the judge does not call right."""
-
     accuracy: Estimate | None
-    """Share of the answers that judge and people agree on, as right or not."""
 
     balanced_accuracy: float
     """1 less the mean of both error rates."""
@@ -368,12 +363,8 @@ class SystemStanding(BaseModel):
 
     system: str
     n: int
-
     people: float
-    """Share that people call right."""
-
     judge: float
-    """Share that the judge calls right."""
 
 
 class HumanAgreement(BaseModel):
@@ -382,7 +373,6 @@ class HumanAgreement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str
-
     metric: str
     threshold: float
     """From here on an answer counts as right."""
@@ -417,7 +407,6 @@ class HumanAgreement(BaseModel):
     """Rank correlation of both columns of ``systems``; None where a column is constant."""
 
     systems: tuple[SystemStanding, ...]
-    """The systems, the best by people first."""
 
     folds: int
     """Parts of the cross-fitting; 0 where there was none."""

@@ -208,7 +208,7 @@ def _by_id(path: Path, kind: type[_Row]) -> dict[str, list[_Row]]:
     text = read_text(path, wanted="JSON file of RAGChecker's meta-evaluation")
     try:
         # By Python's own parser: RAGChecker's file may hold NaN, which other parsers refuse.
-        rows = TypeAdapter(list[kind]).validate_python(json.loads(text))  # type: ignore[valid-type]  # a class made of the argument
+        rows: list[_Row] = TypeAdapter(list[kind]).validate_python(json.loads(text))  # type: ignore[valid-type]  # a class made of the argument
     except ValidationError as error:
         place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
         # Without the cause: a validation error quotes the input, which may be private.
@@ -229,7 +229,9 @@ def _pair(key: str, human: Sequence[_HumanRow], recorded: Sequence[_RecordedRow]
             f"pair {key} has {len(human)} annotators and {len(recorded)} rows of RAGChecker: each "
             f"pair needs {_ANNOTATORS} and 1"
         )
-    answers = {(each.model1.response, each.model2.response) for each in (*human, *recorded)}
+    models = [(each.model1, each.model2) for each in human]
+    models += [(each.model1, each.model2) for each in recorded]
+    answers = {(first.response, second.response) for first, second in models}
     if len(answers) > 1:
         raise FileError(
             f"pair {key} has other answers, or another order of them, in {_RAGCHECKER_FILE}: give "
@@ -354,7 +356,6 @@ class Resampled(NamedTuple):
     """Of each resample, shape ``(n_resamples,)``."""
 
     n: int
-    """Number of values behind it."""
 
     def minus(self, other: Resampled) -> Resampled:
         """Return the difference to another figure of the same sample, over the same resamples."""
@@ -471,8 +472,6 @@ class Agreement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    """Name of the row."""
-
     pairs: int
 
     labels: int
@@ -485,7 +484,6 @@ class Agreement(BaseModel):
     """Pairs without a difference, which have the median of the others."""
 
     failed: Mapping[str, int] = {}
-    """Why the judge has failed, to the number of answers."""
 
     undefined: Mapping[str, int] = {}
     """Aspect to number of answers without a value, which counts as 0.0 as in RAGChecker."""
@@ -500,8 +498,6 @@ class MetaEvaluation(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int
-    """Number of pairs in the files."""
-
     published_pairs: int = PUBLISHED_PAIRS
 
     only_in_one: int
@@ -515,7 +511,6 @@ class MetaEvaluation(BaseModel):
     answer. People often see little difference, so that it is high."""
 
     published: Mapping[str, Mapping[str, Mapping[str, float]]] = PUBLISHED
-    """Row to aspect to figure, as published."""
 
 
 def meta_evaluate(

@@ -94,19 +94,13 @@ class RecomputedSystem:
     """Name of the system: the file's, without its ending."""
 
     account: Account
-    """What the file holds."""
 
     recorded_means: Mapping[str, float]
     """The means that the file holds, in per cent; empty where it holds none."""
 
     labelled: int = 0
-    """Records with labels."""
-
     means: dict[str, Mean] = field(default_factory=dict[str, Mean])
-    """Metric to its mean, from the labels."""
-
     claims: Mean = field(default_factory=Mean)
-    """Claims of a response."""
 
     compared: int = 0
     """Values of single records that the file holds, and that could be recomputed."""

@@ -48,7 +48,6 @@ class Built(NamedTuple):
     """A data set made from documents."""
 
     items: list[CoverageItem]
-    """The items, in the order of the documents."""
 
     left_out: tuple[str, ...]
     """Ids of documents with fewer than two sentences, which make no two golden chunks."""

@@ -325,10 +325,7 @@ def _tables(result: CoverageResult) -> dict[str, Table]:
     return {
         "Weighted score of a chunk: mean of p(entailed) over the facts": [
             ("chunks", "mean", "n"),
-            *(
-                (name, interval(each), f"{each.n if each else 0:,}")
-                for name, each in chunks.items()
-            ),
+            *((kind, interval(each), f"{each.n if each else 0:,}") for kind, each in kinds.items()),
         ],
         "Of five retrieved chunks, the first two score above the last two": [
             ("score", "share", "above", "equal", "below", "left out"),

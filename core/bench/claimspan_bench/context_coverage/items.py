@@ -56,7 +56,6 @@ class CoverageItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: EncodableText
-    """Identifies the item in its file."""
 
     question: EncodableText
     """What the text answers; items of one question are resampled together."""
@@ -68,7 +67,6 @@ class CoverageItem(BaseModel):
     """Chunks that hold facts of the text; each is a text, or an object like ``Chunk``."""
 
     noisy: tuple[_Chunk, ...] = ()
-    """Chunks that hold none."""
 
     facts: tuple[_Fact, ...] | None = None
     """The facts of the text, where a person has written them; None has a judge extract them."""
@@ -147,15 +145,12 @@ class Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
 
     id: EncodableText = Field(min_length=1)
-    """Identifies the document among all that are given."""
-
     text: EncodableText = Field(min_length=1)
 
     title: EncodableText | None = None
     """Its title, which serves as the question where there is none."""
 
     question: EncodableText | None = None
-    """What the document answers, where the user has written that."""
 
 
 def read_documents(paths: Sequence[str | Path]) -> list[Document]:

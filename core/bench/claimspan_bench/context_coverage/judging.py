@@ -60,7 +60,6 @@ class JudgedItem(BaseModel):
     """Of the item, so that results of another file, or of a changed one, are noticed."""
 
     judge: str
-    """Name and version of the judge."""
 
     facts: tuple[Claim, ...] | None = None
     """Facts of the text; None while they are not known."""

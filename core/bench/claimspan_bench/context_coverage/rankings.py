@@ -53,9 +53,6 @@ __all__ = [
 MAX_CHUNKS: Final = 12
 """Chunks of an item up to which all combinations are looked at. They double with every chunk."""
 
-_SMALLEST: Final = 2
-"""One chunk is no combination: it has a score of its own."""
-
 Members = tuple[int, ...]
 """Indices of the chunks of a combination, in ascending order."""
 
@@ -65,13 +62,8 @@ def all_combinations(n_chunks: int) -> int:
     return (1 << n_chunks) - 1 - n_chunks
 
 
-def is_sampled(n_chunks: int) -> bool:
-    """Whether an item has too many chunks for all of its combinations."""
-    return n_chunks > MAX_CHUNKS
-
-
 def chunk_combinations(n_chunks: int, *, seed: str = "") -> list[Members]:
-    """The combinations of two and more chunks.
+    """The combinations of two and more chunks, since one chunk has a score of its own.
 
     With more than ``MAX_CHUNKS`` chunks it is a sample, as many as 12 chunks have, drawn without
     replacement, each with the same probability.
@@ -83,18 +75,16 @@ def chunk_combinations(n_chunks: int, *, seed: str = "") -> list[Members]:
     Returns:
         The combinations, small ones first.
     """
-    if is_sampled(n_chunks):
-        return _sampled(n_chunks, all_combinations(MAX_CHUNKS), random.Random(seed))  # noqa: S311 - no secret
-    sizes = range(_SMALLEST, n_chunks + 1)
-    return [members for size in sizes for members in combinations(range(n_chunks), size)]
-
-
-def _sampled(n_chunks: int, wanted: int, generator: random.Random) -> list[Members]:
+    if n_chunks <= MAX_CHUNKS:
+        sizes = range(2, n_chunks + 1)
+        return [members for size in sizes for members in combinations(range(n_chunks), size)]
+    generator = random.Random(seed)  # noqa: S311 - no secret
     drawn: set[Members] = set()
-    while len(drawn) < wanted:  # at most half of all: the chance of a new one is never small
+    # At most half of all: the chance of a new one is never small.
+    while len(drawn) < all_combinations(MAX_CHUNKS):
         bits = generator.getrandbits(n_chunks)
         members = tuple(j for j in range(n_chunks) if bits >> j & 1)
-        if len(members) >= _SMALLEST:
+        if len(members) > 1:
             drawn.add(members)
     return sorted(drawn, key=lambda members: (len(members), members))
 
@@ -111,7 +101,6 @@ class Gold(NamedTuple):
     """Which chunks hold which fact."""
 
     source: GoldSource
-    """Where that is known from."""
 
     holders: tuple[frozenset[int], ...]
     """For each fact the indices of the chunks that hold it; empty where none does."""
@@ -122,21 +111,18 @@ class Gold(NamedTuple):
         return held / len(self.holders)
 
 
-def gold_of(item: CoverageItem, facts: Sequence[Claim], verdicts: VerdictMatrix) -> Gold | None:
-    """Find out which chunks hold which fact.
-
-    Args:
-        item: The item.
-        facts: Its facts.
-        verdicts: Shape ``(len(facts), len(item.chunks))``.
-
-    Returns:
-        The gold; None where it is the judge's, who left a verdict on a golden chunk undecided.
-    """
+def _gold_of(item: CoverageItem, facts: Sequence[Claim], verdicts: VerdictMatrix) -> Gold | None:
+    """Which chunks hold which fact; None if a judge who is to say it left a verdict undecided."""
     if item.gold:
         places = item.places
         return Gold("given", tuple(frozenset(places[each] for each in ids) for ids in item.gold))
-    by_sentence = [_containing(fact.sentence, item) for fact in facts]
+    # Golden chunks that contain the sentence of a fact word for word, whatever the white space.
+    texts = [" ".join(chunk.text.split()) for chunk in item.golden]
+    sentences = [" ".join((fact.sentence or "").split()) for fact in facts]
+    by_sentence = [
+        frozenset(j for j, text in enumerate(texts) if sentence and sentence in text)
+        for sentence in sentences
+    ]
     # All or nothing: facts without a sentence would be held by no chunk, and look as if not
     # retrieved.
     if all(by_sentence):
@@ -148,15 +134,6 @@ def gold_of(item: CoverageItem, facts: Sequence[Claim], verdicts: VerdictMatrix)
         "verdicts",
         tuple(frozenset(j for j in golden if row[j] is Label.ENTAILED) for row in verdicts.labels),
     )
-
-
-def _containing(sentence: str | None, item: CoverageItem) -> frozenset[int]:
-    """Golden chunks that contain a sentence word for word, whatever the white space."""
-    wanted = " ".join((sentence or "").split())
-    if not wanted:
-        return frozenset()
-    texts = [" ".join(chunk.text.split()) for chunk in item.golden]
-    return frozenset(j for j, text in enumerate(texts) if wanted in text)
 
 
 # --- the scores of combinations ---
@@ -183,13 +160,8 @@ class ScoredCombination(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     item: str
-    """Id of the item."""
-
     chunks: tuple[str, ...]
-    """Ids of the chunks."""
-
     n_golden: int
-    """How many of them are golden."""
 
     gold: float | None
     """Share of the facts that the chunks truly hold; None where that is not known."""
@@ -198,35 +170,37 @@ class ScoredCombination(BaseModel):
     """Name of a metric to its score; None where it has none."""
 
 
-def hit_rate(item: CoverageItem, chunks: Sequence[Chunk]) -> float:
-    """1 where any of the chunks is golden, else 0."""
-    return 1.0 if _n_golden(item, chunks) else 0.0
+def _n_golden(item: CoverageItem, chunks: Sequence[Chunk]) -> int:
+    golden = {chunk.id for chunk in item.golden}
+    return sum(chunk.id in golden for chunk in chunks)
 
 
-def golden_recall(item: CoverageItem, chunks: Sequence[Chunk]) -> float:
-    """The share of the golden chunks that are among the chunks."""
-    return _n_golden(item, chunks) / len(item.golden)
-
-
-def mean_similarity(item: CoverageItem, chunks: Sequence[Chunk]) -> float | None:
-    """The mean of the retriever's scores; None where a chunk has none."""
+def _mean_similarity(item: CoverageItem, chunks: Sequence[Chunk]) -> float | None:
     scores = [chunk.score for chunk in chunks if chunk.score is not None]
     return math.fsum(scores) / len(scores) if len(scores) == len(chunks) else None
 
 
-def lexical_overlap(item: CoverageItem, chunks: Sequence[Chunk]) -> float | None:
-    """The share of the text's words that the chunks have; None where the text has no words."""
+def _lexical_overlap(item: CoverageItem, chunks: Sequence[Chunk]) -> float | None:
     wanted = _words(item.text)
     found = frozenset[str]().union(*(_words(chunk.text) for chunk in chunks))
     return len(wanted & found) / len(wanted) if wanted else None
 
 
+@lru_cache(maxsize=_TEXTS)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(t.stem for t in tokenize(text) if t.text.lower() not in FUNCTION_WORDS)
+
+
 BASELINES: Final[Mapping[str, RetrievalMetric]] = MappingProxyType(
     {
-        "hit_rate": hit_rate,
-        "mean_similarity": mean_similarity,
-        "golden_recall": golden_recall,
-        "lexical_overlap": lexical_overlap,
+        # Whether any of the chunks is golden.
+        "hit_rate": lambda item, chunks: float(_n_golden(item, chunks) > 0),
+        # The mean of the retriever's scores; None where a chunk has none.
+        "mean_similarity": _mean_similarity,
+        # The share of the golden chunks that are among the chunks.
+        "golden_recall": lambda item, chunks: _n_golden(item, chunks) / len(item.golden),
+        # The share of the text's words that the chunks have; None where the text has no words.
+        "lexical_overlap": _lexical_overlap,
     }
 )
 """Name to metric; none of them asks a judge."""
@@ -256,31 +230,22 @@ def score_combinations(
     if judged.verdicts is None:
         return
     # Once an item and not once a combination: it searches all texts for all sentences.
-    gold = gold_of(item, judged.facts or (), judged.verdicts)
+    gold = _gold_of(item, judged.facts or (), judged.verdicts)
     for members in chunk_combinations(len(item.chunks), seed=item.id):
-        yield _scored(item, judged.verdicts, gold, members, metrics)
-
-
-def _scored(
-    item: CoverageItem,
-    verdicts: VerdictMatrix,
-    gold: Gold | None,
-    members: Collection[int],
-    metrics: Mapping[str, RetrievalMetric],
-) -> ScoredCombination:
-    chunks = [item.chunks[j] for j in members]
-    ours: dict[str, float | None] = {
-        name: coverage_of_set(verdicts, members, combine=combine, scoring=scoring)
-        for name, (combine, scoring) in OURS.items()
-    }
-    others = {name: _checked(name, metric(item, chunks)) for name, metric in metrics.items()}
-    return ScoredCombination(
-        item=item.id,
-        chunks=tuple(chunk.id for chunk in chunks),
-        n_golden=_n_golden(item, chunks),
-        gold=None if gold is None else gold.coverage(members),
-        scores=ours | others,
-    )
+        chunks = [item.chunks[j] for j in members]
+        scores: dict[str, float | None] = {
+            name: coverage_of_set(judged.verdicts, members, combine=combine, scoring=scoring)
+            for name, (combine, scoring) in OURS.items()
+        }
+        for name, metric in metrics.items():
+            scores[name] = _checked(name, metric(item, chunks))
+        yield ScoredCombination(
+            item=item.id,
+            chunks=tuple(chunk.id for chunk in chunks),
+            n_golden=_n_golden(item, chunks),
+            gold=None if gold is None else gold.coverage(members),
+            scores=scores,
+        )
 
 
 def _checked(name: str, score: object) -> float | None:
@@ -290,16 +255,6 @@ def _checked(name: str, score: object) -> float | None:
     if isinstance(score, int | float) and math.isfinite(score):
         return float(score)
     raise ConfigError(f"metric {name!r} returned something else than a finite number or None")
-
-
-def _n_golden(item: CoverageItem, chunks: Sequence[Chunk]) -> int:
-    golden = {chunk.id for chunk in item.golden}
-    return sum(chunk.id in golden for chunk in chunks)
-
-
-@lru_cache(maxsize=_TEXTS)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(t.stem for t in tokenize(text) if t.text.lower() not in FUNCTION_WORDS)
 
 
 # --- the result ---
@@ -318,13 +273,8 @@ class PairResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     above: int
-    """Items where it does."""
-
     equal: int
-    """Items where both have the same score."""
-
     below: int
-    """Items where the negative context scores higher."""
 
     share: Estimate | None
     """``above`` among all of them, with Wilson's interval; None without items."""
@@ -355,25 +305,15 @@ class ItemResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
-    """The item's own id."""
-
     n_facts: int
-    """Facts checked."""
-
     facts_dropped: int
-    """Further facts of the text."""
 
     chunk_scores: Mapping[str, float | None]
     """Id of a chunk to its weighted score, the mean over the facts; None where undecided."""
 
     n_combinations: int
-    """Combinations of its chunks that were scored."""
-
     is_sampled: bool
-    """Whether these are a sample of all combinations."""
-
     gold_source: GoldSource | None
-    """Where the gold coverage is known from; None where it is not."""
 
     tau: Mapping[str, float | None]
     """Name of a metric to Kendall's tau-b on the combinations of this item."""
@@ -385,37 +325,25 @@ class CoverageResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str
-    """Name and version of the judge."""
-
     n_items: int
-    """Items of the data set."""
 
     failed: Mapping[str, str]
     """Id of an item without verdicts to the reason."""
 
     n_facts: int
-    """Facts checked, in all items."""
-
     n_combinations: int
-    """Combinations scored, in all items."""
-
     calls: int
-    """Calls that the judge has made."""
 
     calls_unbatched: int
     """The calls where each pair is one of its own: facts x chunks, and one for the extraction."""
 
     cost_usd: float
-    """Price of the calls in US dollars."""
 
     score_mode: ScoreMode | None
     """Whether the verdicts have probabilities, or labels alone."""
 
     golden_score: Estimate | None
-    """Mean weighted score of the golden chunks."""
-
     noisy_score: Estimate | None
-    """Mean weighted score of the noisy chunks."""
 
     pairs: Mapping[str, PairResult]
     """The positive/negative protocol, by each of our own scores."""
@@ -424,7 +352,6 @@ class CoverageResult(BaseModel):
     """Name of a metric to how well it ranks the combinations."""
 
     items: tuple[ItemResult, ...]
-    """The judged items."""
 
 
 class _Measured(NamedTuple):
@@ -454,12 +381,13 @@ def summarize(
     if [each.id for each in judged] != [item.id for item in items]:
         raise ConfigError("the judged items are not those of the data set: give both in one order")
     every = {**BASELINES, **(metrics or {})}
-    pairs = list(zip(items, judged, strict=True))
     measured = [
         _Measured(item, each.verdicts, _item_result(item, each, each.verdicts, every))
-        for item, each in pairs
+        for item, each in zip(items, judged, strict=True)
         if each.verdicts is not None
     ]
+    modes: set[ScoreMode | None] = {each.verdicts.score_mode for each in measured}
+    modes.discard(None)
     return CoverageResult(
         judge=" and ".join(sorted({each.judge for each in judged})),
         n_items=len(items),
@@ -467,20 +395,18 @@ def summarize(
         n_facts=sum(each.result.n_facts for each in measured),
         n_combinations=sum(each.result.n_combinations for each in measured),
         calls=sum(each.usage.calls for each in judged),
-        calls_unbatched=sum(map(_calls_unbatched, measured)),
+        calls_unbatched=sum(
+            each.result.n_facts * len(each.item.chunks) + (each.item.facts is None)
+            for each in measured
+        ),
         cost_usd=math.fsum(each.usage.cost_usd for each in judged),
-        score_mode=_score_mode(measured),
-        golden_score=_chunk_score(measured, golden=True),
-        noisy_score=_chunk_score(measured, golden=False),
-        pairs={each: _pair_result(measured, each) for each in OURS},
+        score_mode="mixed" if len(modes) > 1 else next(iter(modes), None),
+        golden_score=_chunk_score([(each, each.item.golden) for each in measured]),
+        noisy_score=_chunk_score([(each, each.item.noisy) for each in measured]),
+        pairs={name: _pair_result(measured, name) for name in OURS},
         ranking={name: _quality(measured, name) for name in (*OURS, *every)},
         items=tuple(each.result for each in measured),
     )
-
-
-def _calls_unbatched(measured: _Measured) -> int:
-    extraction = 1 if measured.item.facts is None else 0
-    return measured.result.n_facts * len(measured.item.chunks) + extraction
 
 
 def _item_result(
@@ -490,7 +416,7 @@ def _item_result(
     metrics: Mapping[str, RetrievalMetric],
 ) -> ItemResult:
     scored = list(score_combinations(item, judged, metrics))
-    gold = gold_of(item, judged.facts or (), verdicts)
+    gold = _gold_of(item, judged.facts or (), verdicts)
     per_chunk = coverage(verdicts).per_chunk
     return ItemResult(
         id=item.id,
@@ -498,7 +424,7 @@ def _item_result(
         facts_dropped=judged.facts_dropped,
         chunk_scores={c.id: score for c, score in zip(item.chunks, per_chunk, strict=True)},
         n_combinations=len(scored),
-        is_sampled=is_sampled(len(item.chunks)),
+        is_sampled=len(item.chunks) > MAX_CHUNKS,
         gold_source=gold.source if gold else None,
         tau={name: _tau(scored, name) for name in (*OURS, *metrics)},
     )
@@ -515,36 +441,33 @@ def _tau(scored: Sequence[ScoredCombination], name: str) -> float | None:
 
 
 def _quality(measured: Sequence[_Measured], name: str) -> RankingQuality:
-    taus = [(each.result.tau[name], each.item.question) for each in measured]
-    given = [(tau, question) for tau, question in taus if tau is not None]
-    return RankingQuality(
-        tau=mean_estimate([tau for tau, _ in given], [question for _, question in given]),
-        undefined=len(taus) - len(given),
-        # Paired by item: items differ far more from one another than metrics do.
-        versus_continuous=_versus_continuous(measured, name),
-    )
-
-
-def _versus_continuous(measured: Sequence[_Measured], name: str) -> PairedComparison | None:
-    if name == _STANDARD:
-        return None
     taus = [
         (each.result.tau[_STANDARD], each.result.tau[name], each.item.question) for each in measured
     ]
-    both = [(a, b, question) for a, b, question in taus if a is not None and b is not None]
-    return compare_paired([a for a, _, _ in both], [b for _, b, _ in both], [q for *_, q in both])
+    given = [(tau, question) for _, tau, question in taus if tau is not None]
+    versus = None
+    if name != _STANDARD:
+        # Paired by item: items differ far more from one another than metrics do.
+        both = [(a, b, question) for a, b, question in taus if a is not None and b is not None]
+        versus = compare_paired(
+            [a for a, _, _ in both], [b for _, b, _ in both], [question for *_, question in both]
+        )
+    return RankingQuality(
+        tau=mean_estimate([tau for tau, _ in given], [question for _, question in given]),
+        undefined=len(taus) - len(given),
+        versus_continuous=versus,
+    )
 
 
-def _chunk_score(measured: Sequence[_Measured], *, golden: bool) -> Estimate | None:
-    scores: list[float] = []
-    questions: list[str] = []
-    for item, _, result in measured:
-        for chunk in item.golden if golden else item.noisy:
-            score = result.chunk_scores[chunk.id]
-            if score is not None:
-                scores.append(score)
-                questions.append(item.question)
-    return mean_estimate(scores, questions)
+def _chunk_score(chosen: Sequence[tuple[_Measured, Sequence[Chunk]]]) -> Estimate | None:
+    """The mean weighted score of some chunks of each item."""
+    found = [
+        (score, each.item.question)
+        for each, chunks in chosen
+        for chunk in chunks
+        if (score := each.result.chunk_scores[chunk.id]) is not None
+    ]
+    return mean_estimate([score for score, _ in found], [question for _, question in found])
 
 
 def _ranked_places(item: CoverageItem) -> list[int] | None:
@@ -577,11 +500,3 @@ def _pair_result(measured: Sequence[_Measured], name: str) -> PairResult:
         share=share_estimate(signs[1], signs.total()),
         left_out=len(measured) - signs.total(),
     )
-
-
-def _score_mode(measured: Sequence[_Measured]) -> ScoreMode | None:
-    modes: set[ScoreMode | None] = {each.verdicts.score_mode for each in measured}
-    modes.discard(None)
-    if len(modes) > 1:
-        return "mixed"
-    return next(iter(modes), None)

@@ -99,19 +99,13 @@ class SystemFigures(BaseModel):
     """The name that the submission gives."""
 
     scenario: str
-    """The task."""
-
     file: str
-    """The submission."""
 
     top_k: int
     """Number of sources that count."""
 
     time_per_question: int | float | None
-    """Seconds, as the submission says."""
-
     n: int
-    """Number of questions."""
 
     correct: int
     """Questions whose document is among the first ``top_k`` sources."""
@@ -126,7 +120,6 @@ class SystemFigures(BaseModel):
     """Mean of 1 / place of the document among the first ``top_k`` sources; 0 where it is not."""
 
     sources_per_question: float
-    """Mean number of sources that the submission holds."""
 
     @property
     def row(self) -> Row:
@@ -148,10 +141,7 @@ class SystemComparison(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     before: str
-    """Name of the first system."""
-
     after: str
-    """Name of the second system."""
 
     hits: PairedComparison
     """Accuracy of both, their difference with its interval, and the p-value."""
@@ -177,7 +167,6 @@ class MissedQuestion(BaseModel):
     """The document that was to be retrieved."""
 
     systems: tuple[str, ...]
-    """Names of the systems that miss it."""
 
 
 class Published(BaseModel):
@@ -192,7 +181,6 @@ class Published(BaseModel):
     """Whether every column is equal; None where the submission is not here."""
 
     differs: tuple[str, ...] = ()
-    """Names of the columns that differ."""
 
 
 class PandaChat(BaseModel):
@@ -201,13 +189,11 @@ class PandaChat(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     top_k: int
-    """Number of sources that count."""
 
     dataset: str | None
     """The file of questions; None where it is not at hand."""
 
     systems: tuple[SystemFigures, ...]
-    """The figures of each system, in the order of the published rows."""
 
     comparisons: tuple[SystemComparison, ...]
     """Each pair of systems of one task, the least likely to be chance first."""
@@ -216,7 +202,6 @@ class PandaChat(BaseModel):
     """The questions that systems miss, those that most miss first."""
 
     findings: tuple[Finding, ...]
-    """What is odd in the submissions."""
 
     published: tuple[Published, ...]
     """Each row of the given ``results.json``, beside what its submission gives."""

@@ -69,7 +69,6 @@ class RunReport(BaseModel):
     """The file; None where questions failed, and it was not written."""
 
     n: int
-    """Number of questions."""
 
     resumed: int
     """Questions that an earlier run had done."""
@@ -81,7 +80,6 @@ class RunReport(BaseModel):
     """Seconds that the retriever took, on average."""
 
     chunks_per_question: float
-    """Chunks that it returned, on average."""
 
     matched: Mapping[str, int]
     """How the documents of the chunks were found, to the number of chunks."""
@@ -102,7 +100,6 @@ class _Answered(BaseModel):
 
     matched_by: tuple[MatchedBy, ...]
     seconds: float = Field(ge=0)
-    """How long the retriever took."""
 
 
 def run_retriever(

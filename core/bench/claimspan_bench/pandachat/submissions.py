@@ -60,9 +60,7 @@ class Question:
     """One question, and the document that answers it."""
 
     query: str
-
     document: str
-    """Id of the document that is to be retrieved."""
 
     row: Mapping[str, JsonValue]
     """Everything that the dataset says about it, which a submission repeats."""
@@ -203,7 +201,6 @@ class Submission:
     """Seconds, as the submission says; an integer stays one."""
 
     rows: tuple[Sources, ...]
-    """One row a question, in the order of the file."""
 
 
 def is_submission(name: str) -> bool:
@@ -303,7 +300,6 @@ class Finding(BaseModel):
     """How many questions, or documents, it concerns."""
 
     message: str
-    """What is odd, in words."""
 
     examples: tuple[str, ...] = ()
     """The first questions or documents that it concerns."""
