@@ -20,6 +20,8 @@ import pytest
 
 from claimspan.cli.main import SUMMARIES
 
+from source_imports import BENCH, imports_of, sources
+
 ROOT: Final = Path(__file__).parents[1]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FOLDERS: Final = {
@@ -174,12 +176,17 @@ def test_what_is_pinned_is_what_the_checkout_has(extra: str, name: str) -> None:
     assert (ROOT / FOLDERS[name] / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_the_benchmarks_are_of_the_same_release() -> None:
+def test_the_benchmarks_are_of_the_same_release_and_require_what_they_import() -> None:
     text = (ROOT / FOLDERS["claimspan-bench"] / "pyproject.toml").read_text(encoding="utf-8")
     benchmarks, version = tomllib.loads(text)["project"], PROJECT["project"]["version"]
 
     assert benchmarks["version"] == version
+    required = {re.split("[<>=]", each)[0] for each in benchmarks["dependencies"]}
     assert f"claimspan[report]=={version}" in benchmarks["dependencies"]
+    # pydantic comes with claimspan, typer with its extra, numpy with scipy.
+    imported = {name.split(".")[0] for each in sources(BENCH).values() for name in imports_of(each)}
+    others = imported - sys.stdlib_module_names - {"claimspan", "claimspan_bench"}
+    assert others - required == {"numpy", "pydantic", "typer"}
 
 
 # --- a clone that pip deletes ---
