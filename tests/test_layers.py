@@ -1,4 +1,7 @@
-"""Which package may import which: integrations import tracing, tracing imports core, not back."""
+"""Which package may import which: integrations import tracing, tracing imports core, not back.
+
+The benchmarks import core alone, and nothing imports them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from source_imports import CORE, INTEGRATIONS, TRACING, imports_of, modules_of, sources
+from source_imports import BENCH, CORE, INTEGRATIONS, TRACING, imports_of, modules_of, sources
 
 FRAMEWORKS: Final = (
     *("langchain", "langgraph", "langsmith", "llama_index", "haystack", "celery"),
@@ -52,6 +55,10 @@ def is_forbidden_in_core(name: str) -> bool:
     return top(name).startswith((OURS, "opentelemetry", "openinference")) or is_framework(name)
 
 
+def is_forbidden_in_benchmarks(name: str) -> bool:
+    return top(name) != "claimspan_bench" and is_forbidden_in_core(name)
+
+
 def is_forbidden_in_tracing(name: str) -> bool:
     return is_framework(name) or (top(name).startswith(OURS) and top(name) != "claimspan_tracing")
 
@@ -71,7 +78,7 @@ def is_inside_of_tracing(name: str) -> bool:
 
 
 def test_core_imports_no_tracing_no_integration_and_no_framework() -> None:
-    found = sources(CORE)
+    found = {path: text for path, text in sources(CORE).items() if "/bench/" not in path}
 
     assert "core/claimspan/evaluation/evaluate.py" in found
     wrong = {
@@ -79,6 +86,19 @@ def test_core_imports_no_tracing_no_integration_and_no_framework() -> None:
         for path, source in found.items()
         for name in imports_of(source)
         if is_forbidden_in_core(name)
+    }
+    assert wrong == set()
+
+
+def test_the_benchmarks_import_core_alone() -> None:
+    found = sources(BENCH)
+
+    assert "core/bench/claimspan_bench/pandachat/command.py" in found
+    wrong = {
+        (path, name)
+        for path, source in found.items()
+        for name in imports_of(source)
+        if is_forbidden_in_benchmarks(name)
     }
     assert wrong == set()
 
@@ -169,6 +189,7 @@ def test_a_relative_import_and_a_mention_are_no_imports_of_others() -> None:
     "name",
     [
         "claimspan_tracing",
+        "claimspan_bench.pandachat",
         "claimspan_langchain._reader",
         "claimspan_demo",
         "opentelemetry.trace",

@@ -1,8 +1,9 @@
-"""What is in a wheel and in an sdist, and how the weights of the local judge come beside them."""
+"""What is in a wheel and in an sdist, and how local judge and benchmarks come beside them."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,17 +18,24 @@ from typing import Final
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[1]
-WEIGHTS: Final = ROOT / "core" / "local_weights"
-PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-VERSION: Final = tomllib.loads((WEIGHTS / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-    "version"
-]
+from claimspan.cli.main import SUMMARIES
 
-NAME: Final = "claimspan-local-weights"
-PINNED: Final = f"{NAME}=={VERSION}"
-BRINGING: Final = frozenset({"local", "demo", "train", "all"})
-"""Extras that bring the local judge."""
+from source_imports import BENCH, imports_of, sources
+
+ROOT: Final = Path(__file__).parents[1]
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+FOLDERS: Final = {
+    "claimspan-bench": "core/bench",
+    "claimspan-local-weights": "core/local_weights",
+}
+"""Distribution to its folder."""
+
+WEIGHTS: Final = "claimspan-local-weights"
+BRINGING: Final = {
+    "claimspan-bench": frozenset({"bench", "all"}),
+    WEIGHTS: frozenset({"local", "demo", "train", "all"}),
+}
+"""Distribution to the extras that bring it."""
 
 LARGEST_WHEEL: Final = 2_000_000
 """Bytes: 1.29 million without the weights, which alone are 23 million."""
@@ -70,14 +78,33 @@ def build(kind: str, source: Path, target: Path) -> Path:
     return built
 
 
-def required(metadata: bytes) -> dict[str, str]:
-    """Extra to what it says of the weights."""
+def pinned() -> dict[str, str]:
+    """Distribution to the requirement of its version."""
+    found: dict[str, str] = {}
+    for name, folder in FOLDERS.items():
+        text = (ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")
+        found[name] = f"{name}=={tomllib.loads(text)['project']['version']}"
+    return found
+
+
+def by_extra(said: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Distribution to what each extra that brings it says of it, where all say the same."""
+    return {name: dict.fromkeys(BRINGING[name], text) for name, text in said.items()}
+
+
+def required(metadata: bytes) -> dict[str, dict[str, str]]:
+    """Distribution to what each extra says of it."""
+    found: dict[str, dict[str, str]] = {name: {} for name in FOLDERS}
     lines: list[str] = message_from_bytes(metadata).get_all("Requires-Dist", [])
-    parts = [line.partition(";") for line in lines if line.startswith(NAME)]
-    return {marker.split("'")[1]: named.strip() for named, _, marker in parts}
+    for line in lines:
+        said, _, marker = line.partition(";")
+        for name in FOLDERS:
+            if said.startswith(name):
+                found[name][marker.split("'")[1]] = said.strip()
+    return found
 
 
-def required_by_wheel(wheel: Path) -> dict[str, str]:
+def required_by_wheel(wheel: Path) -> dict[str, dict[str, str]]:
     with zipfile.ZipFile(wheel) as content:
         return required(content.read("claimspan-0.1.0.dist-info/METADATA"))
 
@@ -90,42 +117,76 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- what a build holds ---
 
 
-def test_a_wheel_holds_no_weights_and_says_where_this_checkout_has_them(tmp_path: Path) -> None:
+def test_a_wheel_holds_no_other_distribution_and_says_where_this_checkout_has_them(
+    tmp_path: Path,
+) -> None:
     wheel = build("wheel", ROOT, tmp_path)
 
     assert wheel.stat().st_size < LARGEST_WHEEL
     with zipfile.ZipFile(wheel) as content:
         names = content.namelist()
     assert "claimspan/judges/local/combination.json" in names
-    assert [name for name in names if name.endswith(".onnx") or "weights" in name] == []
-    assert required_by_wheel(wheel) == dict.fromkeys(BRINGING, f"{NAME} @ {WEIGHTS.as_uri()}")
+    assert [name for name in names if re.search(r"\.onnx$|weights|bench", name)] == []
+    with zipfile.ZipFile(wheel) as content:
+        assert b"bench" not in content.read("claimspan-0.1.0.dist-info/entry_points.txt")
+    assert required_by_wheel(wheel) == by_extra(
+        {name: f"{name} @ {(ROOT / folder).as_uri()}" for name, folder in FOLDERS.items()}
+    )
 
 
-def test_an_sdist_holds_no_weights_and_requires_them_by_name(sdist: Path) -> None:
+def test_a_wheel_of_the_benchmarks_holds_their_commands(tmp_path: Path) -> None:
+    folder = ROOT / FOLDERS["claimspan-bench"]
+    ran(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=folder)
+
+    (wheel,) = tmp_path.glob("claimspan_bench-*.whl")
+    with zipfile.ZipFile(wheel) as content:
+        packages = {name.partition("/")[0] for name in content.namelist()}
+        commands = content.read("claimspan_bench-0.1.0.dist-info/entry_points.txt").decode()
+    assert packages == {"claimspan_bench", "claimspan_bench-0.1.0.dist-info"}
+    assert set(re.findall(r"^(bench\.\S+) = claimspan_bench\.", commands, re.MULTILINE)) == {
+        name for name in SUMMARIES if name.startswith("bench.")
+    }
+
+
+def test_an_sdist_holds_no_other_distribution_and_requires_them_by_name(sdist: Path) -> None:
     assert sdist.stat().st_size < LARGEST_SDIST
     with tarfile.open(sdist) as content:
         names = content.getnames()
         metadata = content.extractfile("claimspan-0.1.0/PKG-INFO")
         assert metadata is not None
-        assert required(metadata.read()) == dict.fromkeys(BRINGING, PINNED)
-    assert [name for name in names if "/local_weights" in name] == []
+        assert required(metadata.read()) == by_extra(pinned())
+    assert [name for name in names if re.search("/core/(bench|local_weights)", name)] == []
 
 
-def test_a_wheel_of_an_sdist_requires_the_weights_by_name(sdist: Path, tmp_path: Path) -> None:
+def test_a_wheel_of_an_sdist_requires_them_by_name(sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as content:
         content.extractall(tmp_path, filter="data")
 
     wheel = build("wheel", tmp_path / "claimspan-0.1.0", tmp_path)
 
-    assert required_by_wheel(wheel) == dict.fromkeys(BRINGING, PINNED)
+    assert required_by_wheel(wheel) == by_extra(pinned())
 
 
-def test_what_is_pinned_is_what_the_checkout_has() -> None:
-    source: str = PROJECT["tool"]["uv"]["sources"][NAME]["path"]
+@pytest.mark.parametrize(("extra", "name"), [("bench", "claimspan-bench"), ("local", WEIGHTS)])
+def test_what_is_pinned_is_what_the_checkout_has(extra: str, name: str) -> None:
+    source: str = PROJECT["tool"]["uv"]["sources"][name]["path"]
 
-    assert PINNED in PROJECT["project"]["optional-dependencies"]["local"]
-    assert (ROOT / source).samefile(WEIGHTS)
-    assert (WEIGHTS / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert pinned()[name] in PROJECT["project"]["optional-dependencies"][extra]
+    assert (ROOT / source).samefile(ROOT / FOLDERS[name])
+    assert (ROOT / FOLDERS[name] / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_benchmarks_are_of_the_same_release_and_require_what_they_import() -> None:
+    text = (ROOT / FOLDERS["claimspan-bench"] / "pyproject.toml").read_text(encoding="utf-8")
+    benchmarks, version = tomllib.loads(text)["project"], PROJECT["project"]["version"]
+
+    assert benchmarks["version"] == version
+    required = {re.split("[<>=]", each)[0] for each in benchmarks["dependencies"]}
+    assert f"claimspan[report]=={version}" in benchmarks["dependencies"]
+    # pydantic comes with claimspan, typer with its extra, numpy with scipy.
+    imported = {name.split(".")[0] for each in sources(BENCH).values() for name in imports_of(each)}
+    others = imported - sys.stdlib_module_names - {"claimspan", "claimspan_bench"}
+    assert others - required == {"numpy", "pydantic", "typer"}
 
 
 # --- a clone that pip deletes ---
@@ -134,8 +195,8 @@ def test_what_is_pinned_is_what_the_checkout_has() -> None:
 def cloned_by_pip(folder: Path, origin: str) -> tuple[Path, str]:
     """As much of a clone of pip's as a build reads, and its commit."""
     clone = folder / "pip-install-0a1b2c" / "claimspan_0a1b2c"
-    (clone / "core" / "local_weights").mkdir(parents=True)
-    (clone / "core" / "claimspan").mkdir()
+    for each in (*FOLDERS.values(), "core/claimspan"):
+        (clone / each).mkdir(parents=True)
     (clone / "core" / "claimspan" / "__init__.py").touch()
     for name in ("pyproject.toml", "README.md", "LICENSE", "core/hatch_build.py"):
         shutil.copy(ROOT / name, clone / name)
@@ -151,8 +212,8 @@ def test_a_wheel_of_a_clone_that_pip_deletes_names_the_repository(tmp_path: Path
     clone, commit = cloned_by_pip(tmp_path, "https://git.example.org/claimspan.git")
 
     repository = f"git+https://git.example.org/claimspan.git@{commit}"
-    assert required_by_wheel(build("wheel", clone, tmp_path))["local"] == (
-        f"{NAME} @ {repository}#subdirectory=core/local_weights"
+    assert required_by_wheel(build("wheel", clone, tmp_path)) == by_extra(
+        {name: f"{name} @ {repository}#subdirectory={each}" for name, each in FOLDERS.items()}
     )
 
 
@@ -162,8 +223,9 @@ def test_no_password_and_no_address_that_pip_refuses_gets_into_a_wheel(
 ) -> None:
     clone, _ = cloned_by_pip(tmp_path, origin)
 
-    named = required_by_wheel(build("wheel", clone, tmp_path))["local"]
-    assert named == f"{NAME} @ {(clone / 'core' / 'local_weights').as_uri()}"
+    assert required_by_wheel(build("wheel", clone, tmp_path)) == by_extra(
+        {name: f"{name} @ {(clone / each).as_uri()}" for name, each in FOLDERS.items()}
+    )
 
 
 # --- pip ---
@@ -204,3 +266,24 @@ def test_pip_brings_the_weights_with_the_extra_alone_and_without_an_index(other:
 
     assert len(list(other.rglob("local.onnx"))) == 1
     assert in_other(other, "-c", JUDGED) == "1.0"
+
+
+def test_pip_brings_the_benchmarks_with_their_extra_alone_and_without_an_index(
+    other: Path,
+) -> None:
+    install(other, str(ROOT))
+
+    assert list(other.rglob("claimspan_bench")) == []
+
+    install(other, f"{ROOT}[bench]")
+
+    assert len(list(other.rglob("claimspan_bench/pandachat"))) == 1
+    # The folder of the environment goes first, so that nothing of this checkout is imported.
+    (packages,) = (path.parent for path in other.rglob("claimspan_bench/__init__.py"))
+    listed = ran(
+        str(other / "bin" / "python"),
+        *("-m", "claimspan", "bench", "--help"),
+        cwd=other,
+        variables={"PYTHONPATH": str(packages)},
+    )
+    assert "bench pandachat-run" in listed

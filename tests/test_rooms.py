@@ -1,4 +1,4 @@
-"""Which room may import which, inside of core and inside of tracing.
+"""Which room may import which, inside of core, of the benchmarks and of tracing.
 
 Each sub-package, and each module beside them, may import only the rooms that a table here names.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from source_imports import CORE, TRACING, modules_of, sources
+from source_imports import BENCH, CORE, TRACING, modules_of, sources
 
 VALUES: Final = frozenset({"errors", "records", "verdicts"})
 """The modules of core that every other room is about."""
@@ -38,9 +38,6 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "results": VALUES | {"evaluation", "files", "judges", "metrics", "text"},
     "comparison": VALUES
     | {"evaluation", "files", "metrics", "progress", "results", "statistics", "text"},
-    "benchmarks": VALUES
-    | {"concurrency", "cost", "evaluation", "files", "judges", "meta_evaluation", "metrics"}
-    | {"progress", "results", "retrievers", "statistics", "text"},
     "report": VALUES
     | {"comparison", "evaluation", "files", "metrics", "progress", "results", "statistics"}
     | {"text"},
@@ -49,7 +46,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     | {"comparison", "evaluation", "files", "judges", "metrics", "results", "text"},
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
-    | {"benchmarks", "comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
+    | {"comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
     | {"loading", "metrics", "progress", "report", "results", "retrievers", "statistics"}
     | {"text"},
     "__init__": VALUES | {"cost", "evaluation", "files", "judges"},
@@ -138,8 +135,21 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""
 
+BENCH_ROOMS: Final[Mapping[str, frozenset[str]]] = {
+    "resumed": frozenset(),
+    "shown": frozenset(),
+    "alignment": frozenset({"resumed", "shown"}),
+    "context_coverage": frozenset({"resumed", "shown"}),
+    "human_agreement": frozenset({"resumed", "shown"}),
+    "meta_eval": frozenset({"resumed", "shown"}),
+    "pandachat": frozenset({"resumed", "shown"}),
+    "ragchecker": frozenset({"shown"}),
+}
+"""Benchmark to the modules that it shares with others. No benchmark imports another."""
+
 ROOMS: Final = {
     "claimspan": (CORE, CORE_ROOMS),
+    "claimspan_bench": (BENCH, BENCH_ROOMS),
     "claimspan_tracing": (TRACING, TRACING_ROOMS),
 }
 """Package to its folder and its table of rooms."""
@@ -157,8 +167,9 @@ def room_of(name: str, package: str) -> str | None:
 
 
 def module_at(path: str) -> str:
-    """The dotted name of the module at ``layer/package/room/module.py``."""
-    return path.partition("/")[2].removesuffix(".py").replace("/", ".")
+    """The dotted name of the module at ``folders/package/room/module.py``."""
+    package = next((part for part in path.split("/") if part.startswith("claimspan")), "")
+    return path[path.index(package) :].removesuffix(".py").replace("/", ".")
 
 
 def arrows(package: str, files: Mapping[str, str]) -> set[tuple[str, str]]:

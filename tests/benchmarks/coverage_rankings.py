@@ -18,14 +18,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from claimspan.benchmarks.context_coverage import (
+from claimspan.judges import default_judge
+from claimspan_bench.context_coverage import (
     CoverageItem,
     build_items,
     judge_items,
     summarize,
 )
-from claimspan.cli.bench.context_coverage_tables import as_text
-from claimspan.judges import default_judge
+from claimspan_bench.context_coverage.command import as_text
 
 from clapnq_documents import answered_items, passages
 

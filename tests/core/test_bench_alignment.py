@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,22 +12,20 @@ from typing import Final
 import pytest
 
 from claimspan import Claim, RagRecord
-from claimspan.benchmarks.alignment import (
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.evaluation.result import Evaluation
+from claimspan.judges import Judge, LexicalJudge
+from claimspan.testing import ScriptedJudge
+from claimspan.verdicts import Label, Verdict
+from claimspan_bench.alignment import (
     AlignmentResponse,
-    aalign,
     aevaluate_alignment,
-    align,
-    evaluate_alignment,
     evaluation_of,
     read_requests,
     read_responses,
     response_of,
     summarise,
 )
-from claimspan.errors import ConfigError, FileError, JudgeError
-from claimspan.judges import Judge, LexicalJudge
-from claimspan.testing import ScriptedJudge
-from claimspan.verdicts import Label, Verdict
 
 from command_line import invoke, run
 
@@ -59,13 +58,17 @@ class DocumentedJudge(ScriptedJudge):
 
 def documented(judge: Judge, digits: int | None = None) -> AlignmentResponse:
     """The evaluation of the example."""
-    return align(
-        REQUEST["question"],
-        REQUEST["answer"],
-        REQUEST["ground_truth_answer"],
-        judge=judge,
-        digits=digits,
+    example = record(
+        query=REQUEST["question"],
+        response=REQUEST["answer"],
+        ground_truth=REQUEST["ground_truth_answer"],
     )
+    return response_of(evaluated(example, judge), digits=digits)
+
+
+def evaluated(each: RagRecord, judge: Judge) -> Evaluation:
+    (found,) = asyncio.run(aevaluate_alignment([each], judge))
+    return found
 
 
 def response(labels: Sequence[str], metrics: Sequence[float]) -> dict[str, object]:
@@ -132,7 +135,7 @@ def test_bodies_are_those_of_every_published_description() -> None:
     load: Callable[[str], dict[str, object]] = importlib.import_module("yaml").safe_load
     validate: Callable[..., None] = importlib.import_module("jsonschema").validate
     found = documented(DocumentedJudge())
-    nothing = align("q", "a", "", judge=DocumentedJudge())
+    nothing = response_of(evaluated(record(ground_truth=""), DocumentedJudge()))
 
     descriptions = sorted(PINECONE.glob("*.oas.yaml"))
     assert len(descriptions) == 4
@@ -178,7 +181,7 @@ def test_averages_are_those_of_each_answer_and_not_of_the_averages() -> None:
 
 
 def test_a_ground_truth_without_facts_is_counted_and_0_in_the_body() -> None:
-    (found,) = evaluate_alignment([record(ground_truth=" ")], judge=ScriptedJudge())
+    found = evaluated(record(ground_truth=" "), ScriptedJudge())
 
     assert found.metrics == {}
     assert summarise([found]).undefined["alignment"] == 1
@@ -188,7 +191,7 @@ def test_a_ground_truth_without_facts_is_counted_and_0_in_the_body() -> None:
 
 def test_an_undecided_fact_is_counted_and_not_in_the_body() -> None:
     judge = ScriptedJudge(lambda claim, _: None if "Rome" in claim else "entailed")
-    (found,) = evaluate_alignment([record()], judge=judge)
+    found = evaluated(record(), judge)
 
     assert [each.fact.content for each in response_of(found).reasoning.evaluated_facts] == [
         "Paris is in France"
@@ -200,7 +203,7 @@ def test_an_undecided_fact_is_counted_and_not_in_the_body() -> None:
 def test_a_judge_with_probabilities_gives_a_soft_alignment() -> None:
     unsure = Verdict(label=Label.ENTAILED, entailed=0.6, neutral=0.4, contradicted=0.0)
     judge = ScriptedJudge(lambda claim, reference: unsure)
-    (found,) = evaluate_alignment([record()], judge=judge)
+    found = evaluated(record(), judge)
 
     # 2E / (2E + 2C + N) of two facts: 2.4 / (2.4 + 0.8)
     assert found.metrics["soft_alignment"] == pytest.approx(0.75)
@@ -220,29 +223,18 @@ def record(**fields: object) -> RagRecord:
 # --- the library ---
 
 
-async def test_the_library_works_on_an_event_loop_too() -> None:
-    judge = DocumentedJudge()
-    body = await aalign("q", REQUEST["answer"], REQUEST["ground_truth_answer"], judge=judge)
-    (found,) = await aevaluate_alignment([record()], judge=ScriptedJudge())
-
-    assert body == documented(judge)
-    assert found.metrics["completeness"] == 0.5
-
-
 def test_a_record_without_ground_truth_is_refused() -> None:
     with pytest.raises(ConfigError, match="record 1 has no ground truth"):
-        evaluate_alignment([record(), record(ground_truth=None)], judge=ScriptedJudge())
+        asyncio.run(aevaluate_alignment([record(), record(ground_truth=None)], ScriptedJudge()))
 
 
-def test_a_judge_that_fails_stops_nothing_else_and_raises_for_one_answer() -> None:
+def test_a_judge_that_fails_stops_nothing_else() -> None:
     judge = ScriptedJudge(error=JudgeError("the endpoint is down"))
 
-    (found,) = evaluate_alignment([record()], judge=judge)
+    found = evaluated(record(), judge)
 
     assert found.error == "the endpoint is down"
     assert summarise([found]).failed == {"the endpoint is down": 1}
-    with pytest.raises(JudgeError, match="endpoint is down"):
-        align("q", "a", "A fact.", judge=judge)
 
 
 # --- files and the command ---
@@ -346,7 +338,7 @@ def test_recorded_metrics_that_their_facts_do_not_give_are_told(tmp_path: Path) 
 def test_what_failed_is_a_body_of_an_error_and_the_exit_code_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from claimspan.cli.bench import alignment
+    from claimspan_bench import alignment
 
     class Failing(LexicalJudge):
         async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:

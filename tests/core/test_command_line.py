@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points, version
+from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
 from typing import Final
 
 import pytest
 from typer.testing import CliRunner
 
-from claimspan.cli.main import COMMANDS, SUMMARIES, build_app
+from claimspan.cli.main import COMMANDS, SUMMARIES, build_app, main
 from claimspan.errors import ConfigError
 
 RUN: Final = """
@@ -147,6 +147,24 @@ def test_the_first_word_of_several_commands_lists_them(arguments: list[str], cod
     assert "Usage: claimspan bench COMMAND" in done.stdout
     assert "bench ragchecker" in done.stdout
     assert "judge-agreement" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["pandachat", "folder"]])
+def test_without_their_distribution_the_benchmarks_say_how_they_are_installed(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def others(group: str) -> list[EntryPoint]:
+        return [each for each in entry_points(group=group) if "bench" not in each.module]
+
+    monkeypatch.setattr(sys.modules[main.__module__], "entry_points", others)
+    monkeypatch.setattr(sys, "argv", ["claimspan", "bench", *arguments])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "claimspan: 'claimspan-bench' is not installed: pip install 'claimspan[bench]'\n"
+    )
 
 
 def test_an_unknown_command_is_refused_before_it_is_built() -> None:

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from claimspan import Claim, Label, Verdict, VerdictMatrix
-from claimspan.benchmarks.context_coverage import (
+from claimspan.errors import ConfigError
+from claimspan.judges import LexicalJudge
+from claimspan.metrics import coverage_of_set
+from claimspan.testing import ScriptedJudge
+from claimspan_bench.context_coverage import (
     BASELINES,
     CoverageItem,
     JudgedItem,
@@ -15,13 +19,12 @@ from claimspan.benchmarks.context_coverage import (
     score_combinations,
     summarize,
 )
-from claimspan.benchmarks.context_coverage.combinations import all_combinations, chunk_combinations
-from claimspan.benchmarks.context_coverage.judged import digest
-from claimspan.benchmarks.context_coverage.rankings import ScoredCombination
-from claimspan.errors import ConfigError
-from claimspan.judges import LexicalJudge
-from claimspan.metrics import coverage_of_set
-from claimspan.testing import ScriptedJudge
+from claimspan_bench.context_coverage.judging import digest
+from claimspan_bench.context_coverage.rankings import (
+    ScoredCombination,
+    all_combinations,
+    chunk_combinations,
+)
 
 from coverage_items import chunk, make_item
 

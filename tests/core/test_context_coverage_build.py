@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 from pathlib import Path
 
 import pytest
 
-from claimspan.benchmarks.context_coverage import (
+from claimspan.errors import ConfigError, FileError
+from claimspan.judges import LexicalJudge
+from claimspan_bench.context_coverage import (
     CoverageItem,
     Document,
     build_items,
@@ -17,10 +18,7 @@ from claimspan.benchmarks.context_coverage import (
     read_items,
     summarize,
 )
-from claimspan.benchmarks.context_coverage.builder import Noise
-from claimspan.benchmarks.context_coverage.nearness import Nearness
-from claimspan.errors import ConfigError, FileError, MissingExtraError
-from claimspan.judges import LexicalJudge
+from claimspan_bench.context_coverage.builder import Nearness, Noise
 
 HARBOUR = """\
 The harbour of Altmund was dug in 1840 by order of the council. It took three hundred workers four \
@@ -161,23 +159,6 @@ def test_texts_without_a_word_have_no_nearness() -> None:
     assert Nearness(["!!!", "?"]).scores("a") == [0.0, 0.0]
     assert Nearness(["one two", "three"]).scores("four and") == [0.0, 0.0]
     assert Nearness(["one two", "three"]).scores("three")[1] > 0.0
-
-
-def test_without_bm25s_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: object) -> object:
-        if name == "bm25s":
-            raise ImportError(name)
-        return real(name, *rest)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - passed on as given
-
-    monkeypatch.setattr(builtins, "__import__", without)
-
-    with pytest.raises(MissingExtraError, match=r"claimspan\[bench\]"):
-        build_items(DOCUMENTS)
-
-
-# --- reading documents ---
 
 
 def test_documents_are_read_from_files_lines_and_directories(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from typing import Final
 
 import pytest
 
-from claimspan.benchmarks.context_coverage import (
+from claimspan.judges import Judge, LexicalJudge, LocalJudge
+from claimspan_bench.context_coverage import (
     CoverageItem,
     CoverageResult,
     build_items,
     judge_items,
     summarize,
 )
-from claimspan.judges import Judge, LexicalJudge, LocalJudge
 
 from clapnq_documents import answered_items, passages
 

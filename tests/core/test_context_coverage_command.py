@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from claimspan import Claim
-from claimspan.benchmarks.context_coverage import CoverageItem, judge_items, read_items, summarize
-from claimspan.cli.bench.context_coverage_tables import as_text
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.testing import ScriptedJudge
+from claimspan_bench.context_coverage import CoverageItem, judge_items, read_items, summarize
+from claimspan_bench.context_coverage.command import as_text
 
 from command_line import invoke, run
 from judge_server import Exchange, judge_server

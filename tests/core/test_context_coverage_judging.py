@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from claimspan import Chunk, Claim, Usage, VerdictMatrix
-from claimspan.benchmarks.context_coverage import (
-    CoverageItem,
-    JudgedFile,
-    JudgedItem,
-    ajudge_items,
-    judge_items,
-    read_items,
-    summarize,
-)
 from claimspan.cost.usage import add_usage
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.testing import ScriptedJudge
+from claimspan_bench.context_coverage import (
+    CoverageItem,
+    JudgedItem,
+    ajudge_items,
+    judge_items,
+    judged_file,
+    read_items,
+    summarize,
+)
 
 from coverage_items import make_item
 
@@ -168,12 +168,12 @@ async def test_facts_that_another_limit_has_cut_are_extracted_again(
 
 
 def judge_into(path: Path, items: Sequence[CoverageItem], judge: ScriptedJudge) -> list[JudgedItem]:
-    with JudgedFile(path, items, "scripted 1") as file:
+    with judged_file(path, items, "scripted 1") as file:
         return asyncio.run(ajudge_items(items, judge, known=file.known, keep=file.add))
 
 
 def rows_of(path: Path, items: Sequence[CoverageItem]) -> dict[int, JudgedItem]:
-    with JudgedFile(path, items, "scripted 1") as file:
+    with judged_file(path, items, "scripted 1") as file:
         return file.known
 
 
@@ -181,9 +181,9 @@ def test_a_file_of_results_may_be_no_fifo_and_needs_its_folder(tmp_path: Path) -
     os.mkfifo(tmp_path / "fifo")
 
     with pytest.raises(ConfigError, match="FIFO"):
-        JudgedFile(tmp_path / "fifo", [make_item()], "scripted 1")
+        judged_file(tmp_path / "fifo", [make_item()], "scripted 1")
     with pytest.raises(ConfigError, match="does not exist"):
-        JudgedFile(tmp_path / "absent" / "results.jsonl", [make_item()], "scripted 1")
+        judged_file(tmp_path / "absent" / "results.jsonl", [make_item()], "scripted 1")
 
 
 def test_results_of_other_items_or_of_another_judge_are_refused(tmp_path: Path) -> None:
@@ -192,12 +192,12 @@ def test_results_of_other_items_or_of_another_judge_are_refused(tmp_path: Path) 
     judge_into(path, items, ScriptedJudge())
 
     with pytest.raises(ConfigError, match="another judge"):
-        JudgedFile(path, items, "lexical 2")
+        judged_file(path, items, "lexical 2")
     with pytest.raises(ConfigError, match="the data set has changed"):
-        JudgedFile(path, [make_item(question="Another?")], "scripted 1")
+        judged_file(path, [make_item(question="Another?")], "scripted 1")
     path.write_text("something else\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 1 is no result"):
-        JudgedFile(path, items, "scripted 1")
+        judged_file(path, items, "scripted 1")
 
 
 # --- the file of items ---
@@ -253,7 +253,7 @@ def test_an_empty_file_and_an_id_that_comes_twice_are_refused(tmp_path: Path) ->
 
 
 def keep_all(path: Path, items: Sequence[CoverageItem], judged: Sequence[JudgedItem]) -> None:
-    with JudgedFile(path, items, judged[0].judge) as results:
+    with judged_file(path, items, judged[0].judge) as results:
         for each in judged:
             results.add(each)
 
@@ -271,5 +271,5 @@ def test_a_full_disk_is_said_once_and_what_is_done_stays(tmp_path: Path) -> None
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    with JudgedFile(path, items, judged[0].judge) as results:
+    with judged_file(path, items, judged[0].judge) as results:
         assert len(results.known) == 2

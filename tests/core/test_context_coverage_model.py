@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 from claimspan import Claim
-from claimspan.benchmarks.context_coverage import CoverageItem, Document, judge_items, summarize
-from claimspan.benchmarks.context_coverage.questions import awrite_questions
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.extraction import Extraction
+from claimspan_bench.context_coverage import CoverageItem, Document, judge_items, summarize
+from claimspan_bench.context_coverage.builder import awrite_questions
 from claimspan_demo.model import MODEL_NAME, find_model, launch
 
 

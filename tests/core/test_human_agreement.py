@@ -10,19 +10,20 @@ from typing import Final
 
 import pytest
 
-from claimspan.benchmarks.human_agreement import (
-    Grade,
-    GradedAnswer,
-    JudgedAnswer,
-    ajudge_graded,
-    measure_human_agreement,
-    read_graded,
-)
-from claimspan.benchmarks.human_agreement.split import best_threshold, question_parts
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.judges import LexicalJudge
 from claimspan.testing import ScriptedJudge
 from claimspan.verdicts import Claim
+from claimspan_bench.human_agreement import (
+    Grade,
+    GradedAnswer,
+    JudgedAnswer,
+    ajudge_graded,
+    best_threshold,
+    measure_human_agreement,
+    question_parts,
+    read_graded,
+)
 
 from command_line import invoke, run
 

@@ -13,24 +13,27 @@ import pytest
 from scipy import stats
 
 from claimspan import Claim, evaluate
-from claimspan.benchmarks.meta_eval import (
-    ASPECTS,
-    PUBLISHED,
-    MetaEvaluation,
-    meta_evaluate,
-    read_pairs,
-)
-from claimspan.benchmarks.meta_eval.agreement import stretched
-from claimspan.benchmarks.meta_eval.judging import differences_of, records_of
-from claimspan.benchmarks.meta_eval.resampling import FIGURES, figures_of, resampled
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.testing import ScriptedJudge
+from claimspan_bench.meta_eval import (
+    FIGURES,
+    METRIC_OF_ASPECT,
+    PUBLISHED,
+    MetaEvaluation,
+    differences_of,
+    figures_of,
+    meta_evaluate,
+    read_pairs,
+    records_of,
+    resampled,
+    stretched,
+)
 
 from command_line import invoke, run
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "ragchecker"
-LABELS: Mapping[str, str] = {aspect: f"{aspect}_label" for aspect in ASPECTS}
+LABELS: Mapping[str, str] = {aspect: f"{aspect}_label" for aspect in METRIC_OF_ASPECT}
 
 TRUTH = "Paris is in France. Rome is in Italy."
 GOOD = "Paris is in France. Rome is in Italy."
@@ -222,14 +225,22 @@ def test_the_difference_to_ragchecker_is_0_for_a_judge_that_says_the_same(folder
 
 
 def test_an_answer_without_claims_counts_as_0_and_is_counted(folder: Path) -> None:
-    records = records_of(read_pairs(folder).pairs[:1])
+    pairs, _ = read_pairs(folder)
+    records = records_of(pairs[:1])
     silent = records[0].model_copy(update={"response": ""})
     evaluations = [evaluate(each, judge=ScriptedJudge()) for each in (silent, records[0])]
 
-    found = differences_of(evaluations)
+    assert differences_of(evaluations) == {each: [1.0] for each in METRIC_OF_ASPECT}
 
-    assert found.by_aspect == {"correctness": [1.0], "completeness": [1.0], "overall": [1.0]}
-    assert found.undefined == {"correctness": 1, "completeness": 0, "overall": 1}
+
+def test_answers_without_a_value_are_counted(tmp_path: Path) -> None:
+    cases = [*CASES, (("", GOOD), (2, 2), (0.0, 1.0))]
+    human = [row for i, (a, labels, _) in enumerate(cases) for row in human_rows(i, a, labels)]
+    recorded = [recorded_row(i, a, scores) for i, (a, _, scores) in enumerate(cases)]
+
+    found = meta_evaluate(write(tmp_path, human, recorded), {"scripted": ScriptedJudge()})
+
+    assert found.rows[2].undefined == {"correctness": 1, "completeness": 0, "overall": 1}
 
 
 class Counting(ScriptedJudge):
@@ -354,7 +365,7 @@ def test_the_command_prints_published_and_computed_rows_side_by_side(folder: Pat
     assert "minus RAGChecker" in printed
     assert "published: 90.95 %" in printed
     # Of the ten labels, three are 2 away from no preference.
-    assert printed.count("no preference          -") == len(ASPECTS)
+    assert printed.count("no preference          -") == len(METRIC_OF_ASPECT)
     assert found_in(printed, "no preference") == ["-", "-", "70.00"]
 
 

@@ -10,9 +10,9 @@ from typing import Final, cast
 
 import pytest
 
-from claimspan.benchmarks.pandachat import evaluate_submissions
-from claimspan.benchmarks.pandachat.findings import FindingKind
 from claimspan.errors import FileError
+from claimspan_bench.pandachat import evaluate_submissions
+from claimspan_bench.pandachat.submissions import FindingKind
 
 from command_line import invoke, run
 from panda_files import SAMPLE, Row, sample, shared_pandachat, submit

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from claimspan.benchmarks.pandachat import evaluate_submissions, read_dataset
 from claimspan.errors import ConfigError, FileError
+from claimspan_bench.pandachat import evaluate_submissions, read_dataset
 
 from command_line import invoke
 from panda_files import EXAMPLE, submit

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from claimspan import Chunk
-from claimspan.benchmarks.pandachat.matching import UNMATCHED, ChunkMatcher
+from claimspan_bench.pandachat.runner import UNMATCHED, ChunkMatcher
 
 from panda_files import sample
 

@@ -12,9 +12,9 @@ from typing import Final, cast
 import pytest
 
 from claimspan import Chunk
-from claimspan.benchmarks.pandachat import evaluate_submissions, run_retriever
 from claimspan.errors import ConfigError, FileError
 from claimspan.retrievers import retriever_of
+from claimspan_bench.pandachat import evaluate_submissions, run_retriever
 
 from command_line import invoke, run
 from panda_files import SAMPLE, Row, sample
@@ -138,6 +138,18 @@ def test_a_line_that_was_torn_is_asked_again(tmp_path: Path) -> None:
 
     assert report.resumed == 2
     assert rows_of(path)[2]["sources"] == [rows_of(path)[2]["document"]]
+
+
+def test_a_line_that_was_torn_within_a_letter_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "submission_mine.json"
+    break_off(path, after=1)
+    part = path.with_suffix(".part")
+    line = part.read_bytes()
+    part.write_bytes(line[: line.index("č".encode()) + 1])
+
+    report = run_retriever(retriever_of(right_documents()), sample(), path, system="mine")
+
+    assert (report.resumed, report.n) == (0, 13)
 
 
 def test_a_run_that_ended_before_its_first_line_begins_anew(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from claimspan.benchmarks.pandachat import evaluate_submissions
+from claimspan_bench.pandachat import evaluate_submissions
 
 from command_line import run
 from panda_files import EXAMPLE, Row, shared_pandachat

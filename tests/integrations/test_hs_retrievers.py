@@ -17,9 +17,9 @@ from haystack.components.retrievers.in_memory import (
 )
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from claimspan.benchmarks.pandachat import evaluate_submissions, run_retriever
 from claimspan.errors import ConfigError
 from claimspan.retrievers import retriever_of
+from claimspan_bench.pandachat import evaluate_submissions, run_retriever
 
 from panda_files import SAMPLE, sample
 

@@ -18,9 +18,9 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from claimspan.benchmarks.pandachat import evaluate_submissions, run_retriever
 from claimspan.retrievers import retriever_of
 from claimspan.text.slovenian import slovenian_words
+from claimspan_bench.pandachat import evaluate_submissions, run_retriever
 
 from panda_files import SAMPLE, sample
 

@@ -21,7 +21,7 @@ LOCKS: Final = sorted(
 )
 MODULES: Final = sorted(
     path.relative_to(folder).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for folder in (ROOT / "core", ROOT / "tracing", ROOT / "integrations")
+    for folder in (ROOT / "core", ROOT / "core" / "bench", ROOT / "tracing", ROOT / "integrations")
     for path in folder.glob("claimspan*/**/*.py")
     if path.name != "__main__.py"
 )

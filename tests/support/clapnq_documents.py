@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from claimspan.benchmarks.context_coverage import CoverageItem, Document, build_items
+from claimspan_bench.context_coverage import CoverageItem, Document, build_items
 
 __all__ = ["answered_items", "passages"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from claimspan import Chunk
-from claimspan.benchmarks.context_coverage import CoverageItem
+from claimspan_bench.context_coverage import CoverageItem
 
 __all__ = ["chunk", "make_item"]
 

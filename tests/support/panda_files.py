@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from pydantic import JsonValue
 
-from claimspan.benchmarks.pandachat import Dataset, read_dataset
+from claimspan_bench.pandachat import Dataset, read_dataset
 
 __all__ = ["EXAMPLE", "SAMPLE", "Row", "sample", "shared_pandachat", "submit"]
 

@@ -7,10 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["CORE", "INTEGRATIONS", "ROOT", "TRACING", "imports_of", "modules_of", "sources"]
+__all__ = [
+    "BENCH",
+    "CORE",
+    "INTEGRATIONS",
+    "ROOT",
+    "TRACING",
+    "imports_of",
+    "modules_of",
+    "sources",
+]
 
 ROOT: Final = Path(__file__).parents[2]
 CORE: Final = ROOT / "core"
+BENCH: Final = CORE / "bench"
 TRACING: Final = ROOT / "tracing"
 INTEGRATIONS: Final = ROOT / "integrations"
 
@@ -52,7 +62,7 @@ def _is_module_of_ours(name: str) -> bool:
     path = Path(*name.split("."))
     return any(
         (root / path).is_dir() or (root / path).with_suffix(".py").is_file()
-        for root in (CORE, TRACING, INTEGRATIONS)
+        for root in (CORE, BENCH, TRACING, INTEGRATIONS)
     )
 
 

@@ -61,6 +61,9 @@ _DEMO: Final = "claimspan_demo"
 """The package of `claimspan demo`. It is in the source tree alone: a wheel with it would put one
 more top-level package into the environment of everybody."""
 
+_BENCH: Final = "bench"
+"""The first word of the commands of a distribution of its own, ``claimspan-bench``."""
+
 _INTERRUPTED: Final = 130
 """Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
 
@@ -167,6 +170,8 @@ def _run(arguments: Sequence[str]) -> None:
         print(overview())
     elif name == "--version":
         print(version("claimspan"))
+    elif name == _BENCH and name not in groups:
+        raise MissingExtraError("claimspan-bench", "bench")
     elif name in groups and (not rest or rest[0] == "--help"):
         print(overview(name))
     else:
