@@ -20,7 +20,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from claimspan.benchmarks.pandachat import evaluate_submissions, run_retriever
 from claimspan.retrievers import retriever_of
-from claimspan.text.slovenian import slovenian_words
+from claimspan.text.words import slovenian_words
 
 from panda_files import SAMPLE, sample
 

@@ -12,14 +12,15 @@ from typing import Final
 from claimspan.text.clauses import assertions
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
-from claimspan.text.phrases import (
+from claimspan.text.refusals import (
+    DENIALS,
+    declined,
     is_apology,
     is_referral,
+    may_decline,
     normalise,
     starts_with_abstention,
 )
-from claimspan.text.refusals import DENIALS
-from claimspan.text.refusals_by_language import declined, may_decline
 
 __all__ = ["MAX_ABSTENTION_CHARACTERS", "abstains", "abstention_strength"]
 

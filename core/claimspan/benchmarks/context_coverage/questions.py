@@ -11,8 +11,8 @@ from claimspan.benchmarks.context_coverage.documents import Document
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.prompts import Ids, encode
 from claimspan.judges.llm.replies import Reply, read_reply
 
 __all__ = ["awrite_questions"]

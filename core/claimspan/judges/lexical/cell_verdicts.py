@@ -7,7 +7,7 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import Final
 
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.text.abstention import abstention_strength
 from claimspan.verdicts import Label, Verdict
 

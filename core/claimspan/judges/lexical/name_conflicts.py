@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
-from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.wording import Wording
-from claimspan.text.dates import MONTHS
-from claimspan.text.grammar_words import PREPOSITIONS
-from claimspan.text.words import Token
+from claimspan.judges.lexical.coverage import Support, Wording
+from claimspan.text.times import MONTHS
+from claimspan.text.words import PREPOSITIONS, Token
 
 __all__ = [
     "agent_conflict",

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from claimspan.judges.lexical.coverage import word_weight
-from claimspan.judges.lexical.wording import Wording
-from claimspan.judges.protocol import Cell
-from claimspan.judges.references import AnswerText
+from claimspan.judges.lexical.coverage import Wording, word_weight
+from claimspan.judges.protocol import AnswerText, Cell
 from claimspan.judges.values import check_value, is_bare_value
 from claimspan.text.answers import (
     answer_value,

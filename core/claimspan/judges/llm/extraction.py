@@ -11,9 +11,8 @@ from pydantic import JsonValue
 from claimspan.concurrency import SingleFlight, gather_or_cancel
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED, informed
+from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_CLAIMS_PER_SENTENCE,
@@ -25,8 +24,8 @@ from claimspan.judges.llm.replies import (
 )
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.text.abstention import abstains
+from claimspan.text.citations import is_footer
 from claimspan.text.encodable import encodable
-from claimspan.text.footers import is_footer
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound

@@ -18,9 +18,8 @@ from claimspan.cost.usage import add_note, add_undecided
 from claimspan.errors import JudgeError, RecordLimitError, ReplyError
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.prompts import CANNOT_TELL, GRADE, informed
+from claimspan.judges.llm.prompts import CANNOT_TELL, GRADE, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_EXACT_REASON_LENGTH,

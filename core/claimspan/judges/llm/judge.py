@@ -17,15 +17,13 @@ from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.base_url import is_openai
-from claimspan.judges.llm.batches import Context
 from claimspan.judges.llm.chat import ChatModel, traits_of
-from claimspan.judges.llm.checking import Checker
+from claimspan.judges.llm.checking import Checker, Context
 from claimspan.judges.llm.dialect import LIMITS, REASONING_TOKENS, Dialect, is_reasoning_model
 from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.grading import Grader
-from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
+from claimspan.judges.llm.openai_chat import OpenAIChat, is_openai, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
 from claimspan.judges.protocol import Cell, Grade
 from claimspan.judges.values import VALUES_VERSION

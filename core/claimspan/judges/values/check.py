@@ -19,10 +19,8 @@ from claimspan.judges.values.relations import (
     year_date,
 )
 from claimspan.judges.values.stated import Item, StatedValues
-from claimspan.text.amount_marks import BOUND_WORDS, HEDGE_WORDS
-from claimspan.text.amounts import Amount
-from claimspan.text.clock_times import ClockTime
-from claimspan.text.dates import Date
+from claimspan.text.amounts import BOUND_WORDS, HEDGE_WORDS, Amount
+from claimspan.text.times import ClockTime, Date
 from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict

@@ -10,7 +10,7 @@ from claimspan.judges.values.equality import has_other_unit, is_same_slot, relat
 from claimspan.judges.values.relations import Relation
 from claimspan.judges.values.stated import Item, Sentence, StatedValues
 from claimspan.text.amounts import Amount
-from claimspan.text.dates import Date
+from claimspan.text.times import Date
 from claimspan.verdicts import Label, Verdict
 
 __all__ = [

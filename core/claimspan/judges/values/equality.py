@@ -15,7 +15,7 @@ from claimspan.judges.values.relations import (
 )
 from claimspan.judges.values.stated import Item
 from claimspan.text.amounts import Amount
-from claimspan.text.dates import Date
+from claimspan.text.times import Date
 from claimspan.text.units import CELSIUS, PERCENT, POUNDS
 
 __all__ = ["has_other_unit", "is_same_slot", "relation"]

@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from claimspan.text.amounts import Amount
-from claimspan.text.clock_times import ClockTime
-from claimspan.text.dates import Date
+from claimspan.text.times import ClockTime, Date
 
 __all__ = ["Relation", "amount_relation", "date_relation", "time_relation", "year_date"]
 

@@ -8,10 +8,8 @@ from functools import cached_property
 from typing import Final
 
 from claimspan.judges.values.relations import year_date
-from claimspan.text.amount_marks import HEDGE_WORDS
-from claimspan.text.amounts import Amount
-from claimspan.text.clock_times import ClockTime
-from claimspan.text.dates import Date
+from claimspan.text.amounts import HEDGE_WORDS, Amount
+from claimspan.text.times import ClockTime, Date
 from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem
 
