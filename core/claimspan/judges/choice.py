@@ -30,19 +30,17 @@ if TYPE_CHECKING:
 __all__ = [
     "JUDGE_VARIABLE",
     "OPTIONS",
-    "OPTIONS_VARIABLE",
     "PROVIDERS",
     "JudgeLike",
     "default_judge",
     "environment_options",
-    "judge_arguments",
     "judge_of",
     "parse_options",
     "takes_options",
 ]
 
 
-OPTIONS_VARIABLE: Final = "CLAIMSPAN_JUDGE_OPTIONS"
+_OPTIONS_VARIABLE: Final = "CLAIMSPAN_JUDGE_OPTIONS"
 """Environment variable with options of that judge: ``"seed=1 call_seconds=120"``, with quotation
 marks as in a shell."""
 
@@ -78,10 +76,10 @@ def environment_options() -> dict[str, JsonValue]:
         ConfigError: The variable cannot be read.
     """
     try:
-        given = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
+        given = shlex.split(os.environ.get(_OPTIONS_VARIABLE, ""))
     except ValueError:
         raise ConfigError(
-            f"{OPTIONS_VARIABLE} has a quotation mark without its second: write it as in a shell, "
+            f"{_OPTIONS_VARIABLE} has a quotation mark without its second: write it as in a shell, "
             'like "seed=1 call_seconds=120"'
         ) from None
     return parse_options(given)
@@ -114,7 +112,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def judge_arguments(
+def _judge_arguments(
     judge: Callable[..., Judge], options: Mapping[str, JsonValue]
 ) -> dict[str, object]:
     """The arguments of a judge that options of a command line stand for.
@@ -352,7 +350,7 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
     # LlamaIndex's models have a `complete` of their own, which is another.
     if not isinstance(found, ChatModel) or (model is None and not hasattr(given, "model")):
         return None
-    return ModelJudge(found, **judge_arguments(ModelJudge, options or {}))  # type: ignore[arg-type]  # checked by name
+    return ModelJudge(found, **_judge_arguments(ModelJudge, options or {}))  # type: ignore[arg-type]  # checked by name
 
 
 def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
@@ -382,7 +380,7 @@ def _of_client(given: tuple[object, ...], options: Mapping[str, JsonValue] | Non
             pass
         case _:
             return None
-    arguments = judge_arguments(OpenAIJudge, options or {})
+    arguments = _judge_arguments(OpenAIJudge, options or {})
     return OpenAIJudge(model, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
 
 
@@ -409,7 +407,7 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
         from claimspan.judges.llm.litellm_chat import LiteLLMChat
 
         chat = LiteLLMChat(_BY_LITELLM[kind] + model)
-        return ModelJudge(chat, **judge_arguments(ModelJudge, options))  # type: ignore[arg-type]  # checked by name
+        return ModelJudge(chat, **_judge_arguments(ModelJudge, options))  # type: ignore[arg-type]  # checked by name
     known = ", ".join(f"'{each}:MODEL'" for each in (*PROVIDERS, "azure", "bedrock", "vertex"))
     raise ConfigError(
         f"{origin}={wanted!r} names no judge: use 'lexical', 'local', 'local:MODEL', {known}, "
@@ -470,7 +468,7 @@ def _at_provider(
 ) -> Judge:
     from claimspan.judges.llm.judge import OpenAIJudge
 
-    given = judge_arguments(OpenAIJudge, options)
+    given = _judge_arguments(OpenAIJudge, options)
     given.setdefault("provider", provider.name or kind)
     if not provider.keys:
         # On a machine of the user's, whatever the same model costs at a provider.
@@ -505,7 +503,7 @@ def _at_azure(deployment: str, options: Mapping[str, JsonValue], offline: bool) 
     """A deployment of Azure OpenAI, by the variables that the openai package documents."""
     from claimspan.judges.llm.judge import OpenAIJudge
 
-    given = judge_arguments(OpenAIJudge, options)
+    given = _judge_arguments(OpenAIJudge, options)
     given.setdefault("provider", "azure.ai.openai")
     if offline:
         return OpenAIJudge(deployment, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name

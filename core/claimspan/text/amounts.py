@@ -18,27 +18,17 @@ from claimspan.text.words import CARDINALS, FUNCTION_WORDS, stem
 
 __all__ = [
     "BOUND_WORDS",
-    "DIGITS",
     "HEDGE_WORDS",
     "LEADING_WORDS",
     "PERCENT",
     "SCALES",
     "Amount",
     "AmountKind",
-    "Bound",
-    "Sign",
     "WrittenNumber",
     "amounts",
     "amounts_in_digits",
-    "below_zero",
-    "bound_of",
-    "counts_thousands",
-    "find_numbers",
     "is_continental",
-    "is_dash",
     "is_hedged",
-    "may_be_marked",
-    "other_reading",
     "read_number",
 ]
 
@@ -49,11 +39,11 @@ __all__ = [
 
 # Thin, narrow and no-break spaces. A plain space also separates the columns of a table.
 _SPACES: Final = "\u00a0\u2009\u202f"
-DIGITS: Final = (
+_DIGITS: Final = (
     rf"(?:\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?|[.,]\d+)"
 )
 """A pattern for one number in digits, without its sign."""
-_NUMBER: Final = re.compile(DIGITS)
+_NUMBER: Final = re.compile(_DIGITS)
 _DIGIT: Final = re.compile(r"\d")
 
 _CONTINENTAL: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d|[.,]\d)")
@@ -74,12 +64,8 @@ class WrittenNumber(NamedTuple):
     """The value of its last digit: 0.01 for ``8.70``, 1 for ``1,577``."""
 
 
-def find_numbers(text: str) -> Iterator[re.Match[str]]:
-    """Yields the numbers in digits of a text, in order, each as ``DIGITS`` matches it.
-
-    Args:
-        text: Any text.
-    """
+def _find_numbers(text: str) -> Iterator[re.Match[str]]:
+    """Yields the numbers in digits of a text, in order, each as ``_DIGITS`` matches it."""
     end = 0
     # Looking for digits first takes a tenth of the time.
     while digit := _DIGIT.search(text, end):
@@ -110,7 +96,7 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
     """Reads one number.
 
     Args:
-        written: What ``DIGITS`` matches, or an English number word up to ninety.
+        written: What ``_DIGITS`` matches, or an English number word up to ninety.
         continental: How to read ``1.577`` and ``1,577``, which alone could be either.
 
     Returns:
@@ -130,12 +116,8 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
     )
 
 
-def other_reading(written: str, text: str) -> Decimal | None:
+def _other_reading(written: str, text: str) -> Decimal | None:
     """Returns what a number is in the other convention, where its text does not tell which it has.
-
-    Args:
-        written: What ``DIGITS`` matches.
-        text: The text around it.
 
     Returns:
         12500 for ``12.500``; None for a number that can be read in one way only.
@@ -162,7 +144,7 @@ def _decimal_sign(digits: str, *, continental: bool) -> str:
 
 # --- what stands beside a number ------------------------------------------------------------------
 
-Bound = Literal["", "<", "<=", ">", ">="]
+_Bound = Literal["", "<", "<=", ">", ">="]
 """On which side of a number the value is, and whether the number itself may be it."""
 
 HEDGE_WORDS: Final = frozenset(
@@ -174,7 +156,7 @@ _HEDGES: Final = re.compile(
     rf"(?:~|≈|\b(?:{'|'.join(sorted(HEDGE_WORDS, key=len, reverse=True))})\.?(?:\sde)?)\s*$",
     re.IGNORECASE,
 )
-_BEFORE: Final[tuple[tuple[Bound, str], ...]] = (
+_BEFORE: Final[tuple[tuple[_Bound, str], ...]] = (
     (">=", r"(?:no|not) (?:less|fewer) than|nicht weniger als|pas moins de|ne manj kot"),
     ("<=", r"(?:no|not) more than|nicht mehr als|pas plus de|ne več kot"),
     (
@@ -197,7 +179,7 @@ _BEFORE: Final[tuple[tuple[Bound, str], ...]] = (
         r"jusqu['’]à|au plus|au maximum",
     ),
 )
-_AFTER: Final[tuple[tuple[Bound, str], ...]] = (
+_AFTER: Final[tuple[tuple[_Bound, str], ...]] = (
     (
         ">=",
         r"\s?\+|\sor (?:more|older|over|above)|\sand (?:over|above)|\soder mehr"
@@ -205,10 +187,10 @@ _AFTER: Final[tuple[tuple[Bound, str], ...]] = (
     ),
     ("<=", r"\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins"),
 )
-_BEFORE_PATTERNS: Final[tuple[tuple[Bound, re.Pattern[str]], ...]] = tuple(
+_BEFORE_PATTERNS: Final[tuple[tuple[_Bound, re.Pattern[str]], ...]] = tuple(
     (bound, re.compile(rf"(?<!\w)(?:{words})\s*$", re.IGNORECASE)) for bound, words in _BEFORE
 )
-_AFTER_PATTERNS: Final[tuple[tuple[Bound, re.Pattern[str]], ...]] = tuple(
+_AFTER_PATTERNS: Final[tuple[tuple[_Bound, re.Pattern[str]], ...]] = tuple(
     (bound, re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)) for bound, words in _AFTER
 )
 BOUND_WORDS: Final = frozenset(
@@ -241,37 +223,22 @@ _LAST_SIGNS: Final = frozenset("~≈<>≥≤=.")
 _AFTER_SIGNS: Final = frozenset("+oOaA")
 
 
-def below_zero(text: str, end: int) -> int:
-    """Returns where the words end that make a temperature negative: ``5 °C below zero``.
-
-    Args:
-        text: The text, with its number words in digits.
-        end: Where the temperature ends; returned where no such words follow.
-    """
+def _below_zero(text: str, end: int) -> int:
+    """Returns where the words end that make a temperature negative: ``5 °C below zero``."""
     words = _BELOW_ZERO.match(text, end)
     return words.end() if words else end
 
 
-def counts_thousands(text: str, at: int) -> bool:
+def _counts_thousands(text: str, at: int) -> bool:
     """Tells whether the letter behind a number stands for a thousand: ``10k users``.
 
     A ``10K run`` is one of kilometres, ``10-K`` and ``401k`` are names.
-
-    Args:
-        text: The text.
-        at: Where the number begins.
     """
     return _THOUSANDS.match(text, at) is not None
 
 
-def is_dash(text: str, at: int, end: int) -> bool:
-    """Tells whether a sign before a number is no minus: in ``5 - 7 days``, and of a list item.
-
-    Args:
-        text: The text.
-        at: Where the sign is.
-        end: Where the amount before it ends; 0 where there is none.
-    """
+def _is_dash(text: str, at: int, end: int) -> bool:
+    """Tells whether a sign before a number is no minus: in ``5 - 7 days``, and of a list item."""
     if not _SPACED.match(text, at):
         return False
     joins = 0 < end <= at and text[end:at].isspace()
@@ -280,13 +247,10 @@ def is_dash(text: str, at: int, end: int) -> bool:
     return joins or opens
 
 
-def may_be_marked(before: str) -> bool:
+def _may_be_marked(before: str) -> bool:
     """Tells whether what stands before a number may make it a bound or a rough figure.
 
     Patterns that are tried from the end of a text take long, and few numbers are either.
-
-    Args:
-        before: The end of the text before the number and its currency.
     """
     pieces = before.rsplit(None, 2)
     if not pieces:
@@ -305,17 +269,12 @@ def is_hedged(before: str) -> bool:
     Args:
         before: The end of the text before the number and its currency.
     """
-    return may_be_marked(before) and bool(_HEDGES.search(before))
+    return _may_be_marked(before) and bool(_HEDGES.search(before))
 
 
-def bound_of(before: str, after: str) -> Bound:
-    """Returns what kind of bound a number is.
-
-    Args:
-        before: The end of the text before the number and its currency.
-        after: The beginning of the text behind its unit.
-    """
-    if may_be_marked(before):
+def _bound_of(before: str, after: str) -> _Bound:
+    """Returns what kind of bound a number is."""
+    if _may_be_marked(before):
         for bound, pattern in _BEFORE_PATTERNS:
             if pattern.search(before):
                 return bound
@@ -332,7 +291,7 @@ def bound_of(before: str, after: str) -> Bound:
 AmountKind = Literal["value", "year", "day", "ordinal", "label"]
 """A ``label`` numbers a list item, a note or an exhibit, and measures nothing."""
 
-Sign = Literal["", "-", "()"]
+_Sign = Literal["", "-", "()"]
 """Whether a number is negative, and how: accounts write losses and payments in parentheses."""
 
 _LABELS: Final = (
@@ -440,7 +399,7 @@ class Amount(NamedTuple):
     kind: AmountKind
     """What the number is; most are values."""
 
-    sign: Sign
+    sign: _Sign
     """How it is marked as negative."""
 
     is_hedged: bool
@@ -458,7 +417,7 @@ class Amount(NamedTuple):
     is_plural: bool = False
     """Whether that word looks like an English plural."""
 
-    bound: Bound = ""
+    bound: _Bound = ""
     """Whether it is a bound, as in "at least 18", and which."""
 
     alternate: Decimal | None = None
@@ -496,7 +455,7 @@ def amounts_in_digits(text: str, signs: int | None = None) -> Iterator[Amount]:
         return
     continental = is_continental(text)
     done = 0
-    for number in find_numbers(text):
+    for number in _find_numbers(text):
         if number.start() < done or len(number.group()) > _MAX_DIGITS:
             continue
         if found := _Found.around(text, number, done):
@@ -527,7 +486,7 @@ class _Found(NamedTuple):
         is_plain = _is_plain(near) if word is None else word not in _LEADING_WORDS
         has_lead = not is_plain and (_may_have_lead(near) if word is None else word in _LEADS)
         lead = _LEAD.search(near) if has_lead else _NO_LEAD
-        if lead and lead["minus"] and is_dash(text, start - len(lead.group()), done):
+        if lead and lead["minus"] and _is_dash(text, start - len(lead.group()), done):
             lead = _LEAD.search(near, lead.end("minus"))
         tail = _tail(text, number.end())
         if lead is None or tail is None:
@@ -586,7 +545,7 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
     is_name = _GLUED.match(text, end) is not None and end == found.number.end()
     if is_name and not unit:
         return None
-    below = below_zero(text, end) if unit in (CELSIUS, FAHRENHEIT) else end
+    below = _below_zero(text, end) if unit in (CELSIUS, FAHRENHEIT) else end
     sign, end = (_sign(found), end) if below == end else ("-", below)
     is_plain = scale is None and not unit and sign != "-"
     kind = _kind(found) if is_plain else "value"
@@ -607,8 +566,8 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
         end=max(end, found.number.end()),
         noun=stem(noun),
         is_plural=noun.endswith("s") and not noun.endswith("ss"),
-        bound=bound_of("" if found.is_plain else lead, text[end : end + _LOOK_AROUND]),
-        alternate=None if continental else other_reading(written, text),
+        bound=_bound_of("" if found.is_plain else lead, text[end : end + _LOOK_AROUND]),
+        alternate=None if continental else _other_reading(written, text),
     )
     return _in_celsius(amount) if unit == FAHRENHEIT else amount
 
@@ -623,7 +582,7 @@ def _scale(found: _Found) -> tuple[Decimal | None, int]:
     is_letter = len(written) == 1
     is_money = bool(found.lead["before"] or tail["after"])
     has_point = "." in found.number.group() or "," in found.number.group()
-    is_counted = is_letter and counts_thousands(found.text, found.number.start())
+    is_counted = is_letter and _counts_thousands(found.text, found.number.start())
     if is_letter and not (is_money or is_counted) and (tail["glue"] or not has_point):
         return None, end
     return SCALES[written.casefold()], tail.end("scale")
@@ -645,7 +604,7 @@ def _unit(found: _Found, end: int) -> tuple[str, Decimal, int]:
     return "", Decimal(1), end
 
 
-def _sign(found: _Found) -> Sign:
+def _sign(found: _Found) -> _Sign:
     lead, tail = found.lead, found.tail
     if lead["minus"] or lead["minus_inside"]:
         return "-"

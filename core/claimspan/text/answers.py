@@ -32,25 +32,16 @@ from claimspan.text.words import FUNCTION_WORDS, stem
 
 __all__ = [
     "Labelled",
-    "addressed",
     "answer_value",
     "as_statement",
     "asks_for_truth",
     "asks_yes_or_no",
-    "chosen",
-    "closed_statement",
     "denied",
     "denied_statement",
     "has_label",
     "is_short_answer",
     "label_of",
-    "names_attribute",
-    "names_what_is_asked",
-    "open_statement",
-    "ordered",
     "polarity",
-    "with_adverbial",
-    "with_object",
 ]
 
 
@@ -138,23 +129,13 @@ def label_of(line: str) -> Labelled | None:
     return Labelled(found["label"], found["value"]) if found else None
 
 
-def names_attribute(label: str, question: str) -> bool:
-    """Tells whether a label names an attribute, and no thing that the question does not name.
-
-    Args:
-        label: The label; ``Graz`` in ``Graz: 300,000`` names a thing.
-        question: The question.
-    """
+def _names_attribute(label: str, question: str) -> bool:
+    """Tells whether a label names an attribute, and no thing that the question does not name."""
     return _own_words(label, question) <= _ALL
 
 
-def names_what_is_asked(label: str, question: str) -> bool:
-    """Tells whether a label names the attribute that a question asks for.
-
-    Args:
-        label: The label, which names an attribute.
-        question: The question.
-    """
+def _names_what_is_asked(label: str, question: str) -> bool:
+    """Tells whether a label names the attribute that a question asks for."""
     fitting = (labels for asking, labels in _ATTRIBUTE_LABELS if asking.search(question))
     return _own_words(label, question) <= _OF_ANSWERS.union(*fitting)
 
@@ -177,9 +158,9 @@ _YOURS: Final = {"am": "are", "was": "were"}
 _PARTICLES: Final = frozenset({"out", "up", "off", "down", "back", "away"})
 
 
-def ordered(auxiliary: str, parts: Clause) -> str:
+def _ordered(auxiliary: str, parts: Clause) -> str:
     """Returns subject, auxiliary and predicate; ``did acquire`` becomes ``acquired``."""
-    subject, predicate = addressed(parts)
+    subject, predicate = _addressed(parts)
     if auxiliary not in DO:
         return f"{subject} {_agreeing(auxiliary, subject)} {predicate}"
     words = predicate.split()
@@ -194,12 +175,12 @@ def ordered(auxiliary: str, parts: Clause) -> str:
 
 def denied(auxiliary: str, parts: Clause) -> str:
     """Returns subject, auxiliary, ``not`` and predicate."""
-    subject, predicate = addressed(parts)
+    subject, predicate = _addressed(parts)
     negated = "cannot" if auxiliary == "can" else f"{_agreeing(auxiliary, subject)} not"
     return f"{subject} {negated} {predicate}"
 
 
-def addressed(parts: Clause) -> Clause:
+def _addressed(parts: Clause) -> Clause:
     """Returns what a user asks of himself as it is told to him: ``my card`` as ``your card``."""
     subject, predicate = (
         " ".join(_PERSON.get(word.casefold(), word) for word in part.split()) for part in parts
@@ -211,7 +192,7 @@ def _agreeing(auxiliary: str, subject: str) -> str:
     return _YOURS.get(auxiliary, auxiliary) if subject.casefold() == "you" else auxiliary
 
 
-def chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
+def _chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
     """Returns the alternative of the predicate that the answer names; None where it names none."""
     if not re.search(r"\bor\b", parts.predicate):
         return None
@@ -221,7 +202,7 @@ def chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
         return None
     verb = re.match(r"\w+", parts.predicate)
     head = f"{verb[0]} " if verb and auxiliary in DO and verb[0].casefold() not in words else ""
-    return ordered(auxiliary, Clause(parts.subject, f"{head}{answer}"))
+    return _ordered(auxiliary, Clause(parts.subject, f"{head}{answer}"))
 
 
 def _placed(told: str, verb_end: int, answer: str) -> str:
@@ -236,26 +217,26 @@ def _placed(told: str, verb_end: int, answer: str) -> str:
     return " ".join([*words[:at], answer, *words[at:]])
 
 
-def with_object(auxiliary: str, rest: str, answer: str) -> str | None:
+def _with_object(auxiliary: str, rest: str, answer: str) -> str | None:
     """``did Apple acquire in 2014`` and an answer: ``Apple acquired Beats in 2014``."""
     parts = split_subject(auxiliary, rest)
     if parts is None:
         return None
-    told = ordered(auxiliary, parts)
+    told = _ordered(auxiliary, parts)
     # The verb is the first word of the predicate, behind an auxiliary that has stayed.
     stayed = auxiliary not in DO or f" {auxiliary} " in f" {told} "
     return _placed(told, len(parts.subject.split()) + 1 + stayed, answer)
 
 
-def with_adverbial(auxiliary: str, rest: str, adverbial: str) -> str | None:
+def _with_adverbial(auxiliary: str, rest: str, adverbial: str) -> str | None:
     """``was X founded`` and ``in 1889``: ``X was founded in 1889``; of a noun: ``X is in A``."""
     if auxiliary in BE:
         parts = split_complement(rest)
         if parts is None:
-            return f"{' '.join(addressed(Clause(rest, '')))}{auxiliary} {adverbial}"
+            return f"{' '.join(_addressed(Clause(rest, '')))}{auxiliary} {adverbial}"
     else:
         parts = split_subject(auxiliary, rest)
-    return f"{ordered(auxiliary, parts)} {adverbial}" if parts else None
+    return f"{_ordered(auxiliary, parts)} {adverbial}" if parts else None
 
 
 # --- declaratives ---------------------------------------------------------------------------------
@@ -304,12 +285,8 @@ _AT: Final = re.compile(
 )
 
 
-def open_statement(clause: str, answer: str) -> str | None:
+def _open_statement(clause: str, answer: str) -> str | None:
     """Returns the statement of a question with a question word, or of an order to name something.
-
-    Args:
-        clause: The question from its question word on, without its mark.
-        answer: What is answered, without the mark at its end.
 
     Returns:
         A clause without its mark; None where no form is sure.
@@ -321,13 +298,8 @@ def open_statement(clause: str, answer: str) -> str | None:
     return form(rest.strip(), answer) if form and rest.strip() else None
 
 
-def closed_statement(clause: str, answer: str | None, *, is_true: bool = True) -> str | None:
+def _closed_statement(clause: str, answer: str | None, *, is_true: bool = True) -> str | None:
     """Returns the statement of a question that opens with an auxiliary.
-
-    Args:
-        clause: The question without its mark.
-        answer: The alternative that is chosen (``Is it A or B?``); None for yes and no.
-        is_true: Whether it is answered by yes.
 
     Returns:
         A clause without its mark; None where it is not sure where the subject ends.
@@ -338,8 +310,8 @@ def closed_statement(clause: str, answer: str | None, *, is_true: bool = True) -
     if auxiliary not in AUXILIARIES or parts is None:
         return None
     if answer is not None:
-        return chosen(auxiliary, parts, answer)
-    return ordered(auxiliary, parts) if is_true else denied(auxiliary, parts)
+        return _chosen(auxiliary, parts, answer)
+    return _ordered(auxiliary, parts) if is_true else denied(auxiliary, parts)
 
 
 # --- forms by question word ---
@@ -355,8 +327,8 @@ def _at(asked: re.Match[str], answer: str) -> str | None:
     else:
         told = f"{answer} {noun}"
     if _BOUND_ANSWER.match(answer):
-        return with_adverbial(auxiliary.casefold(), rest, told)
-    return with_adverbial(auxiliary.casefold(), rest, f"{preposition.casefold()} {told}")
+        return _with_adverbial(auxiliary.casefold(), rest, told)
+    return _with_adverbial(auxiliary.casefold(), rest, f"{preposition.casefold()} {told}")
 
 
 def _what(rest: str, answer: str) -> str | None:
@@ -367,7 +339,7 @@ def _what(rest: str, answer: str) -> str | None:
     if auxiliary in AUXILIARIES:
         if auxiliary in HAVE and is_participle(behind.split(" ")[0].casefold()):
             return f"{answer} {rest}"
-        return with_object(auxiliary, behind, answer)
+        return _with_object(auxiliary, behind, answer)
     if _is_finite(auxiliary) and auxiliary not in _TIMES:
         return f"{answer} {rest}"
     return _which(rest, answer)
@@ -384,8 +356,8 @@ def _is(auxiliary: str, noun: str, answer: str) -> str | None:
         return f"{answer} {auxiliary} {noun}"
     if words[-1].casefold() in PREPOSITIONS or words[-1].casefold() in ("called", "named"):
         parts = split_complement(noun)
-        return f"{ordered(auxiliary, parts)} {answer}" if parts else None
-    subject, _ = addressed(Clause(noun, ""))
+        return f"{_ordered(auxiliary, parts)} {answer}" if parts else None
+    subject, _ = _addressed(Clause(noun, ""))
     return f"{subject} {auxiliary} {answer}"
 
 
@@ -400,7 +372,7 @@ def _which(phrase: str, answer: str) -> str | None:
         adverbial = f"{_TIMES[head]} the {noun} {answer}"
         if _BOUND_ANSWER.match(answer):
             adverbial = answer
-        told = with_adverbial(auxiliary, rest, adverbial)
+        told = _with_adverbial(auxiliary, rest, adverbial)
         if told:
             return told
     if noun.casefold().startswith("percentage of "):
@@ -408,13 +380,13 @@ def _which(phrase: str, answer: str) -> str | None:
         return f"{share} of {noun[14:]} {auxiliary} {rest}"
     if auxiliary in BE and rest.split()[-1].casefold() in PREPOSITIONS:
         parts = split_complement(rest)
-        return f"{ordered(auxiliary, parts)} the {noun} {answer}" if parts else None
+        return f"{_ordered(auxiliary, parts)} the {noun} {answer}" if parts else None
     if head in _ATTRIBUTES and auxiliary in BE and not split_complement(rest):
         return f"the {noun} of {rest} {auxiliary} {answer}"
     if auxiliary in BE or _continues_subject(auxiliary, rest):
         return _named(noun, head, answer, f"{auxiliary} {rest}")
     parts = split_subject(auxiliary, rest)
-    return _named(noun, head, answer, ordered(auxiliary, parts)) if parts else None
+    return _named(noun, head, answer, _ordered(auxiliary, parts)) if parts else None
 
 
 def _continues_subject(auxiliary: str, rest: str) -> bool:
@@ -461,17 +433,17 @@ def _who(rest: str, answer: str) -> str | None:
     if auxiliary in AUXILIARIES and behind:
         if _continues_subject(auxiliary, behind):
             return f"{answer} {rest}"
-        return with_object(auxiliary, behind, answer)
+        return _with_object(auxiliary, behind, answer)
     return f"{answer} {rest}"
 
 
 def _when(rest: str, answer: str) -> str | None:
-    return with_adverbial(*_auxiliary_and(rest), _dated(answer))
+    return _with_adverbial(*_auxiliary_and(rest), _dated(answer))
 
 
 def _where(rest: str, answer: str) -> str | None:
     place = answer if _BOUND_ANSWER.match(answer) else f"in {answer}"
-    return with_adverbial(*_auxiliary_and(rest), place)
+    return _with_adverbial(*_auxiliary_and(rest), place)
 
 
 def _auxiliary_and(rest: str) -> tuple[str, str]:
@@ -494,7 +466,7 @@ def _why(rest: str, answer: str) -> str | None:
     else:
         reason = f"because of {answer}"
     parts = split_subject(*_auxiliary_and(rest))
-    return f"{ordered(_auxiliary_and(rest)[0], parts)} {reason}" if parts else None
+    return f"{_ordered(_auxiliary_and(rest)[0], parts)} {reason}" if parts else None
 
 
 def _how(rest: str, answer: str) -> str | None:
@@ -504,7 +476,7 @@ def _how(rest: str, answer: str) -> str | None:
     if asked := _ADJECTIVE.fullmatch(rest):
         return _measured(asked, answer)
     if re.match(r"by\b", answer, re.I):
-        return with_adverbial(*_auxiliary_and(rest), answer)
+        return _with_adverbial(*_auxiliary_and(rest), answer)
     return None
 
 
@@ -513,7 +485,7 @@ def _counted(rest: str, answer: str) -> str | None:
     first, _, behind = rest.partition(" ")
     if first.casefold() in AUXILIARIES:
         auxiliary = first.casefold()
-        return _is(auxiliary, behind, answer) if auxiliary in BE else with_object(
+        return _is(auxiliary, behind, answer) if auxiliary in BE else _with_object(
             auxiliary, behind, answer
         )  # fmt: skip
     found = _COUNTED.fullmatch(rest)
@@ -521,14 +493,14 @@ def _counted(rest: str, answer: str) -> str | None:
         return f"{_counting(answer, '')} {rest}" if len(rest.split()) > 1 else None
     noun, auxiliary, behind = found[1], found[2].casefold(), found[3]
     if noun.startswith("("):  # "How much (in USD billions) did X pay"
-        told = with_object(auxiliary, behind, answer)
+        told = _with_object(auxiliary, behind, answer)
         return f"{told} {noun}" if told else None
     amount = _counting(answer, noun)
     if behind.casefold().split()[0] == "there":
         return f"there {auxiliary} {amount}{behind[5:]}"
     if (auxiliary in BE and not split_complement(behind)) or _continues_subject(auxiliary, behind):
         return f"{amount} {auxiliary} {behind}"
-    return with_object(auxiliary, behind, amount)
+    return _with_object(auxiliary, behind, amount)
 
 
 def _counting(answer: str, noun: str) -> str:
@@ -539,9 +511,9 @@ def _counting(answer: str, noun: str) -> str:
 def _measured(asked: re.Match[str], answer: str) -> str | None:
     adjective, auxiliary, rest = asked[1].casefold(), asked[2].casefold(), asked[3]
     if auxiliary not in BE:
-        return with_object(auxiliary, rest, answer)
+        return _with_object(auxiliary, rest, answer)
     if split_complement(rest):
-        return with_adverbial(auxiliary, rest, answer)
+        return _with_adverbial(auxiliary, rest, answer)
     if adjective == "far" and " from " in rest:
         subject, _, origin = rest.partition(" from ")
         return f"{subject} {auxiliary} {answer} from {origin}"
@@ -716,7 +688,7 @@ def has_label(question: str | None, line: str) -> bool:
         line: A line, an item of a list, or a sentence.
     """
     labelled = label_of(_trimmed(line)) if question and is_short_answer(line) else None
-    return labelled is not None and names_attribute(labelled.label, posed(question or "").clause)
+    return labelled is not None and _names_attribute(labelled.label, posed(question or "").clause)
 
 
 def denied_statement(question: str | None, statement: str, answer: str) -> str | None:
@@ -806,8 +778,8 @@ def _told(asked: Posed, answer: str) -> tuple[str, bool]:
     labelled = label_of(told)
     if labelled is None:
         return told, True
-    if names_attribute(labelled.label, asked.clause):
-        return labelled.value, names_what_is_asked(labelled.label, asked.clause)
+    if _names_attribute(labelled.label, asked.clause):
+        return labelled.value, _names_what_is_asked(labelled.label, asked.clause)
     return told, False
 
 
@@ -857,7 +829,7 @@ def _resolved(asked: Posed, told: str, opening: re.Match[str]) -> str:
             asked.clause if is_true else f"{asked.clause}: {told[: opening.end()].strip(' ,;:.')}"
         )
     foreign = opening["foreign_yes"] or opening["foreign_no"]
-    statement = None if foreign else closed_statement(asked.clause, None, is_true=is_true)
+    statement = None if foreign else _closed_statement(asked.clause, None, is_true=is_true)
     if statement is None and is_true and not foreign and not _opens_with_auxiliary(asked):
         statement = asked.clause  # "The store is open, right?"
     if statement is None:
@@ -875,8 +847,8 @@ def _turned(asked: Posed, told: str) -> str | None:
     if foreign := _COPULAS.fullmatch(asked.clause):
         return f"{foreign['noun']} {foreign['verb']} {told}"
     if _opens_with_auxiliary(asked):
-        return closed_statement(asked.clause, told)
-    return open_statement(asked.clause, told)
+        return _closed_statement(asked.clause, told)
+    return _open_statement(asked.clause, told)
 
 
 def _sentence(asked: Posed, statement: str) -> str:

@@ -14,10 +14,6 @@ from typing import Final
 from claimspan.text.openers import alternatives
 
 __all__ = [
-    "FILE",
-    "PLACE",
-    "SOURCE_WORD",
-    "URL",
     "is_excerpt_heading",
     "is_footer",
     "is_source_heading",
@@ -31,14 +27,14 @@ __all__ = [
 # A disclaimer ("Prices may change") is true of any answer, and a pointer ("Read more:") of none: a
 # judge would look for both in the chunks.
 
-FILE: Final = r"[\w%./ -]{1,80}\.(?:pdf|html?|docx?|md|txt|csv|xlsx?|pptx?|json|xml|rst)\b"
-URL: Final = r"(?:https?://|www\.)[^\s<>\])]+"
-PLACE: Final = (
+_FILE: Final = r"[\w%./ -]{1,80}\.(?:pdf|html?|docx?|md|txt|csv|xlsx?|pptx?|json|xml|rst)\b"
+_URL: Final = r"(?:https?://|www\.)[^\s<>\])]+"
+_PLACE: Final = (
     r"(?:,?\s*(?:p{1,2}\.|pages?|sections?|sec\.|§|chapters?|lines?|paragraphs?|table|fig(?:ure|"
     r"\.)?|"
     r"S\.|Seite|str\.|strani?)\s*[\divxlc][\d.,\s–-]*)"
 )
-SOURCE_WORD: Final = (
+_SOURCE_WORD: Final = (
     r"(?:sources?|documents?|docs?|passages?|chunks?|refs?\.?|references?|contexts?|citations?|"
     r"articles?|quellen?|viri?|bron|fuente|fonte)"
 )
@@ -47,7 +43,8 @@ _QUALIFIED: Final = (
     r"source|context|text) ){0,3}"
 )
 _SOURCES: Final = (
-    rf"{_QUALIFIED}(?:{SOURCE_WORD}|footnotes|bibliography|further reading|see also|search results)"
+    rf"{_QUALIFIED}(?:{_SOURCE_WORD}|footnotes|bibliography|further reading|see also"
+    r"|search results)"
 )
 _EXCERPTS: Final = (
     rf"{_QUALIFIED}(?:excerpts?|snippets?|quotes?|quotations?|evidence|based on|taken from)"
@@ -69,15 +66,15 @@ def _heading(name: str, english: str) -> re.Pattern[str]:
 _SOURCE_HEADING: Final = _heading("headings", _SOURCES)
 _EXCERPT_HEADING: Final = _heading("excerpts", _EXCERPTS)
 _POINTERS: Final = (
-    rf"(?:{SOURCE_WORD}|further reading|(?:read|learn|find out) more(?: about [^:\n]{{1,80}})?|"
+    rf"(?:{_SOURCE_WORD}|further reading|(?:read|learn|find out) more(?: about [^:\n]{{1,80}})?|"
     rf"see also|"
     r"(?:more|further|full|additional) (?:information|details|info))\s*[:：].*"
-    rf"|(?:\[\^?\w{{1,12}}\]:?\s*)?(?:{FILE}|{URL}){PLACE}?[.,;]?"
-    rf"|\[\^\w{{1,12}}\]:.*|\[\d{{1,3}}\]:?\s*{SOURCE_WORD}\b.*|\[\d[\d,\s–-]*\]"
+    rf"|(?:\[\^?\w{{1,12}}\]:?\s*)?(?:{_FILE}|{_URL}){_PLACE}?[.,;]?"
+    rf"|\[\^\w{{1,12}}\]:.*|\[\d{{1,3}}\]:?\s*{_SOURCE_WORD}\b.*|\[\d[\d,\s–-]*\]"
     # A link alone, or behind words that point.
     r"|(?:(?:please |you can (?:also )?)?(?:for|see|read|visit|check|find|more|link|learn|go to|"
     r"via|full|at|here)"
-    rf"\b[^\[\]\n]{{0,80}}[ :]\s*)?(?:\[[^\[\]\n]{{1,200}}\]\([^()\s]{{1,500}}\)|<?{URL}>?)[.!]?",
+    rf"\b[^\[\]\n]{{0,80}}[ :]\s*)?(?:\[[^\[\]\n]{{1,200}}\]\([^()\s]{{1,500}}\)|<?{_URL}>?)[.!]?",
     r"(?:(?:please|you can(?: also)?|also) )?(?:see|visit|check|consult|read|refer to|view|find) "
     r"(?:\S+ ){0,8}(?:for (?:more|further|full|additional)(?: \w+)?|for (?:details|"
     r"information))[.!]?"
@@ -157,16 +154,16 @@ def is_excerpt_heading(line: str) -> bool:
 # --- citations ------------------------------------------------------------------------------------
 
 _REFERENCE: Final = (
-    rf"(?:{FILE}|{URL}|{SOURCE_WORD}\s*(?:#|no\.\s*)?\d+(?:\s*(?:,|and|&)\s*\d+)*|"
-    rf"{SOURCE_WORD}\s*:[^()\[\]]{{1,160}})"
+    rf"(?:{_FILE}|{_URL}|{_SOURCE_WORD}\s*(?:#|no\.\s*)?\d+(?:\s*(?:,|and|&)\s*\d+)*|"
+    rf"{_SOURCE_WORD}\s*:[^()\[\]]{{1,160}})"
 )
 _BRACKETED: Final = (
     # [^1], [Source 2], [guide.pdf, p. 3], (Source: guide.pdf), (see section 4.2), (p. 12), 【4†x】
     r"(?:\[\^[\w-]{1,12}\](?!:)"
-    rf"|\[{_REFERENCE}{PLACE}?\]"
+    rf"|\[{_REFERENCE}{_PLACE}?\]"
     rf"|\((?:(?:see|cf\.|from|in|via|per|as per|siehe|glej|voir|zie)\s+)?(?:the\s+)?"
-    rf"{_REFERENCE}{PLACE}?\)"
-    rf"|\((?:(?:see|cf\.|siehe|glej|voir|zie)\s+){PLACE}\)|\({PLACE}\)"
+    rf"{_REFERENCE}{_PLACE}?\)"
+    rf"|\((?:(?:see|cf\.|siehe|glej|voir|zie)\s+){_PLACE}\)|\({_PLACE}\)"
     r"|【[^】]{0,80}】)"
 )
 _INLINE: Final = re.compile(rf"\s*{_BRACKETED}", re.IGNORECASE)

@@ -28,7 +28,6 @@ __all__ = [
     "every_sentence",
     "most_sentences",
     "without_emphasis",
-    "without_formulas",
 ]
 
 
@@ -55,12 +54,8 @@ _POWER: Final = re.compile(r"\^\{?([0-9]{1,2}|°)\}?")
 _POWERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def without_formulas(sentence: str) -> str:
-    """Returns a sentence in which formulas are written without TeX.
-
-    Args:
-        sentence: One sentence as written; a price such as ``$24`` is no formula.
-    """
+def _without_formulas(sentence: str) -> str:
+    """Returns a sentence in which formulas are written without TeX."""
     return _FORMULA.sub(_said, sentence) if "\\" in sentence or "$" in sentence else sentence
 
 
@@ -437,7 +432,7 @@ def _marked(closing: Token, inner: str) -> str:
 
 def _without_markup(sentence: str, links: _Links) -> str:
     # Most sentences have none of the signs, and looking for a sign is fast.
-    read = without_formulas(sentence)
+    read = _without_formulas(sentence)
     if len(read) <= _LONGEST_MARKED and _MARKS.search(read):
         read = _read(read, _parser(), links)
     read = without_citations(read)

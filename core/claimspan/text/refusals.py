@@ -14,9 +14,7 @@ from typing import Final, NamedTuple
 from claimspan.text.openers import SOURCES, alternatives, by_language
 
 __all__ = [
-    "ABSTENTIONS",
     "DENIALS",
-    "REFERRALS",
     "declined",
     "is_apology",
     "is_filler",
@@ -269,7 +267,7 @@ _OPENERS: Final = (
     r"i apologi[sz]e(?: for [^,.]{1,60})?)[,.]*\s*(?:but |that )?){0,3}"
     r"(?:(?:based on|according to|as of (?:my|the) last) [^,.]{1,120}[,.]?\s*)?"
 )
-ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
+_ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
 """A pattern that matches the beginning of an abstention, in lower or upper case."""
 
 DENIALS: Final = (
@@ -279,7 +277,7 @@ DENIALS: Final = (
 )
 """Each abstention has one of these in lower case, and most other sentences have none."""
 
-REFERRALS: Final = (
+_REFERRALS: Final = (
     r"(?:(?:instead|otherwise|therefore|however),? "
     r"|(?:for (?:more|further|the|accurate|additional)|if you|"
     r"to (?:answer|get|obtain|find|calculate|determine|provide|give)) [^,]{1,120}, ){0,2}"
@@ -327,8 +325,8 @@ _CLOSING: Final = re.compile(
     r"should you have any|is there anything|as an ai\b)[^;]*$",
     re.IGNORECASE,
 )
-_ABSTENTION: Final = re.compile(ABSTENTIONS, re.IGNORECASE)
-_REFERRAL: Final = re.compile(rf"{REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
+_ABSTENTION: Final = re.compile(_ABSTENTIONS, re.IGNORECASE)
+_REFERRAL: Final = re.compile(rf"{_REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
     r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",

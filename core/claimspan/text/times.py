@@ -23,7 +23,13 @@ from claimspan.text.value_signs import (
     signs_of,
 )
 
-__all__ = ["MONTHS", "ClockTime", "Date", "clock_times", "dates", "matches_near_digits"]
+__all__ = [
+    "MONTHS",
+    "ClockTime",
+    "Date",
+    "clock_times",
+    "dates",
+]
 
 
 # A pattern that begins with one character is looked for faster than "\d+".
@@ -32,13 +38,8 @@ _DIGITS: Final = re.compile(r"\d\d*")
 _REACH: Final = 40
 
 
-def matches_near_digits(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Match[str]]:
-    """Yields the matches of patterns that need a digit, pattern by pattern.
-
-    Args:
-        text: Any text.
-        patterns: Patterns whose matches end within 40 characters of their digits.
-    """
+def _matches_near_digits(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Match[str]]:
+    """Yields the matches of patterns that need a digit, pattern by pattern."""
     windows: list[tuple[int, int]] = []
     for digits in _DIGITS.finditer(text):
         start, end = max(digits.start() - _REACH, 0), digits.end() + _REACH
@@ -138,7 +139,7 @@ def dates(text: str, signs: int | None = None) -> Iterator[Date]:
     if not signs & _EVERY_SIGN:
         return
     taken: set[int] = set()
-    numbered = matches_near_digits(text, _possible(signs, 0, _NUMBERED))
+    numbered = _matches_near_digits(text, _possible(signs, 0, _NUMBERED))
     worded = (
         match
         for pattern in _possible(signs, _NUMBERED, len(_PATTERNS))
@@ -278,7 +279,7 @@ def clock_times(text: str, signs: int | None = None) -> Iterator[ClockTime]:
         each for each, sign in zip(_CLOCK_PATTERNS, _CLOCK_SIGNS, strict=True) if signs & sign
     ]
     worded = possible.pop().finditer(text) if signs & NOON else ()
-    for match in chain(matches_near_digits(text, possible), worded):
+    for match in chain(_matches_near_digits(text, possible), worded):
         time = _time(match)
         if taken.isdisjoint((time.start, time.end - 1)):
             taken.update(range(time.start, time.end))

@@ -34,7 +34,7 @@ from claimspan.text.value_signs import (
     signs_of_piece,
 )
 
-__all__ = ["Edit", "Rewritten", "rewrite", "with_digits"]
+__all__ = ["Edit", "Rewritten", "with_digits"]
 
 
 # --- rewriting ------------------------------------------------------------------------------------
@@ -95,12 +95,8 @@ class Rewritten(NamedTuple):
         return end if is_end else start
 
 
-def rewrite(text: str, edits: Iterable[Edit]) -> Rewritten:
+def _rewrite(text: str, edits: Iterable[Edit]) -> Rewritten:
     """Applies edits to a text.
-
-    Args:
-        text: Any text.
-        edits: Pieces in ascending order that do not overlap.
 
     Returns:
         The new text, which knows where its characters come from.
@@ -186,7 +182,7 @@ def with_digits(text: str, signs: int | None = None) -> Rewritten:
     """
     signs = signs_of(text) if signs is None else signs
     edits = sorted((*_symbol_edits(text, signs), *(_Words(text).edits() if signs & WORD else ())))
-    return rewrite(text, _apart(edits)) if edits else Rewritten(text, [0], [(0, len(text))])
+    return _rewrite(text, _apart(edits)) if edits else Rewritten(text, [0], [(0, len(text))])
 
 
 def _apart(edits: Sequence[Edit]) -> Iterator[Edit]:

@@ -19,7 +19,11 @@ from claimspan.text.value_signs import DIGIT, HALF, PART, PARTS, PLACE, PLACES, 
 from claimspan.text.value_words import Rewritten, with_digits
 from claimspan.text.words import stem
 
-__all__ = ["Share", "Values", "read_values", "shares"]
+__all__ = [
+    "Share",
+    "Values",
+    "read_values",
+]
 
 
 # --- shares ---------------------------------------------------------------------------------------
@@ -64,13 +68,8 @@ class Share(NamedTuple):
     """Where it ends in the text."""
 
 
-def shares(text: str, signs: int | None = None) -> Iterator[Share]:
-    """Yields the shares of a text, by kind of notation.
-
-    Args:
-        text: A text whose numbers are digits; see ``value_words.with_digits``.
-        signs: What ``signs_of`` gives for it; None to look.
-    """
+def _shares(text: str, signs: int | None = None) -> Iterator[Share]:
+    """Yields the shares of a text, by kind of notation."""
     signs = signs_of(text) if signs is None else signs
     has_number_in = bool(signs & DIGIT and _NUMBER_IN.search(text))
     if not has_number_in and not signs & _NEEDED:
@@ -151,7 +150,7 @@ def read_values(text: str) -> Values:
     signs = signs if readable is text else signs_of(readable)
     found_dates = tuple(dates(readable, signs))
     times = tuple(_outside(clock_times(readable, signs), found_dates))
-    parts = tuple(_outside(map(_percentage, shares(readable, signs)), found_dates))
+    parts = tuple(_outside(map(_percentage, _shares(readable, signs)), found_dates))
     numbers = islice(amounts_in_digits(readable, signs), _MAX_AMOUNTS)
     plain = _outside(numbers, (*found_dates, *times, *parts))
     joined = _with_ranges(readable, _with_durations(readable, list(plain)))

@@ -24,10 +24,7 @@ __all__ = [
     "CARDINALS",
     "DENYING_PREFIXES",
     "FUNCTION_WORDS",
-    "GRAMMAR_WORDS",
     "MIN_PREFIXED",
-    "NEGATORS",
-    "NUMBER_WORDS",
     "PREPOSITIONS",
     "Token",
     "denied_bases",
@@ -145,7 +142,7 @@ _OTHER: Final = {
     "ne kim nerede olan olarak",
 }
 
-GRAMMAR_WORDS: Final[Mapping[str, frozenset[str]]] = {"en": frozenset(_ENGLISH.split())} | {
+_GRAMMAR_WORDS: Final[Mapping[str, frozenset[str]]] = {"en": frozenset(_ENGLISH.split())} | {
     language: frozenset(f"{words} {_PREPOSITIONS.get(language, '')}".split())
     for language, words in _OTHER.items()
 }
@@ -156,7 +153,7 @@ PREPOSITIONS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Words after which a name says where, when, by whom or for whom, by language."""
 
-NEGATORS: Final[Mapping[str, frozenset[str]]] = {
+_NEGATORS: Final[Mapping[str, frozenset[str]]] = {
     language: frozenset(words.split())
     for language, words in {
         "en": "not no never none nobody nothing neither nor without cannot unable failed fails "
@@ -191,7 +188,7 @@ NEGATORS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Words that deny what stands beside them, by language."""
 
-NUMBER_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+_NUMBER_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     language: {
         word: str(value)
         for value, words in enumerate(forms.split(), 2)
@@ -397,7 +394,7 @@ def _from_package(name: str) -> Callable[[], _Stemmer] | None:
 
 # --- words ----------------------------------------------------------------------------------------
 
-FUNCTION_WORDS: Final = GRAMMAR_WORDS["en"]
+FUNCTION_WORDS: Final = _GRAMMAR_WORDS["en"]
 """English words in lower case that carry grammar rather than content."""
 
 _STEMMERS: Final = {
@@ -618,8 +615,8 @@ def _token(language: str, written: str, folded: str, stemmed: str) -> Token:
     folded = written if folded == written else folded
     stemmed = folded if stemmed == folded else stemmed
     plain = folded if folded.isascii() else folded.replace("’", "'")
-    is_function = plain in GRAMMAR_WORDS.get(language, _NONE)
-    is_negation = plain in NEGATORS.get(language, _NONE) or (
+    is_function = plain in _GRAMMAR_WORDS.get(language, _NONE)
+    is_negation = plain in _NEGATORS.get(language, _NONE) or (
         language == "en" and plain.endswith("n't")
     )
     is_content = not (is_function or is_negation)
@@ -637,7 +634,7 @@ def _stem(language: str, word: str) -> str:
 
 
 def _stem_abroad(folded: str, language: str) -> str:
-    numbers = NUMBER_WORDS.get(language, {})
+    numbers = _NUMBER_WORDS.get(language, {})
     if folded in numbers:
         return numbers[folded]
     if language == "sl":

@@ -55,13 +55,10 @@ __all__ = [
     "NEAR_COPY_DETECTORS",
     "ORDER_DETECTORS",
     "Conflict",
-    "exchanged_roles",
     "find_conflicts",
     "may_be_turned",
     "may_conflict",
     "reachable_stems",
-    "swapped_sides",
-    "turned_voice",
 ]
 
 
@@ -113,12 +110,8 @@ def may_be_turned(claim: Wording, support: Support) -> bool:
     return not claim.stems.isdisjoint(reference.tokens.read(_passive_stems))
 
 
-def exchanged_roles(claim: Wording, support: Support) -> str | None:
+def _exchanged_roles(claim: Wording, support: Support) -> str | None:
     """Detects two parts of a sentence that changed places: ``B bought A`` for ``A bought B``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
 
     Returns:
         The stem of the first word that has moved; None where there is no conflict.
@@ -134,12 +127,8 @@ def exchanged_roles(claim: Wording, support: Support) -> str | None:
     return claimed[0] if pivot and not _is_harmless(pivot) else None
 
 
-def swapped_sides(claim: Wording, support: Support) -> str | None:
+def _swapped_sides(claim: Wording, support: Support) -> str | None:
     """Detects a verb whose subject and object changed places in a sentence of other form.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
 
     Returns:
         The stem of the verb; None where there is no conflict.
@@ -163,12 +152,8 @@ def swapped_sides(claim: Wording, support: Support) -> str | None:
     return None
 
 
-def turned_voice(claim: Wording, support: Support) -> str | None:
+def _turned_voice(claim: Wording, support: Support) -> str | None:
     """Detects a passive with the roles of the active: ``A was bought by B`` for ``A bought B``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
 
     Returns:
         The stem of the verb; None where there is no conflict.
@@ -291,9 +276,9 @@ DETECTORS: Final[dict[str, Detector]] = {
 """Every detector by the kind of conflict that it finds, in the order in which they run."""
 
 ORDER_DETECTORS: Final[dict[str, Detector]] = {
-    "roles": exchanged_roles,
-    "voice": turned_voice,
-    "sides": swapped_sides,
+    "roles": _exchanged_roles,
+    "voice": _turned_voice,
+    "sides": _swapped_sides,
 }
 """Detectors of words in an order that says something else."""
 

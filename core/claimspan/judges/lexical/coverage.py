@@ -32,9 +32,7 @@ __all__ = [
     "Vocabulary",
     "Weighted",
     "Wording",
-    "heaviest",
     "stem_of",
-    "stems_of",
     "word_weight",
 ]
 
@@ -63,7 +61,7 @@ class Wording(tuple[Token, ...]):
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of all words."""
-        return stems_of(self)
+        return _stems_of(self)
 
     _kept: dict[object, object] | None = None
 
@@ -87,7 +85,7 @@ class Wording(tuple[Token, ...]):
         return self.read(_folded)
 
 
-def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
+def _stems_of(tokens: Iterable[Token]) -> frozenset[str]:
     """Returns the stems of some tokens, which are not kept as those of a ``Wording`` are."""
     return frozenset(map(stem_of, tokens))
 
@@ -185,14 +183,8 @@ class Weighted:
         return self.weight(self.pattern(stems)) / (self.total or 1.0)
 
 
-def heaviest(weighted: Weighted, patterns: Sequence[int], start: int, end: int) -> tuple[int, int]:
+def _heaviest(weighted: Weighted, patterns: Sequence[int], start: int, end: int) -> tuple[int, int]:
     """Returns which of some patterns has most weight of a claim; of equal ones, the first.
-
-    Args:
-        weighted: The claim.
-        patterns: Patterns of windows or sentences.
-        start: The first of them to look at.
-        end: The first of them behind those to look at.
 
     Returns:
         Its place, and what it has of the claim.
@@ -460,7 +452,7 @@ class Reference:
         """
         if not claim.total or not self.tokens:
             return Support(self, claim, patterns, None)
-        best, held = heaviest(claim, patterns.windows, 0, len(patterns.windows))
+        best, held = _heaviest(claim, patterns.windows, 0, len(patterns.windows))
         return Support(self, claim, patterns, best, held)
 
     def best_sentence(self, claim: Weighted, patterns: Patterns, window: int) -> Wording:
@@ -472,7 +464,7 @@ class Reference:
             window: Which window.
         """
         first, last = self._spans[window]
-        place, _ = heaviest(claim, patterns.sentences, first, last + 1)
+        place, _ = _heaviest(claim, patterns.sentences, first, last + 1)
         return self._sentences[place]
 
     def most_words(self, claim: Weighted, patterns: Patterns, window: int) -> int:

@@ -33,21 +33,18 @@ from claimspan.text.markdown import Sentence, content_sentences
 from claimspan.text.pronouns import resolve_pronouns
 from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["LexicalJudge", "extract"]
+__all__ = [
+    "LexicalJudge",
+]
 
 
-def extract(text: str, question: str | None, language: str) -> list[Claim]:
+def _extract(text: str, question: str | None, language: str) -> list[Claim]:
     """Returns the clauses of a text that assert something, in order.
 
     A pronoun that opens an English sentence is replaced by its subject where that is safe. A short
     answer, as the whole text, as its first sentence, or behind a label (``Length: 725 km``),
     becomes the statement that it makes. A fenced block of code is a claim if nothing else in the
     text is: beside prose it shows what the prose says.
-
-    Args:
-        text: A response or a ground truth.
-        question: The question that the text answers; None where unknown.
-        language: Code of the language of the text.
 
     Returns:
         Claims, each with the sentence it came from; empty where the text asserts nothing.
@@ -189,7 +186,7 @@ class LexicalJudge:
         Returns:
             Claims, each with the sentence it came from; empty where the text asserts nothing.
         """
-        return extract(text, question, self._language or detect_language(text) or "en")
+        return _extract(text, question, self._language or detect_language(text) or "en")
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None

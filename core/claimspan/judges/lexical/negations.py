@@ -10,8 +10,6 @@ from claimspan.text.words import Token
 
 __all__ = [
     "claim_negates",
-    "denied_by_claim",
-    "denied_by_sentence",
     "has_negation",
     "negation_scopes",
     "reference_negates",
@@ -46,7 +44,7 @@ def claim_negates(claim: Wording, support: Support) -> str | None:
         The stem of the first denied word; None where there is no conflict.
     """
     if claim and claim[0].language != "en":
-        return denied_by_claim(claim, support.sentence)
+        return _denied_by_claim(claim, support.sentence)
     # What the whole reference lacks is in none of its sentences.
     if not has_negation(claim) or _denied_stem(claim, support.reference.tokens) is None:
         return None
@@ -79,7 +77,7 @@ def reference_negates(claim: Wording, support: Support) -> str | None:
 
 def _denied_by(sentence: Wording, claim: Wording) -> str | None:
     if sentence and sentence[0].language != "en":
-        return denied_by_sentence(claim, sentence)
+        return _denied_by_sentence(claim, sentence)
     if len(sentence) > _MAX_DENIAL_TOKENS or not has_negation(sentence) or has_negation(claim):
         return None
     is_about = _shared_words(sentence, claim) >= _MIN_SHARED_WORDS
@@ -148,13 +146,8 @@ _AFFIRMING_ABROAD: Final = frozenset(
 _LONG_SCOPE_WORDS: Final = 3
 
 
-def denied_by_claim(claim: Wording, sentence: Wording) -> str | None:
-    """Returns the stem of what a claim denies and the sentence affirms; None where nothing is.
-
-    Args:
-        claim: The tokens of the claim.
-        sentence: The tokens of the sentence, read by the rules of the same language.
-    """
+def _denied_by_claim(claim: Wording, sentence: Wording) -> str | None:
+    """Returns the stem of what a claim denies and the sentence affirms; None where nothing is."""
     scopes = claim.read(_short_scopes)
     if not scopes:
         return None
@@ -166,13 +159,8 @@ def denied_by_claim(claim: Wording, sentence: Wording) -> str | None:
     return None
 
 
-def denied_by_sentence(claim: Wording, sentence: Wording) -> str | None:
-    """Returns the stem of what a sentence denies and the claim affirms; None where nothing is.
-
-    Args:
-        claim: The tokens of the claim.
-        sentence: The tokens of the sentence, read by the rules of the same language.
-    """
+def _denied_by_sentence(claim: Wording, sentence: Wording) -> str | None:
+    """Returns the stem of what a sentence denies and the claim affirms; None where nothing is."""
     stems = claim.stems
     if not sentence.read(_negates) or claim.read(_negates):
         return None

@@ -24,7 +24,6 @@ __all__ = [
     "are_opposites",
     "may_turn",
     "opposite_conflict",
-    "opposite_in_language",
     "prefix_conflict",
 ]
 
@@ -68,12 +67,8 @@ _PAIRS: Final = {
 _MIN_SHARED_WORDS: Final = 0.5
 
 
-def opposite_in_language(claim: Wording, sentence: Wording) -> str | None:
+def _opposite_in_language(claim: Wording, sentence: Wording) -> str | None:
     """Returns the stem of a word whose opposite the sentence has in its place.
-
-    Args:
-        claim: The tokens of the claim.
-        sentence: The tokens of the sentence, read by the rules of the same language.
 
     Returns:
         None where the sentence has the word itself, no opposite, a negation that turns it around,
@@ -211,7 +206,7 @@ def opposite_conflict(claim: Wording, support: Support) -> str | None:
         The stem of the claim's word; None where there is no conflict.
     """
     if claim and claim[0].language != "en":
-        return opposite_in_language(claim, support.sentence)
+        return _opposite_in_language(claim, support.sentence)
     if not _may_be_opposites(claim, support):
         return None
     claimed, found = claim.read(_neighbours), support.sentence.read(_neighbours)

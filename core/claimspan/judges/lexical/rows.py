@@ -64,9 +64,6 @@ __all__ = [
     "Fit",
     "ReadClaim",
     "ReadReference",
-    "fit_of_claim",
-    "fit_of_polar_claim",
-    "fit_of_short_claim",
 ]
 
 
@@ -219,22 +216,14 @@ class Fit(NamedTuple):
     """Stems in which claim and answer cannot be in conflict, since the question gives them."""
 
 
-def fit_of_claim(
+def _fit_of_claim(
     claim: Wording,
     weights: Mapping[str, float],
     short: ShortAnswer,
     asking: Asking,
     reference: Reference,
 ) -> Fit:
-    """Says how a claim fits an answer.
-
-    Args:
-        claim: The tokens of the claim.
-        weights: Weight of each of its stems.
-        short: The answer.
-        asking: The question of both.
-        reference: The answer as it is read.
-    """
+    """Says how a claim fits an answer."""
     if short.is_text:
         return _fit_of_text(claim, weights, short, asking, reference)
     if not short.stems or short.polarity is not None:
@@ -254,7 +243,7 @@ def fit_of_claim(
     return Fit(weights, has, is_other=is_other and not has_negation(claim))
 
 
-def fit_of_short_claim(
+def _fit_of_short_claim(
     own: Sequence[Token],
     weights: Mapping[str, float],
     support: Support,
@@ -262,15 +251,7 @@ def fit_of_short_claim(
     *,
     is_answer: bool,
 ) -> Fit:
-    """Says how a claim that was a short answer fits a text: its answer counts, not the question.
-
-    Args:
-        own: The words of the short answer, at least one.
-        weights: Weight of each stem of the claim.
-        support: The part of the text that supports the claim best.
-        asking: The question.
-        is_answer: Whether the text answers the question, so that it need not repeat it.
-    """
+    """Says how a claim that was a short answer fits a text: its answer counts, not the question."""
     wanted = {token.stem: word_weight(token) for token in own}
     has = _share(wanted, support.window_stems)
     others = [
@@ -294,15 +275,8 @@ def fit_of_short_claim(
     return Fit(weights, has, is_other=has < _LACKS_ANSWER and fills and answers, given=given)
 
 
-def fit_of_polar_claim(says: bool, fitted: Fit, support: Support, asking: Asking) -> Fit:
-    """Says how a claim that affirms or denies the question fits a text that answers it.
-
-    Args:
-        says: Whether the claim affirms.
-        fitted: How its words fit.
-        support: The part of the text that supports it best.
-        asking: The question.
-    """
+def _fit_of_polar_claim(says: bool, fitted: Fit, support: Support, asking: Asking) -> Fit:
+    """Says how a claim that affirms or denies the question fits a text that answers it."""
     if asking.relevance(support.sentence) < REPEATS_QUESTION:
         return fitted._replace(factor=fitted.factor * _POLAR_FACTOR)
     return fitted._replace(is_other=has_negation(support.sentence) is says)
@@ -555,13 +529,13 @@ class _Row:
         if own and (short is None or short.is_text):
             support = read.reference.supported(self._weights, patterns)
             is_answer = short is not None
-            return fit_of_short_claim(own, plain, support, asking, is_answer=is_answer)
+            return _fit_of_short_claim(own, plain, support, asking, is_answer=is_answer)
         if short is None:
             return self._as_it_is
-        fitted = fit_of_claim(self._words, plain, short, asking, read.reference)
+        fitted = _fit_of_claim(self._words, plain, short, asking, read.reference)
         if self._claim.says is not None and short.is_text:
             support = read.reference.supported(self._weights, patterns)
-            return fit_of_polar_claim(self._claim.says, fitted, support, asking)
+            return _fit_of_polar_claim(self._claim.says, fitted, support, asking)
         return fitted
 
 

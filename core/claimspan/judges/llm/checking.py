@@ -37,24 +37,18 @@ from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim, Label, Verdict
 
 __all__ = [
-    "LABEL_ONLY",
-    "LETTERS",
-    "MAX_NEAR",
-    "MAX_REFERENCE_TOKENS",
     "CheckBatch",
     "Checker",
     "Context",
     "Token",
     "graded_verdict",
     "graded_verdicts",
-    "joint_batches",
-    "plan_batches",
 ]
 
 
 # --- graded verdicts ------------------------------------------------------------------------------
 
-LETTERS: Final = {
+_LETTERS: Final = {
     "E": Label.ENTAILED,
     "M": Label.ENTAILED,
     "P": Label.NEUTRAL,
@@ -76,7 +70,7 @@ _WEIGHTS: Final = {
 in ``docs/benchmarks.md``."""
 
 
-LABEL_ONLY: Final = {
+_LABEL_ONLY: Final = {
     letter: Verdict(label=label)
     if letter in "ENC"
     else Verdict(
@@ -85,7 +79,7 @@ LABEL_ONLY: Final = {
         neutral=_WEIGHTS[letter][1],
         contradicted=_WEIGHTS[letter][2],
     )
-    for letter, label in LETTERS.items()
+    for letter, label in _LETTERS.items()
 }
 """Verdicts from replies without log probabilities: ``M`` and ``P`` have those of their weights."""
 
@@ -110,9 +104,9 @@ def graded_verdict(token: Token, letter: str) -> Verdict:
 
     Args:
         token: The token that holds the label.
-        letter: The label in the reply, as one of ``LETTERS``.
+        letter: The label in the reply, as one of ``_LETTERS``.
     """
-    weights = dict.fromkeys(LETTERS, 0.0)
+    weights = dict.fromkeys(_LETTERS, 0.0)
     for text, logprob in token.alternatives.items():
         meant = _letter_of(text)
         if meant is not None:
@@ -121,14 +115,16 @@ def graded_verdict(token: Token, letter: str) -> Verdict:
     unseen = _max_unseen(token) if 0.0 in weights.values() else 0.0
     is_ahead = total > 0.0 and weights[letter] == max(weights.values())
     if not (is_ahead and unseen <= _UNSEEN * total):  # no comparison with NaN holds
-        return LABEL_ONLY[letter]
+        return _LABEL_ONLY[letter]
     sums = [
         math.fsum(weights[each] * parts[i] for each, parts in _WEIGHTS.items()) / total
         for i in range(3)
     ]
-    graded = Verdict(label=LETTERS[letter], entailed=sums[0], neutral=sums[1], contradicted=sums[2])
+    graded = Verdict(
+        label=_LETTERS[letter], entailed=sums[0], neutral=sums[1], contradicted=sums[2]
+    )
     # Two grades on either side may outweigh the letter between them: then it stands by itself.
-    return graded if graded.confidence == max(sums) else LABEL_ONLY[letter]
+    return graded if graded.confidence == max(sums) else _LABEL_ONLY[letter]
 
 
 def _probability(logprob: float) -> float:
@@ -148,7 +144,7 @@ def _letter_of(token: str) -> str | None:
     word = _LETTERS_ONLY.sub("", token).lower()
     if len(word) == 1 or (len(word) >= 3 and any(each.startswith(word) for each in _SPELLINGS)):
         letter = word[0].upper()
-        return letter if letter in LETTERS else None
+        return letter if letter in _LETTERS else None
     return None
 
 
@@ -177,10 +173,10 @@ def graded_verdicts(content: str, tokens: Sequence[Token]) -> list[Verdict] | No
 MAX_CELLS: Final = 600
 """Cells in one call: their labels take about 2,000 tokens, which common models can still write."""
 
-MAX_REFERENCE_TOKENS: Final = 12_000
+_MAX_REFERENCE_TOKENS: Final = 12_000
 """Tokens of the references in one call; models overlook the middle of longer prompts."""
 
-MAX_NEAR: Final = 10
+_MAX_NEAR: Final = 10
 """References in a call for joint verdicts alone, the nearest ones; as many as a call usually has.
 """
 
@@ -267,14 +263,14 @@ class CheckBatch(NamedTuple):
         )
 
 
-def plan_batches(
+def _plan_batches(
     claims: Sequence[str],
     references: Sequence[str],
     cells: Collection[Cell],
     *,
     references_per_call: int | None,
     context: Context | None = None,
-    max_tokens: float = MAX_REFERENCE_TOKENS,
+    max_tokens: float = _MAX_REFERENCE_TOKENS,
 ) -> list[CheckBatch]:
     """Distributes cells over calls: references in their order, each with all of its claims.
 
@@ -284,7 +280,7 @@ def plan_batches(
 
     Returns:
         Batches that together hold every cell once, without those of a context that fits into no
-        call: they are left to ``joint_batches``.
+        call: they are left to ``_joint_batches``.
     """
     context = context or Context.of((), references)
     wanted = sorted({j for _, j in cells if j != context.column})
@@ -301,7 +297,7 @@ def plan_batches(
     ]
 
 
-def joint_batches(
+def _joint_batches(
     claims: Sequence[str],
     references: Sequence[str],
     cells: Collection[Cell],
@@ -309,8 +305,8 @@ def joint_batches(
     *,
     context: Context,
     verdicts: Mapping[Cell, Verdict | None],
-    max_near: int = MAX_NEAR,
-    max_tokens: float = MAX_REFERENCE_TOKENS,
+    max_near: int = _MAX_NEAR,
+    max_tokens: float = _MAX_REFERENCE_TOKENS,
 ) -> list[CheckBatch]:
     """Calls for the verdicts on a context that did not fit, with the references that came near.
 
@@ -471,7 +467,7 @@ def _beginning_that_fits(
 
 _LABELLED: Final = re.compile(r"\W{0,9}(\d+)\W{0,9}[:=]\W{0,9}([A-Za-z]+)\W{0,9}")
 _SPELLED: Final = {
-    **{letter: letter for letter in LABEL_ONLY},
+    **{letter: letter for letter in _LABEL_ONLY},
     **dict.fromkeys(("ENTAILED", "ENTAILMENT", "ENTAILS"), "E"),
     **dict.fromkeys(("MOSTLY",), "M"),
     **dict.fromkeys(("PARTLY", "PARTIAL", "PARTIALLY"), "P"),
@@ -509,7 +505,7 @@ class Checker:
         self._seed = seed
         # Tokens of the references in one call: the most that fitted, and the most that may fit.
         self._fitted = 0.0
-        self._max_tokens = float(MAX_REFERENCE_TOKENS)
+        self._max_tokens = float(_MAX_REFERENCE_TOKENS)
 
     async def decide(
         self,
@@ -532,7 +528,7 @@ class Checker:
         texts = [claim.text for claim in claims]
         asking = _Asking(self, endpoint, keys, question)
         known |= await asking.all(
-            plan_batches(
+            _plan_batches(
                 texts,
                 references,
                 _unknown_cells(keys, known),
@@ -542,8 +538,8 @@ class Checker:
             )
         )
         found = {cell: known[key] for cell, key in keys.items() if key in known}
-        most = MAX_NEAR
-        while left := joint_batches(
+        most = _MAX_NEAR
+        while left := _joint_batches(
             texts,
             references,
             _unknown_cells(keys, known),
@@ -704,7 +700,7 @@ def _read(reply: ChatReply, ids: _Ids) -> dict[Cell, Verdict]:
             letter = _SPELLED.get(match[2].upper()) if match else None
             if match and letter:
                 valid.append((row.claim.strip(), match[1], letter))
-    verdicts = [LABEL_ONLY[letter] for _, _, letter in valid]
+    verdicts = [_LABEL_ONLY[letter] for _, _, letter in valid]
     graded = graded_verdicts(reply.text, reply.tokens)
     if graded is None or [each.label for each in graded] != [each.label for each in verdicts]:
         graded = verdicts

@@ -32,13 +32,9 @@ if TYPE_CHECKING:
     from httpx2 import Request, Response  # of whichever client the openai package brings
 
 __all__ = [
-    "OPENAI_URL",
-    "TRUST_VARIABLE",
     "ForbiddenAddressError",
     "GuardedOpenAI",
     "OpenAIChat",
-    "check_base_url",
-    "guarded_client",
     "is_forbidden_address",
     "is_openai",
     "read_completion",
@@ -50,7 +46,7 @@ __all__ = [
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-OPENAI_URL: Final = "https://api.openai.com/v1"
+_OPENAI_URL: Final = "https://api.openai.com/v1"
 
 # Cloud providers serve the credentials of a machine at these names and addresses.
 _METADATA_HOSTS: Final = frozenset(
@@ -79,13 +75,10 @@ class ForbiddenAddressError(Exception):
     """A connection was made to an address that no model is at; nothing was sent on it."""
 
 
-def check_base_url(url: str) -> str:
+def _check_base_url(url: str) -> str:
     """Checks an address, and warns where it is plain HTTP to a public host.
 
     Loopback and private addresses are allowed, because local models are there.
-
-    Args:
-        url: The address under which ``/chat/completions`` is.
 
     Returns:
         The address without a trailing slash.
@@ -214,7 +207,7 @@ class GuardedOpenAI(AsyncOpenAI):
         }
 
 
-def guarded_client(
+def _guarded_client(
     base_url: str,
     api_key: SecretStr | None,
     headers: Mapping[str, str],
@@ -359,7 +352,7 @@ async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes | None
 
 # --- the model ------------------------------------------------------------------------------------
 
-TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
+_TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
 """Environment variable that has the judge honour the proxies of the environment."""
 
 # For a client of the user's, which the judge cannot close: a connection that is kept would fail in
@@ -369,7 +362,13 @@ _CLOSE_CONNECTION: Final = {"Connection": "close"}
 
 def trusts_environment() -> bool:
     """Whether ``CLAIMSPAN_TRUST_ENV`` is set to anything but a no."""
-    return os.environ.get(TRUST_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off")
+    return os.environ.get(_TRUST_VARIABLE, "").strip().lower() not in (
+        "",
+        "0",
+        "false",
+        "no",
+        "off",
+    )
 
 
 class OpenAIChat:
@@ -403,7 +402,7 @@ class OpenAIChat:
                 raise ConfigError(
                     "base_url is empty: give the address of the model, or leave it out"
                 )
-            url = check_base_url(base_url or OPENAI_URL)
+            url = _check_base_url(base_url or _OPENAI_URL)
             carries_key = {"api-key", "authorization"} & {name.lower() for name in headers or {}}
             if not api_key and not carries_key and is_openai(url):
                 raise ConfigError(
@@ -412,7 +411,7 @@ class OpenAIChat:
                 )
             self.secrets += [api_key] if api_key else []
             connect: Callable[[], AsyncOpenAI] = partial(
-                guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
+                _guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
                 read_seconds, trust_env,
             )  # fmt: skip
             self.max_retries: int | None = None

@@ -18,7 +18,6 @@ from claimspan.daemon_threads import DaemonThread, SimpleQueue, start_daemon
 from claimspan.errors import JudgeError
 
 __all__ = [
-    "LAST_BATCH_SECONDS",
     "NATIVE_CODE",
     "InferenceStoppedError",
     "InferenceThread",
@@ -38,7 +37,7 @@ Stop = Callable[[], None]
 
 # A batch takes some 50 ms on one core. On a machine that is overloaded it may take a hundred times
 # as long; a process that ends waits for no more than this.
-LAST_BATCH_SECONDS: Final = 10.0
+_LAST_BATCH_SECONDS: Final = 10.0
 
 _Jobs = SimpleQueue[Callable[[], None] | None]
 
@@ -111,7 +110,7 @@ class InferenceThread:
             self._is_ending.set()
         self._jobs.put(None)
         if self._thread is not None:
-            self._thread.join(LAST_BATCH_SECONDS)
+            self._thread.join(_LAST_BATCH_SECONDS)
 
     def _run_here(self, work: Callable[[Stop], Result]) -> Result:
         """Does work at the end of the interpreter, where there is no thread for it any more.
@@ -284,7 +283,7 @@ class NativeCode:
         """Waits for daemon threads to leave native code, and lets none of them enter any more."""
         with self._changed:
             self._has_ended = True
-            self._changed.wait_for(lambda: not self._n_running, LAST_BATCH_SECONDS)
+            self._changed.wait_for(lambda: not self._n_running, _LAST_BATCH_SECONDS)
 
     def _before_fork(self) -> None:
         with self._changed:

@@ -43,7 +43,6 @@ from claimspan.text.words import tokenize
 from claimspan.verdicts import Label, Verdict
 
 __all__ = [
-    "LABELS",
     "WINDOW_WORDS",
     "Decided",
     "Passage",
@@ -53,17 +52,13 @@ __all__ = [
     "bundled_verdicts",
     "cell_features",
     "gather_sentences",
-    "is_restated",
-    "lexical_features",
     "pretrained_verdicts",
-    "softmax_verdict",
-    "with_changes",
 ]
 
 
 # --- features and regression ----------------------------------------------------------------------
 
-LABELS: Final = (Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED)
+_LABELS: Final = (Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED)
 """Order of the labels in scores, probabilities and weights."""
 
 Rows = tuple[tuple[float, ...], ...]
@@ -77,7 +72,7 @@ class VerdictRegression(NamedTuple):
     """Weights for all features of ``cell_features``, shape ``(3, 8)``."""
 
     lexical: Rows
-    """Weights for ``lexical_features`` alone, shape ``(3, 3)``."""
+    """Weights for ``_lexical_features`` alone, shape ``(3, 3)``."""
 
     @classmethod
     def read(cls, path: Path) -> VerdictRegression:
@@ -98,19 +93,15 @@ class VerdictRegression(NamedTuple):
         rows = self.full if len(features) + 1 == len(self.full[0]) else self.lexical
         inputs = (*features, 1.0)
         scores = [math.fsum(w * x for w, x in zip(row, inputs, strict=True)) for row in rows]
-        return softmax_verdict(scores)
+        return _softmax_verdict(scores)
 
 
-def softmax_verdict(scores: Sequence[float]) -> Verdict:
-    """Returns the verdict whose probabilities are the softmax of three scores.
-
-    Args:
-        scores: One score for each of ``LABELS``, in their order.
-    """
+def _softmax_verdict(scores: Sequence[float]) -> Verdict:
+    """Returns the verdict whose probabilities are the softmax of three scores."""
     largest = max(scores)
     powers = [math.exp(score - largest) for score in scores]
     entailed, neutral, contradicted = (power / math.fsum(powers) for power in powers)
-    label = LABELS[max(range(3), key=powers.__getitem__)]
+    label = _LABELS[max(range(3), key=powers.__getitem__)]
     return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
 
 
@@ -122,11 +113,8 @@ _RELEVANCE_UNIT: Final = 4.0
 _ENTAILED, _NEUTRAL, _CONTRADICTED, _RELEVANCE = range(4)
 
 
-def lexical_features(verdict: Verdict) -> tuple[float, float]:
+def _lexical_features(verdict: Verdict) -> tuple[float, float]:
     """Returns the features that words alone give.
-
-    Args:
-        verdict: The lexical judge's verdict.
 
     Returns:
         Log-odds that the reference is about the claim; log-odds of the share of that which
@@ -154,7 +142,7 @@ def cell_features(verdict: Verdict, windows: Sequence[Sequence[float]]) -> tuple
     best = max(range(len(odds)), key=odds.__getitem__)
     entailed = [1 / (1 + math.exp(-each)) for each in odds]
     return (
-        *lexical_features(verdict),
+        *_lexical_features(verdict),
         odds[best],
         windows[best][_CONTRADICTED] - windows[best][_NEUTRAL],
         max(_odds_against_rest(logits, _CONTRADICTED) for logits in windows),
@@ -303,17 +291,10 @@ _SURE_KINDS: Final = frozenset(
 ) - {"replaced number", "replaced unit"}
 
 
-def with_changes(
+def _with_changes(
     verdict: Verdict, claim: str, reference: Reference, stated: StatedValues
 ) -> Verdict:
     """Returns a verdict by what one change in a copied sentence says against it.
-
-    Args:
-        verdict: A verdict with probabilities.
-        claim: The text of the claim.
-        reference: The reference; a passage, since an answer leaves out what its question says, so
-            that its words are no copy of the claim's.
-        stated: The values of the reference.
 
     Returns:
         The verdict itself where there is no such change; else one with less p(entailed), the rest
@@ -351,14 +332,8 @@ def with_changes(
     )
 
 
-def is_restated(claim: str, reference: str, stated: StatedValues) -> bool:
-    """Tells whether a claim gives a value of the reference in another form: ``500 mg``, ``0.5 g``.
-
-    Args:
-        claim: The text of the claim.
-        reference: The text of the reference.
-        stated: Its values.
-    """
+def _is_restated(claim: str, reference: str, stated: StatedValues) -> bool:
+    """Tells whether a claim has a value of the reference in another form: ``500 mg``, ``0.5 g``."""
     lowered = reference.casefold()
     places = equal_values(claim, stated)
     return any(claim[start:end].casefold() not in lowered for start, end in places)
@@ -445,7 +420,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
     """
     passages = _passages(asked, stop)
     verdicts = {
-        cell: regression.verdict(lexical_features(words)) for cell, words in asked.lexical.items()
+        cell: regression.verdict(_lexical_features(words)) for cell, words in asked.lexical.items()
     }
     n_read, n_cut = 0, 0
     quoted = {(i, j) for i, j in asked.lexical if passages[j].quotes(asked.claims[i])}
@@ -559,10 +534,10 @@ class _Words:
         claim, reference, stated = self._asked.claims[i], self._asked.references[j], self._stated[j]
         words = self._asked.lexical[cell]
         # The model takes "0.5 g" for another value than "500 mg".
-        if _more_entailed(words, verdict) and is_restated(claim, reference, stated):
+        if _more_entailed(words, verdict) and _is_restated(claim, reference, stated):
             verdict = words
         if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
-            verdict = with_changes(verdict, claim, self._reference(j), stated)
+            verdict = _with_changes(verdict, claim, self._reference(j), stated)
         question = self._question if isinstance(reference, AnswerText) else None
         verdict = with_values(verdict, claim, stated, question)
         return discounted(verdict, self._factors[j])
@@ -587,6 +562,6 @@ def _best_window_verdict(windows: Sequence[Sequence[float]], labels: Sequence[La
 
     def verdict(logits: Sequence[float]) -> Verdict:
         by_label = dict(zip(labels, logits, strict=True))
-        return softmax_verdict([by_label.get(label, _NO_SUCH_LABEL) for label in LABELS])
+        return _softmax_verdict([by_label.get(label, _NO_SUCH_LABEL) for label in _LABELS])
 
     return max(map(verdict, windows), key=lambda each: each.entailed or 0.0)

@@ -9,12 +9,17 @@ from functools import lru_cache
 from typing import Final
 
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values.asked import LOSS, Asked, asked_value, stated_scale
-from claimspan.judges.values.comparison import EXACT, is_counted, is_same_value
-from claimspan.judges.values.relations import (
+from claimspan.judges.values.comparison import (
+    EXACT,
+    LOSS,
+    Asked,
     Relation,
     amount_relation,
+    asked_value,
     date_relation,
+    is_counted,
+    is_same_value,
+    stated_scale,
     time_relation,
     year_date,
 )
